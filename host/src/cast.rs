@@ -1,8 +1,10 @@
 //! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
 
+pub use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+
 use crate::config::{Config, PluginConfig, grants};
 use crate::crash::CrashPoints;
-use crate::manifest::{Asks, Manifest};
+use crate::manifest::Manifest;
 use crate::memory;
 use crate::nobody::Nobody;
 use crate::plugins::{self, verdict};
@@ -21,36 +23,15 @@ use longhaul_core::memory::Embedded;
 use longhaul_core::store::Batch;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
-use longhaul_core::{Digest, InvocationId, Limits, RunId};
+use longhaul_core::{InvocationId, Limits, RunId};
 use longhaul_egress::{Keyring, Redactor};
 use longhaul_engine::{Plugin, Role};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The part that runs checks written in Python; it is there without being configured.
-pub const PYTHON_CHECKS: &str = "checks.python";
-
 /// Destinations of calls that are remembered. Beyond that a person is asked again.
 const REACHED_MAX: usize = 10_000;
-
-/// A plugin as a run pinned it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Pin {
-    /// The name in the configuration.
-    pub plugin: String,
-    /// The digest of its bytes, which the store keeps.
-    pub digest: Digest,
-    /// What it asked for when it was pinned.
-    pub asks: Asks,
-    /// The world that its manifest says.
-    #[serde(default)]
-    pub world: Option<String>,
-}
-
-/// The pins of a run, by the tables of `longhaul.toml`.
-pub type Pins = BTreeMap<String, Pin>;
 
 /// Reads every plugin that the configuration names; `batch` keeps their bytes.
 pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<Pins> {

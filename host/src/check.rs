@@ -14,7 +14,6 @@ pub mod machine;
 pub mod plugins;
 pub mod text;
 
-use crate::cast::Pins;
 use crate::config::{Config, Diagnostic, FILE};
 use crate::identity;
 use crate::trust;
@@ -22,6 +21,7 @@ use crate::wiring::{ModelOptions, World};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
+use longhaul_records::pins::Pins;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;

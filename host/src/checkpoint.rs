@@ -24,23 +24,18 @@ pub use shelf::{Saved, Shelf};
 pub use snapshot::{Origin, Snapshot, restore, take};
 pub(crate) use snapshot::{digests, removal};
 
-use crate::run;
 pub use longhaul_core::event::CheckpointCause as Cause;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::Entry;
 use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
+use longhaul_records::invocation::{APPROVAL, STEP};
+use longhaul_records::record;
 use serde::{Deserialize, Serialize};
 
 /// Entries of one journal that are looked at.
 const ENTRIES_MAX: usize = 100_000;
-
-/// The import that is one step of an agent.
-pub(crate) const STEP: &str = "conversation.complete";
-
-/// The entry that stands before a call that a person is asked about.
-pub(crate) const APPROVAL: &str = longhaul_core::approval::ENTRY;
 
 /// What a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +123,7 @@ fn positions(entries: &[(u32, Entry)], every: u32) -> Vec<(u32, u32, Cause, u64)
 pub(crate) fn invocations(store: &dyn Store, run: &RunId) -> fault::Result<Vec<InvocationId>> {
     let (mut found, mut after) = (Vec::new(), 0);
     loop {
-        let page = run::events_after(store, run, after, 1_000)?;
+        let page = record::events_after(store, run, after, 1_000)?;
         let Some(last) = page.last() else { return Ok(found) };
         after = last.number;
         for event in page {

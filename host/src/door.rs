@@ -4,7 +4,6 @@
 use crate::config::Config;
 use crate::crash::CrashPoints;
 use crate::home::Home;
-use crate::run::{Heard, Watching};
 use crate::server::socket::{self, Call, Line, Reply, StrangeOwner};
 use crate::service::{Answer, Request, Service, Which};
 use crate::wiring::World;
@@ -13,6 +12,7 @@ use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::stream::Token;
 use longhaul_engine::CompileLimits;
+use longhaul_records::bus::{Heard, Watching};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,12 +6,12 @@
 
 use crate::checkpoint;
 use crate::home::Home;
-use crate::run::{self, StoredRun};
 use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::store::Collected;
 use longhaul_harness::RunStatus;
+use longhaul_records::record::{self, StoredRun};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,7 +61,7 @@ pub struct Swept {
 /// The runs that are old enough, and nobody's concern any more.
 pub fn old_runs(world: &World, active: &[RunId], older_ms: u64) -> fault::Result<Vec<RunId>> {
     let (store, now_ms) = (&*world.store, world.clock.now_ms());
-    let all = run::list(store)?;
+    let all = record::list(store)?;
     let newest = newest(&all);
     let mut old = Vec::new();
     for StoredRun { record, state } in &all {
@@ -71,7 +71,7 @@ pub fn old_runs(world: &World, active: &[RunId], older_ms: u64) -> fault::Result
             continue;
         }
         let is_due = crate::memory::is_due(store, &record.run)?;
-        let last_ms = run::last_event_ms(store, &record.run)?.unwrap_or(record.created_ms);
+        let last_ms = record::last_event_ms(store, &record.run)?.unwrap_or(record.created_ms);
         if !is_due && now_ms.saturating_sub(last_ms) > older_ms {
             old.push(record.run.clone());
         }

@@ -44,3 +44,5 @@ mod text_file;
 mod toolbox;
 pub mod trust;
 pub mod wiring;
+
+pub use longhaul_records as records;

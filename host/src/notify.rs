@@ -18,7 +18,6 @@ mod send;
 
 use crate::config::Config;
 use crate::home::Home;
-use crate::run::{self, RunRecord};
 use crate::server::http::settings;
 use crate::trust;
 use crate::wiring::World;
@@ -29,6 +28,7 @@ use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text::{printable, truncate};
 use longhaul_core::{Digest, Name, RunId};
+use longhaul_records::record::{self, RunRecord};
 use longhaul_schedule::{Task, TaskId};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -441,7 +441,7 @@ impl Post<'_> {
             let home = self.world.home.path();
             return Ok(self.world.mail.config()?.map(|config| (config, home.to_owned())));
         };
-        let Some(record) = run::record(&*self.world.store, run)? else { return Ok(None) };
+        let Some(record) = record::record(&*self.world.store, run)? else { return Ok(None) };
         let config: Option<Config> = record.config_now().ok();
         if let Some(config) = &config
             && let Err(error) = trust::expect(&*self.world.store, &record.directory, config)

@@ -71,14 +71,17 @@ mod tokens;
 mod trajectories;
 mod turns;
 
-use crate::run::index::Index;
-use crate::run::{self, Handle, Until, Watching};
+use crate::run::Handle;
 use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
 use longhaul_core::stream::Token;
 use longhaul_harness::Input;
+use longhaul_records::bus::Watching;
+use longhaul_records::index::Index;
+use longhaul_records::record;
+use longhaul_records::until::Until;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
@@ -215,7 +218,9 @@ impl Service {
             }
             Request::Events { run, after } => {
                 let stored = self.find(&run)?;
-                Ok(Answer::Events { events: run::events_after(&*self.world.store, &stored.record.run, after, 1_000)? })
+                Ok(Answer::Events {
+                    events: record::events_after(&*self.world.store, &stored.record.run, after, 1_000)?,
+                })
             }
             Request::Decisions { run, question, limit } => self.decisions(&self.find(&run)?, question, limit),
             Request::Decision { run, id } => Ok(decisions::one_hit(self.decision(&self.find(&run)?, &id)?)),
@@ -268,7 +273,7 @@ impl Service {
 
     /// Events of a run after a number.
     pub fn events(&self, run: &RunId, after: u64) -> fault::Result<Vec<RunEvent>> {
-        run::events_after(&*self.world.store, run, after, 1_000)
+        record::events_after(&*self.world.store, run, after, 1_000)
     }
 
     /// Has letters sent from now on.

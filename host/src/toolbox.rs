@@ -13,7 +13,6 @@ mod project;
 mod todo;
 
 use crate::cast::{Cast, Part};
-use crate::run::ledger::Ledger;
 use crate::run::unkept::Unkept;
 use crate::secrets;
 use longhaul_capabilities::Setup;
@@ -23,6 +22,7 @@ use longhaul_core::supervisor::Supervisor as _;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
+use longhaul_records::ledger::Ledger;
 use longhaul_worktree::Named;
 use std::sync::Arc;
 

@@ -10,8 +10,6 @@ use crate::notify::Mail;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
-use crate::run::index::{Noticed, Touched};
-use crate::run::{self, RunRecord};
 use crate::signing::Signer;
 use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::fault::{self, Context, bail};
@@ -22,6 +20,8 @@ use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::set::ProgramEnvironment;
+use longhaul_records::index::{Noticed, Touched};
+use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_store::{Options, RedbStore};
 use std::collections::BTreeMap;
@@ -155,7 +155,7 @@ pub fn prepare_store(
 /// What the projects of a store ask for, by the newest run of each.
 fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
     let newest: BTreeMap<PathBuf, RunRecord> =
-        run::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
+        record::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
     let mut found = Vec::new();
     for (directory, record) in newest {
         // What cannot be read any more asks for nothing.

@@ -5,7 +5,7 @@
 //! known, and to give a component anything but the store of its own keys.
 
 use super::{Finding, Found, Scope, machine, text};
-use crate::cast::{self, Part, Pin};
+use crate::cast::{self, Part};
 use crate::config::{Config, PluginConfig};
 use crate::manifest::{Manifest, settings};
 use crate::plugins;
@@ -19,6 +19,7 @@ use longhaul_core::work::{CheckBody, Goal, Plan, RoleError};
 use longhaul_core::{Digest, InvocationId};
 use longhaul_engine::Cancel;
 use longhaul_harness::{Setup, plan};
+use longhaul_records::pins::{Pin, Pins};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ async fn functions(
     match told.result {
         Ok(info) => {
             loaded.note_described(digest);
-            named(found, table, &ToolGate::of(tool, part, &cast::Pins::new(), false), &info);
+            named(found, table, &ToolGate::of(tool, part, &Pins::new(), false), &info);
         }
         Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
     }
@@ -136,7 +137,7 @@ async fn own_tool(
         built_in::Site { world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
-        named(found, table, &ToolGate::of(tool, part, &cast::Pins::new(), false), &info);
+        named(found, table, &ToolGate::of(tool, part, &Pins::new(), false), &info);
     }
 }
 

@@ -7,13 +7,14 @@
 //! lease stops its work before the lease is over. Refuses to be the truth: that is the store of who holds the lease.
 
 use super::{Key as Named, Snapshot, take};
-use crate::run::{self, Handle, RunRecord};
+use crate::run::Handle;
 use crate::signing::SigningKey;
 use crate::wiring::{self, ServerConfig, World};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::shared::{Lease, RunShare, SharedError};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
+use longhaul_records::record::{self, RunRecord};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -113,7 +114,7 @@ impl Shared {
     /// Leaves a run that rests for others, and gives its lease back. One that is over needs nobody any more.
     pub async fn leave(&self, world: &World, lease: &Lease) -> fault::Result<()> {
         let run = RunId::from_text(lease.key.clone());
-        let stored = run::load(&*world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+        let stored = record::load(&*world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
         match stored.state.status() {
             RunStatus::Completed | RunStatus::Failed | RunStatus::Abandoned => self.runs.delete(&lease.key).await?,
             _ => {

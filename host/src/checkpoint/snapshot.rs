@@ -9,12 +9,10 @@
 
 use super::files::{self, File};
 use super::{Key as Named, newest_of};
-use crate::cast::{PYTHON_CHECKS, Pin, Pins};
 use crate::config::{Config, FILE};
 use crate::manifest::Manifest;
 use crate::plugins;
 use crate::powers::{self, Power, PowerKind};
-use crate::run::{self, RunRecord, StoredRun, approvals};
 use crate::signing::{Signed, SigningKey};
 use crate::wiring::{ModelOptions, World};
 use base64::Engine as _;
@@ -24,7 +22,10 @@ use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
 use longhaul_egress::Redactor;
-use longhaul_graph::record;
+use longhaul_records::approvals;
+use longhaul_records::invocation::STEP;
+use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,7 +165,7 @@ impl TableName {
             // An invocation's name begins with its run's and a stroke, and ends later.
             Self::Journal => Key::from_bytes(format!("{run}/").into_bytes()),
             Self::Memory => Key::of("working").and(run.as_str()),
-            Self::GraphHeads => of_agents(&record::heads(), run),
+            Self::GraphHeads => of_agents(&longhaul_graph::record::heads(), run),
             Self::GraphSteps => of_agents(&Key::of("step"), run),
             Self::GraphVersions => of_agents(&Key::of("version"), run),
         }
@@ -238,7 +239,7 @@ fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<Origin>
     let invocation = newest_of(store, run, part)?;
     let entries = longhaul_journal::entries(store, &invocation, 0, super::ENTRIES_MAX)?;
     let is_step =
-        |entry: &&(u32, longhaul_core::journal::Entry)| entry.1.asked.name == super::STEP && entry.1.answered.is_some();
+        |entry: &&(u32, longhaul_core::journal::Entry)| entry.1.asked.name == STEP && entry.1.answered.is_some();
     let step = u32::try_from(entries.iter().filter(is_step).count()).unwrap_or(u32::MAX);
     let pending = approvals::open(store, run)?.into_iter().filter(|one| one.subject.invocation == invocation);
     let pending = pending.map(|one| one.id).collect();
@@ -372,7 +373,7 @@ pub async fn restore(
     let directory =
         directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
     let text = std::fs::read_to_string(directory.join(FILE)).unwrap_or_default();
-    if !replace && run::record(&*world.store, run)?.is_some() {
+    if !replace && record::record(&*world.store, run)?.is_some() {
         bail!("run {run} is here already; to put the checkpoint in its place, add --replace");
     }
     let config = Config::read(&directory)?;
@@ -602,7 +603,7 @@ fn pins_here(
     directory: &Path,
     batch: &mut Batch,
 ) -> fault::Result<Pins> {
-    let known: BTreeMap<Digest, Pin> = run::records(&*world.store)?
+    let known: BTreeMap<Digest, Pin> = record::records(&*world.store)?
         .into_iter()
         .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
         .collect();

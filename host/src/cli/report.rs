@@ -11,8 +11,6 @@ mod shares;
 
 use super::words::{self, moment, short};
 use super::{Context, Exit, RunArg, terminal};
-use crate::run::decisions::DECISIONS_MAX;
-use crate::run::ledger::LedgerView;
 use crate::service::{Answer, Carried, Request, Service, Status, Which};
 use basis::{Basis, RestsOn};
 use clap::Args;
@@ -22,6 +20,8 @@ use longhaul_core::event::{Event, RunEvent, Used};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
+use longhaul_records::decisions::DECISIONS_MAX;
+use longhaul_records::ledger::LedgerView;
 use longhaul_worktree::near_the_judge;
 use serde::Serialize;
 use shares::Share;

@@ -1,6 +1,5 @@
 //! Words and numbers for people.
 
-use crate::run::ledger::LedgerView;
 use crate::service::Answer;
 use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, Used};
 use longhaul_core::fault;
@@ -9,6 +8,7 @@ use longhaul_core::supervisor::Spent;
 pub use longhaul_core::text::count;
 use longhaul_core::text::printable;
 use longhaul_core::work::{FeatureStatus, Mark};
+use longhaul_records::ledger::LedgerView;
 use serde_json::Value;
 
 /// Prints an answer that has nothing to show but that it is done.

@@ -8,7 +8,6 @@
 //! replaces its earlier answer, and another one does not.
 
 use crate::config::Config;
-use crate::run::{Kept, StoredRun};
 use longhaul_core::InvocationId;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Episode, Trust};
@@ -17,6 +16,8 @@ use longhaul_core::store::Store;
 use longhaul_core::text::{printable, truncate};
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_core::work::{FeatureStatus, Outcome};
+use longhaul_records::invocation::Kept;
+use longhaul_records::record::StoredRun;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

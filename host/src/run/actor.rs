@@ -1,12 +1,8 @@
 //! The owner of one run: takes orders and results one after the other, and stores before it acts.
 
-use super::bus::{Bus, Heard};
-use super::project;
-use super::record::{self, RunRecord, StoredRun};
 use super::stage::{Closing, End, Ended, Stage};
+use super::step_rows::put_step;
 use super::steps::{Fresh, Marks};
-use super::until::Until;
-use super::{approvals, ledger};
 use crate::wiring::World;
 use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
@@ -20,6 +16,10 @@ use longhaul_harness::state::Phase;
 use longhaul_harness::{
     Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Wanted, Work, pending, step,
 };
+use longhaul_records::bus::{Bus, Heard};
+use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::until::Until;
+use longhaul_records::{approvals, ledger, project};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -193,7 +193,7 @@ pub(super) fn applied(world: &World, stored: &StoredRun, input: Input) -> fault:
         .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
         .collect();
     let mut batch = Batch::new();
-    record::put_step(&*world.store, &mut batch, record, &state, &events)?;
+    put_step(&*world.store, &mut batch, record, &state, &events)?;
     Ok(batch)
 }
 
@@ -425,7 +425,7 @@ impl Actor {
             .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
             .collect();
         if is_a_step_of_the_run {
-            record::put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
+            put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
             batch = ledger::put_wall(batch, run, self.worked.ms());
             if self.until != self.until_kept {
                 batch = record::put_until(batch, run, self.until)?;

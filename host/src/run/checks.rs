@@ -3,7 +3,7 @@
 //! What a check runs comes from the run's state, where it was written when the work started, never from
 //! the tree; an agent can run one and can neither change nor add one.
 
-use crate::cast::{Cast, PYTHON_CHECKS, Part};
+use crate::cast::{Cast, Part};
 use crate::config::Config;
 use longhaul_capabilities::{Console, Setup};
 use longhaul_core::event::Event;
@@ -14,6 +14,7 @@ use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_harness::TrialOutcome;
+use longhaul_records::pins::PYTHON_CHECKS;
 use longhaul_worktree::{ExactCopy, NativeError};
 
 use super::stage::Native;

@@ -6,7 +6,6 @@
 //! What cannot be read or stored lets nothing pass: the run waits and the same call is decided about again. It is
 //! never told to the agent as a refusal.
 
-use super::approvals;
 use crate::cast::{Cast, Part};
 use crate::toolbox::gate::{ToolGate, itself};
 use crate::wiring::World;
@@ -17,6 +16,7 @@ use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::tool::{ToolCall, ToolError};
 use longhaul_core::{Denial, Outage};
+use longhaul_records::approvals;
 use std::sync::Arc;
 
 /// Decides for one agent.

@@ -12,13 +12,9 @@ mod rushed;
 mod survey;
 mod troupe;
 
-pub use choose::CHOICE;
-pub use ending::{Closing, End, Ended, Kept};
+pub use ending::{Closing, End, Ended};
 pub use repository::Native;
 
-use super::bus::Bus;
-use super::ledger::Ledger;
-use super::record::RunRecord;
 use crate::cast::Cast;
 use crate::config::Config;
 use crate::memory;
@@ -34,6 +30,10 @@ use longhaul_core::work::Outcome;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Job, State, Work};
 use longhaul_models::set::ModelSet;
+use longhaul_records::bus::Bus;
+use longhaul_records::invocation::{CHOICE, Kept};
+use longhaul_records::ledger::Ledger;
+use longhaul_records::record::RunRecord;
 use place::Place;
 use repository::Repository;
 use std::collections::BTreeMap;

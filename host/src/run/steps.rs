@@ -4,12 +4,12 @@
 //! same numbers. So the last number of each invocation is stored with the events, and what is not above it is
 //! known already. What was not stored when the process died is said again, and stored then.
 
-use super::bus::Step;
-use super::record::RunRecord;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{InvocationId, RunId};
+use longhaul_records::bus::Step;
+use longhaul_records::record::RunRecord;
 use std::collections::BTreeMap;
 
 /// The last number of each invocation that was asked for since the actor lives.

@@ -6,12 +6,12 @@
 //! fails the call, which the agent can do otherwise, and never the round. Checks run on a copy without it, so that a
 //! feature which needs it does not pass. Refuses to undo a write.
 
-use super::approvals::rows;
-use super::record::RunRecord;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::tool::ToolCall;
+use longhaul_records::approvals::rows;
+use longhaul_records::record::RunRecord;
 use longhaul_worktree::{LeftOut, Named, Project, Tree};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -4,12 +4,14 @@
 use super::{Answer, Question, Service, Which};
 use crate::agents::record::{Code, ExecutionResult};
 use crate::agents::{AgentAsk, Desk, Hands, Work};
-use crate::run::{self, Heard, StoredRun, Until, Watching};
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
 use longhaul_harness::{Dispatch, RunStatus};
 use longhaul_models::set::ModelOptions;
+use longhaul_records::bus::{Heard, Watching};
+use longhaul_records::record::{self, StoredRun};
+use longhaul_records::until::Until;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,7 +65,7 @@ impl Service {
     /// The run of an attempt. One of an earlier attempt that is not over is gone on with, and no second one begun.
     fn run_of(&self, work: &Work) -> fault::Result<RunId> {
         for run in work.runs() {
-            if run::load(&*self.world.store, &run)?.is_some_and(|stored| !is_over(stored.state.status())) {
+            if record::load(&*self.world.store, &run)?.is_some_and(|stored| !is_over(stored.state.status())) {
                 return Ok(run);
             }
         }
@@ -78,7 +80,7 @@ impl Service {
         work: &Work,
     ) -> fault::Result<Option<ExecutionResult>> {
         let named = Which::Named(run.to_string());
-        match run::load(&*self.world.store, run)? {
+        match record::load(&*self.world.store, run)? {
             None => self.begin_as(run, code, work).await?,
             Some(stored) if goes_on(stored.state.status()) && self.handle(run).is_none() => {
                 drop(self.resume(&named, false, Until::End).await?);

@@ -3,13 +3,13 @@
 //! back.
 
 use super::{Answer, Service, Which};
-use crate::run::{self, StoredRun};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::journal::{Question, Resolution};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_harness::Input;
+use longhaul_records::record::{self, StoredRun};
 use std::sync::Arc;
 
 impl Service {
@@ -39,7 +39,7 @@ impl Service {
             Some(feature) => one.invocation.feature() == Some(feature.as_str()),
             None => is_only_one,
         };
-        if let Some(effect) = run::questions(&*self.world.store, run, &stored.state)?.iter().find(is_meant) {
+        if let Some(effect) = record::questions(&*self.world.store, run, &stored.state)?.iter().find(is_meant) {
             bail!(Fault::conflict(format!(
                 "run {run} wants to know whether an effect happened, which words do not say; answer with: {}",
                 effect.answer_with()
@@ -51,7 +51,7 @@ impl Service {
     /// What a person types for each wait of a run that is not about an effect.
     pub(super) fn commands(&self, stored: &StoredRun) -> fault::Result<Vec<String>> {
         let run = &stored.record.run;
-        let effects = run::questions(&*self.world.store, run, &stored.state)?;
+        let effects = record::questions(&*self.world.store, run, &stored.state)?;
         let approvals = self.awaited(run)?;
         let waits =
             stored.state.lanes.iter().filter(|lane| lane.wait.as_ref().is_some_and(|one| one.wait.is_for_a_person()));
@@ -83,7 +83,7 @@ impl Service {
         let stored = self.ready(&which).await?;
         let store = &*self.world.store;
         let run = &stored.record.run;
-        let open = run::questions(store, run, &stored.state)?;
+        let open = record::questions(store, run, &stored.state)?;
         if open.is_empty() {
             bail!(Fault::conflict(format!("run {run} asks about no effect; answer in words")));
         }
@@ -105,7 +105,7 @@ impl Service {
         let stored = self.ready(&which).await?;
         let store = &*self.world.store;
         let run = &stored.record.run;
-        let mut unused = run::questions_answered(store, run, &stored.state)?;
+        let mut unused = record::questions_answered(store, run, &stored.state)?;
         unused.retain(|one| longhaul_journal::unresolved(store, &one.invocation, one.entry).is_ok());
         if unused.is_empty() {
             bail!(Fault::conflict(format!(

@@ -2,8 +2,6 @@
 
 use super::{Answer, Service, Which};
 use crate::audit::What;
-use crate::run::StoredRun;
-use crate::run::approvals;
 use longhaul_approval::{Approval, Asks, RunRule, Standing};
 use longhaul_core::RunId;
 use longhaul_core::approval::Decision;
@@ -11,6 +9,8 @@ use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::text::printable;
 use longhaul_harness::{Input, Lane, Refusal, RunStatus};
+use longhaul_records::approvals;
+use longhaul_records::record::StoredRun;
 use std::sync::Arc;
 
 /// Longest text of a rule in the audit log, in bytes.

@@ -5,10 +5,10 @@
 
 use super::begin::begin;
 use super::{Answer, Service, Which, turns};
-use crate::cast::{self, PYTHON_CHECKS};
+use crate::cast;
 use crate::check::Scope;
 use crate::config::Config;
-use crate::run::{self, Bus, RunRecord, StoredRun, Until};
+use crate::run;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context, bail};
@@ -16,6 +16,10 @@ use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
 use longhaul_harness::{Dispatch, Input, State, step};
 use longhaul_models::set::ModelOptions;
+use longhaul_records::bus::Bus;
+use longhaul_records::pins::PYTHON_CHECKS;
+use longhaul_records::record::{RunRecord, StoredRun};
+use longhaul_records::until::Until;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;

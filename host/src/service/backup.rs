@@ -3,12 +3,13 @@
 use super::{Answer, Service};
 use crate::checkpoint::{self, Shelf};
 use crate::gc::{self, Swept, Wanted};
-use crate::{backup, run, wiring};
+use crate::{backup, wiring};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::Read;
 use longhaul_core::text::count;
+use longhaul_records::record;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -99,7 +100,7 @@ impl Service {
 
     async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> fault::Result<()> {
         for run in gc::old_runs(&self.world, &self.active_runs(), older_ms)? {
-            let record = run::record(&*self.world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+            let record = record::record(&*self.world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
             let _alone = self.turns.take(super::turns::of_run(&record)).await;
             if self.handle(&run).is_some() {
                 continue;
@@ -115,7 +116,7 @@ impl Service {
     fn collect_trees(&self, swept: &mut Swept) -> fault::Result<()> {
         // Those that are being made first: one that is seen is among them, or among the records by then.
         let mut known: BTreeSet<String> = self.turns.begun().iter().map(ToString::to_string).collect();
-        known.extend(run::records(&*self.world.store)?.into_iter().map(|record| record.run.to_string()));
+        known.extend(record::records(&*self.world.store)?.into_iter().map(|record| record.run.to_string()));
         let (trees, bytes) = gc::sweep_trees(&self.world.home, &known, swept.dry_run);
         swept.trees = trees;
         swept.tree_bytes += bytes;

@@ -6,7 +6,7 @@ use crate::cast;
 use crate::check::{self, Scope};
 use crate::config::{Accept, Config};
 use crate::memory;
-use crate::run::{self, Bus, RunRecord, StoredRun, Until, decisions};
+use crate::run;
 use crate::toolbox;
 use crate::wiring::{ModelOptions, World};
 use longhaul_core::RunId;
@@ -15,6 +15,10 @@ use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
 use longhaul_harness::{Input, RunStatus, Setup, State, Strategy, step};
+use longhaul_records::bus::Bus;
+use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::until::Until;
+use longhaul_records::{decisions, project};
 use longhaul_worktree::{Branch, Project, Start};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +50,7 @@ impl Service {
             Accept::Ask if plan.is_none() => Until::Plan,
             Accept::Ask | Accept::Auto => until,
         };
-        let before = run::newest_on_branch(&*self.world.store, &directory)?;
+        let before = record::newest_on_branch(&*self.world.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
         let scope = if plan.is_some() { Scope::Planned } else { Scope::Run };
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &scope).await?;
@@ -85,7 +89,7 @@ impl Service {
         let events = first_events(&record, before.as_ref(), &state, notes);
         run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
         if until != Until::End {
-            batch = run::put_until(batch, &record.run, until)?;
+            batch = record::put_until(batch, &record.run, until)?;
         }
         self.world.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
@@ -102,7 +106,7 @@ impl Service {
         // In this order: a run whose tree is seen is being made, or is there by then.
         let found: Vec<_> = trees.read_dir().into_iter().flatten().flatten().collect();
         let mut known: Vec<RunId> = self.turns.begun().into_iter().collect();
-        known.extend(run::records(&*self.world.store)?.into_iter().map(|record| record.run));
+        known.extend(record::records(&*self.world.store)?.into_iter().map(|record| record.run));
         for entry in found {
             let path = entry.path();
             // What is beside a tree under its name, for example while it is replaced, is that run's affair.
@@ -147,7 +151,7 @@ fn bare_servers(config: &Config) -> impl Iterator<Item = String> {
 /// What a run begins with: what it means for its project, and what a person should know of where it begins.
 fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &State, notes: Vec<String>) -> Vec<RunEvent> {
     let mut events = match before {
-        Some(before) => run::project::changes(&record.project, &before.state, state),
+        Some(before) => project::changes(&record.project, &before.state, state),
         None => vec![Event::ProjectCreated {
             project: record.project.clone(),
             directory: record.directory.display().to_string(),

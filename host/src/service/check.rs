@@ -3,9 +3,9 @@
 use super::{Answer, Service};
 use crate::check::{self, Scope};
 use crate::config::Config;
-use crate::run::RunRecord;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_models::set::ModelOptions;
+use longhaul_records::record::RunRecord;
 use std::path::Path;
 
 impl Service {

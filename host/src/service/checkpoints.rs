@@ -5,10 +5,10 @@ use super::{Answer, Service, Which};
 use crate::audit::What;
 use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, restore, take};
 use crate::config::Config;
-use crate::run;
 use crate::signing::{self, Accepts, SigningKey};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_records::record;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -186,7 +186,7 @@ impl Service {
     async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<Turn> {
         let missing = || format!("there is no directory `{}`", directory.display());
         let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().with_context(missing)?)];
-        names.extend(run::record(&*self.world.store, run)?.iter().flat_map(turns::of_run));
+        names.extend(record::record(&*self.world.store, run)?.iter().flat_map(turns::of_run));
         Ok(self.turns.take(names).await)
     }
 

@@ -1,11 +1,12 @@
 //! The decisions of a project: listed, found, judged.
 
 use super::{Answer, Service};
-use crate::run::{StoredRun, decisions};
 use longhaul_core::decision::{Decision, Hit, Outcome, relevant};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_harness::decisions::clamp_score;
+use longhaul_records::decisions;
+use longhaul_records::record::StoredRun;
 
 impl Service {
     pub(super) fn decisions(

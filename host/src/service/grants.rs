@@ -8,13 +8,13 @@
 use super::Service;
 use crate::config::Config;
 use crate::powers::{self, Power, PowerKind};
-use crate::run::{self, RunRecord};
 use longhaul_core::event::Event;
 use longhaul_core::fault;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::store::{Batch, Table};
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{InvocationId, RunId};
+use longhaul_records::record::{self, RunRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -185,7 +185,7 @@ fn host_of(what: &str) -> Option<HostPattern> {
 impl Service {
     /// Grants of the project in a directory against what its runs did.
     pub(super) fn grants_of(&self, directory: &Path) -> fault::Result<Grants> {
-        let mut records: Vec<RunRecord> = run::records(&*self.world.store)?;
+        let mut records: Vec<RunRecord> = record::records(&*self.world.store)?;
         records.retain(|record| record.directory == directory);
         records.drain(..records.len().saturating_sub(RUNS_MAX));
         let secrets = self.world.audit.secrets_used()?;
@@ -221,7 +221,7 @@ impl Service {
         };
         let mut after = 0;
         loop {
-            let page = run::events_after(&*self.world.store, &record.run, after, PAGE)?;
+            let page = record::events_after(&*self.world.store, &record.run, after, PAGE)?;
             let Some(last) = page.last() else { return Ok(recorded) };
             after = last.number;
             page.into_iter().for_each(|event| recorded.hear(event.event));

@@ -3,7 +3,6 @@
 use super::paths::expect_whole;
 use super::{Answer, Carried, InShort, OpenQuestion, Service, Status, Summary, Which};
 use crate::config::{Config, FILE, PluginConfig};
-use crate::run::{self, RunRecord, StoredRun};
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
@@ -11,6 +10,8 @@ use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::State;
 use longhaul_harness::state::{Phase, Wait, WaitFor};
+use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::{approvals, ledger, project};
 use std::path::Path;
 
 impl Service {
@@ -21,10 +22,10 @@ impl Service {
     /// All runs, oldest first.
     pub(super) fn in_short(&self) -> fault::Result<Vec<InShort>> {
         let store = &*self.world.store;
-        let all = || Ok(run::records(store)?.into_iter().map(|record| record.run).collect());
+        let all = || Ok(record::records(store)?.into_iter().map(|record| record.run).collect());
         let read = |run: &RunId| {
-            let Some(stored) = run::load(store, run)? else { return Ok(None) };
-            let has_approvals = run::approvals::has_any(store, run)?;
+            let Some(stored) = record::load(store, run)? else { return Ok(None) };
+            let has_approvals = approvals::has_any(store, run)?;
             Ok(Some(InShort { summary: self.summary(&stored)?, has_approvals }))
         };
         let mut runs = self.index.fresh(all, read)?;
@@ -43,10 +44,10 @@ impl Service {
             project: record.project.clone(),
             directory: record.directory.clone(),
             status: state.status(),
-            project_status: run::project::status_of(state),
+            project_status: project::status_of(state),
             passing: (state.count(FeatureStatus::Passing), kept),
             created_ms: record.created_ms,
-            last_ms: run::last_event_ms(&*self.world.store, &record.run)?.unwrap_or(record.created_ms),
+            last_ms: record::last_event_ms(&*self.world.store, &record.run)?.unwrap_or(record.created_ms),
             is_ask: record.ask.is_some(),
             active: self.lock().contains_key(&record.run),
             wakes_at_ms: state.wakes_at_ms(),
@@ -55,7 +56,7 @@ impl Service {
 
     pub(super) fn status(&self, stored: &StoredRun) -> fault::Result<Status> {
         let StoredRun { record, state } = stored;
-        let questions = run::questions(&*self.world.store, &record.run, state)?;
+        let questions = record::questions(&*self.world.store, &record.run, state)?;
         let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
         let config = record.config_now()?;
         // Before the list of active runs is looked at below, which is held up to the end of the statement.
@@ -67,7 +68,7 @@ impl Service {
             branch: record.branch.clone(),
             asked: record.ask.as_ref().map(|_| record.goal.clone()),
             synthesis: state.answer.clone(),
-            ledger: run::ledger::view(
+            ledger: ledger::view(
                 &*self.world.store,
                 &record.run,
                 &state.limits,
@@ -110,7 +111,7 @@ impl Service {
         let mut found = Vec::new();
         let mut after = 0;
         loop {
-            let page = run::events_after(&*self.world.store, run, after, 1_000)?;
+            let page = record::events_after(&*self.world.store, run, after, 1_000)?;
             let Some(last) = page.last() else { return Ok(found) };
             after = last.number;
             for event in page {
@@ -165,14 +166,14 @@ impl Service {
                 bail!(Fault::unknown(format!("`{name}` names no run; `longhaul runs` lists them")))
             }
             Which::Named(name) => {
-                if let Some(stored) = run::load(store, &RunId::from_text(name.clone()))? {
+                if let Some(stored) = record::load(store, &RunId::from_text(name.clone()))? {
                     return Ok(stored);
                 }
                 let mut found =
-                    run::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
+                    record::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
                 match (found.next(), found.next()) {
                     (Some(record), None) => {
-                        run::load(store, &record.run)?.with_context(|| format!("run {} is gone", record.run))
+                        record::load(store, &record.run)?.with_context(|| format!("run {} is gone", record.run))
                     }
                     (Some(_), Some(_)) => {
                         bail!(Fault::conflict(format!("several runs start with `{name}`; `longhaul runs` lists them")))
@@ -183,7 +184,7 @@ impl Service {
             Which::NewestIn(directory) => {
                 expect_whole(directory)?;
                 let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-                match run::newest_in(store, &directory)? {
+                match record::newest_in(store, &directory)? {
                     Some(found) => Ok(found),
                     None => bail!(Fault::unknown(no_run_of(store, &directory)?)),
                 }
@@ -195,7 +196,7 @@ impl Service {
 /// Why nothing is meant by a directory, with what could be: never the newest run of another project.
 fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
     let shown = directory.display();
-    let records = if directory.join(FILE).exists() { Vec::new() } else { run::records(store)? };
+    let records = if directory.join(FILE).exists() { Vec::new() } else { record::records(store)? };
     let mut newest: Vec<RunRecord> = Vec::new();
     for record in records.into_iter().rev() {
         if newest.iter().all(|known| known.directory != record.directory) {

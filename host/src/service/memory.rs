@@ -2,10 +2,10 @@
 
 use super::{Answer, Service, Which};
 use crate::memory::{self, episodes_of, facts_of};
-use crate::run::RunRecord;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::memory::{Entry, MemoryBackend, Note, Trust, closest};
+use longhaul_records::record::RunRecord;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

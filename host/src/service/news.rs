@@ -3,9 +3,9 @@
 //! What is new is in the store; this only says where to look. Who is slow hears that they missed something.
 
 use super::Service;
-use crate::run;
 use longhaul_core::RunId;
 use longhaul_core::fault;
+use longhaul_records::record;
 use tokio::sync::broadcast;
 
 /// Runs that a listener may lag behind before it has to look at all of them.
@@ -33,7 +33,7 @@ impl Service {
 
     /// The number of the last event of a run; 0 where there is none.
     pub fn last_event(&self, run: &RunId) -> fault::Result<u64> {
-        run::last_event(&*self.world.store, run)
+        record::last_event(&*self.world.store, run)
     }
 
     /// Something is new of a run. Nobody listening is no error.

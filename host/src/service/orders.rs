@@ -5,7 +5,7 @@ use super::begin::begin;
 use super::turns::{self, Turn};
 use super::{Active, Answer, Service, Which};
 use crate::checkpoint::{self, Shared};
-use crate::run::{self, Actor, Bus, Handle, RunRecord, StoredRun, Until};
+use crate::run::{self, Actor, Handle};
 use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
@@ -13,6 +13,9 @@ use longhaul_core::shared::Lease;
 use longhaul_core::store::Batch;
 use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
+use longhaul_records::bus::Bus;
+use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::until::Until;
 use std::sync::Arc;
 
 impl Service {
@@ -47,7 +50,7 @@ impl Service {
             matches!(stored.state.status(), Paused | Completed | Incomplete | Failed | Abandoned)
         };
         let until = match until {
-            Until::End if !is_told_anew => run::until(&*self.world.store, &run)?,
+            Until::End if !is_told_anew => record::until(&*self.world.store, &run)?,
             asked => asked,
         };
         let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
@@ -82,7 +85,7 @@ impl Service {
         // What was before this process took it up was another's to report.
         let reported = match stored.state.status() {
             RunStatus::New => 0,
-            _ => run::last_event(&*self.world.store, &run)?,
+            _ => record::last_event(&*self.world.store, &run)?,
         };
         let shared = checkpoint::of_record(&self.world, &stored.record)?;
         let lease = match &shared {
@@ -151,7 +154,7 @@ impl Service {
         }
         let RunRecord { run, directory, branch, .. } = stored.record;
         run::revert::finish(&self.world, &run).await?;
-        let newest = run::newest_on_branch(&*self.world.store, &directory)?;
+        let newest = record::newest_on_branch(&*self.world.store, &directory)?;
         if let Some(newer) =
             newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
         {

@@ -6,10 +6,10 @@
 use super::{Answer, InShort, ProjectSummary, Service, Summary};
 use crate::config::{Config, FILE};
 use crate::powers;
-use crate::run::ProjectRecord;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::store::Batch;
+use longhaul_records::record::ProjectRecord;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

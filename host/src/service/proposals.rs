@@ -1,13 +1,13 @@
 //! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
 
 use super::{Answer, Service, Which};
-use crate::run::StoredRun;
-use crate::run::proposals::{self, Change, Proposal, Standing};
 use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{Input, State};
+use longhaul_records::proposals::{self, Change, Proposal, Standing};
+use longhaul_records::record::StoredRun;
 use std::sync::Arc;
 
 /// Longest reason of a rejection that is kept, in bytes.

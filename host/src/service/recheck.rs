@@ -6,12 +6,14 @@
 
 use super::reverts::refuse_working;
 use super::{Answer, Service, Which};
-use crate::run::{self, Bus, RunRecord, Stage, StoredRun};
+use crate::run::{self, Stage};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::work::FeatureStatus;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Feature, Input, Job, Report, Work};
+use longhaul_records::bus::Bus;
+use longhaul_records::record::{RunRecord, StoredRun};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;

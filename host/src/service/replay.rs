@@ -1,7 +1,6 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
 use crate::nobody::Nobody;
-use crate::run::{CHOICE, Kept, RunRecord};
 use crate::wiring::World;
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
@@ -13,6 +12,8 @@ use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Su
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
+use longhaul_records::invocation::{CHOICE, Kept};
+use longhaul_records::record::RunRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

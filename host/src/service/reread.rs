@@ -9,10 +9,10 @@ use crate::check::machine;
 use crate::check::plugins::{Planned, plan_of};
 use crate::check::{self, Finding};
 use crate::config::Config;
-use crate::run::{RunRecord, StoredRun};
 use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};
 use longhaul_harness::{Input, State};
+use longhaul_records::record::{RunRecord, StoredRun};
 use std::sync::Arc;
 
 impl Service {

@@ -3,8 +3,8 @@
 use super::{Answer, Service};
 use crate::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
 use crate::resources::{ResourceAsk, Resources, RunUse, TaskUse};
-use crate::run;
 use longhaul_core::fault::{self, bail};
+use longhaul_records::record;
 
 /// Tasks that are shown of each kind.
 const TASKS_MAX: usize = 50;
@@ -51,7 +51,7 @@ impl Service {
         let active: Vec<_> = self.lock().iter().map(|(run, active)| (run.clone(), active.handle.waits())).collect();
         let mut uses = Vec::with_capacity(active.len());
         for (run, waits) in active {
-            let project = run::record(&*self.world.store, &run)?.map(|record| record.project).unwrap_or_default();
+            let project = record::record(&*self.world.store, &run)?.map(|record| record.project).unwrap_or_default();
             uses.push(RunUse::of(run, project, waits, all));
         }
         uses.sort_by(|one, two| one.run.as_str().cmp(two.run.as_str()));

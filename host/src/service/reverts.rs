@@ -1,16 +1,17 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
 
 use super::{Active, Answer, Service, Which};
-use crate::run::{self, StoredRun};
+use crate::run;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_harness::{Input, RunStatus};
+use longhaul_records::record::{self, StoredRun};
 use longhaul_worktree::{Branch, Project};
 
 impl Service {
     /// Carries out what kills cut off. What cannot be done now is tried again with the next order for its run.
     pub(super) async fn finish_reverts(&self) {
-        let runs = run::list(&*self.world.store).unwrap_or_default();
+        let runs = record::list(&*self.world.store).unwrap_or_default();
         for run in runs.into_iter().map(|stored| stored.record.run) {
             if let Err(error) = run::revert::finish(&self.world, &run).await {
                 tracing::warn!("{error:#}");
@@ -43,7 +44,7 @@ impl Service {
 
     pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> fault::Result<Answer> {
         let run = &stored.record.run;
-        let kept = run::best_effort(&*self.world.store, run, name)?;
+        let kept = record::best_effort(&*self.world.store, run, name)?;
         let kept = kept.with_context(|| Fault::unknown(format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")))?;
         Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
     }

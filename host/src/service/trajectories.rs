@@ -6,7 +6,6 @@
 //! invocation or has not ended.
 
 use super::{Answer, Service, Which, replay};
-use crate::run::{self, Kept, RunRecord};
 use longhaul_capabilities::{Said, Watch};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::journal::{Began, Entry};
@@ -15,6 +14,8 @@ use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_core::work::{Outcome, Task};
 use longhaul_core::{Digest, InvocationId, RunId};
+use longhaul_records::invocation::Kept;
+use longhaul_records::record::{self, RunRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -155,7 +156,9 @@ impl Service {
     pub(super) fn trajectories(&self, which: &Which, wanted: &Wanted) -> fault::Result<Answer> {
         let record = self.find(which)?.record;
         let records = match wanted.all_runs {
-            true => run::records(&*self.world.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect(),
+            true => {
+                record::records(&*self.world.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect()
+            }
             false => vec![record],
         };
         let mut trajectories = Vec::new();

@@ -4,8 +4,8 @@
 //! changes it. Others do not wait for them: one may have a memory to ask that does not answer, or a component to
 //! compile.
 
-use crate::run::RunRecord;
 use longhaul_core::RunId;
+use longhaul_records::record::RunRecord;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -7,8 +7,6 @@
 
 mod functions;
 
-use crate::run::proposals::{self, Change, PROPOSALS_MAX, Proposal, Standing};
-use crate::run::{self, RunRecord, StoredRun};
 use longhaul_capabilities::kept::{Kind, Room};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::text::truncate;
@@ -16,6 +14,8 @@ use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus};
 use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
 use longhaul_harness::{Feature, plan, select};
+use longhaul_records::proposals::{self, Change, PROPOSALS_MAX, Proposal, Standing};
+use longhaul_records::record::{self, RunRecord, StoredRun};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -125,13 +125,13 @@ impl Calling<'_> {
 
     fn projects(&self, Nothing {}: Nothing) -> Told {
         let mut newest: Vec<RunRecord> = Vec::new();
-        for record in run::records(self.store).map_err(broken)?.into_iter().rev() {
+        for record in record::records(self.store).map_err(broken)?.into_iter().rev() {
             if newest.len() < PROJECTS_MAX && !newest.iter().any(|known| known.scope() == record.scope()) {
                 newest.push(record);
             }
         }
         let told = newest.iter().map(|record| {
-            let stored = run::load(self.store, &record.run).map_err(broken)?;
+            let stored = record::load(self.store, &record.run).map_err(broken)?;
             let state = stored.ok_or_else(|| broken(format!("run {} is gone", record.run)))?.state;
             let kept = state.features.len() - state.count(FeatureStatus::Dropped);
             let passing = state.count(FeatureStatus::Passing);
@@ -267,12 +267,12 @@ impl Calling<'_> {
 
     fn run(&self) -> Result<StoredRun, ToolError> {
         let run = self.caller.run();
-        run::load(self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
+        record::load(self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
     }
 
     fn record(&self) -> Result<RunRecord, ToolError> {
         let run = self.caller.run();
-        run::record(self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
+        record::record(self.store, &run).map_err(broken)?.ok_or_else(|| broken(format!("run {run} is gone")))
     }
 }
 

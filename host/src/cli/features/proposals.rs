@@ -1,11 +1,11 @@
 //! What agents proposed: `longhaul features --proposals`, `accept`, `reject`.
 
 use crate::cli::{Context, Exit, order};
-use crate::run::proposals::{Change, Proposal, Standing};
 use crate::service::{Answer, Request, Which, make_whole};
 use clap::Args;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
+use longhaul_records::proposals::{Change, Proposal, Standing};
 use std::path::PathBuf;
 
 /// Longest line that is shown, in bytes.

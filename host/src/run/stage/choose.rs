@@ -3,7 +3,6 @@
 
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage};
-use crate::run::stage::Kept;
 use longhaul_capabilities::{Models as _, Watch as _};
 use longhaul_core::Digest;
 use longhaul_core::event::Used;
@@ -15,10 +14,8 @@ use longhaul_core::text::truncate;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
+use longhaul_records::invocation::{CHOICE, Kept};
 use serde_json::json;
-
-/// What an invocation is called that is such a choice, where others name an export.
-pub const CHOICE: &str = "model.choose";
 
 /// Who makes it, where others name a plugin and its table.
 pub(super) const CHOOSER: &str = "longhaul";

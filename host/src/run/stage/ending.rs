@@ -6,11 +6,12 @@ use longhaul_core::journal::{Finished, JournalError, Question};
 use longhaul_core::store::Batch;
 use longhaul_core::text::{count, truncate};
 use longhaul_core::work::{Outcome, Plan, RoleError, Synthesis, Verdict};
-use longhaul_core::{InvocationId, LimitHit, Outage, RunId};
+use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_engine::{CallError, Called};
 use longhaul_harness::{Failure, Report};
 use longhaul_journal::Recorder;
-use serde::{Deserialize, Serialize};
+use longhaul_records::invocation::Kept;
+use serde::Serialize;
 
 /// The end of an invocation, to be stored with the step that it leads to.
 pub struct Closing {
@@ -93,20 +94,6 @@ impl Ended {
         }
         events
     }
-}
-
-/// What a finished invocation left in its journal.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kept<T> {
-    /// What the export returned.
-    Returned(T),
-    /// The error that it returned.
-    Refused(RoleError),
-    /// The limit that ended it.
-    Limited(LimitHit),
-    /// The trap that ended it, or how what it returned breaks the contract.
-    Trapped(String),
 }
 
 pub(super) fn ended<T: Serialize + Words>(

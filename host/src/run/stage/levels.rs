@@ -2,10 +2,10 @@
 //! another process goes on with the run.
 
 use crate::cast::Cast;
-use crate::run::record::events_after;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Store;
+use longhaul_records::record::events_after;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 

@@ -4,9 +4,9 @@
 //! It becomes part of the state, so a resume tells the same. Refuses times and commit ids: they say nothing to an
 //! agent, and with them no recording of a model would fit a second run.
 
-use crate::run::record::{self, RunRecord};
 use crate::wiring::World;
 use longhaul_core::fault;
+use longhaul_records::record::{self, RunRecord};
 use longhaul_worktree::Logged;
 use serde_json::{Value, json};
 

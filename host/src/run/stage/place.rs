@@ -1,6 +1,6 @@
 //! One piece of work, done at a desk: a plugin is called with what it gets, or checks are run.
 
-use super::ending::{End, Ended, Kept, Words, ended, reported, stuck};
+use super::ending::{End, Ended, Words, ended, reported, stuck};
 use super::orientation::{self, Found, orientation};
 use super::troupe::Team;
 use super::{Desk, Stage, rushed, survey};
@@ -8,8 +8,6 @@ use crate::cast::Part;
 use crate::memory::{recollect, told_words, words_heard};
 use crate::nobody::Nobody;
 use crate::run::checks::{PinnedChecks, trial};
-use crate::run::record::put_judged;
-use crate::run::{approvals, proposals};
 use longhaul_capabilities::{Models as _, Setup};
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
@@ -22,6 +20,9 @@ use longhaul_core::work::{
 use longhaul_engine::{Called, Cancel};
 use longhaul_harness::{Feature, Job, Report, State, StepReport, Trial, TrialOutcome, Work};
 use longhaul_journal::Opened;
+use longhaul_records::invocation::Kept;
+use longhaul_records::record::put_judged;
+use longhaul_records::{approvals, proposals};
 use longhaul_sandbox::Level;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -5,8 +5,6 @@
 
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage, protected, survey};
-use crate::run::approvals;
-use crate::run::record::{RunRecord, put_best_effort};
 use crate::run::unkept::Unkept;
 use crate::wiring::World;
 use longhaul_core::Digest;
@@ -17,6 +15,8 @@ use longhaul_core::store::Batch;
 use longhaul_core::work::CheckReport;
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
+use longhaul_records::approvals;
+use longhaul_records::record::{self, RunRecord, put_best_effort};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_worktree::{
     Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Protected,
@@ -261,7 +261,7 @@ impl Repository {
         };
         // The name without the try: a second try of the same commit is the same effect.
         let effect = format!("{}/{}", self.0.run, work.name);
-        let judged = crate::run::record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
+        let judged = record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
         let feature = work.feature().unwrap_or_default();
         let protected = crate::protect::protected(&stage.config, self.0.project.root());
         let order = Order { feature, message, effect: &effect, base, judged, protected };

@@ -1,13 +1,10 @@
 //! What all invocations of a run share, and how one of them asks another: a delegation is an invocation
 //! of its own, begun here and ended in the transaction that answers its caller.
 
-use super::ending::{Kept, finish, words};
+use super::ending::{finish, words};
 use crate::cast::{Cast, Part};
 use crate::config::Config;
-use crate::run::bus::{Bus, Step};
 use crate::run::gatekeeper::Gatekeeper;
-use crate::run::ledger::Ledger;
-use crate::run::marked::Marked;
 use crate::toolbox::Toolbox;
 use crate::wiring::World;
 use longhaul_capabilities::{Models as _, Services, Setup};
@@ -23,6 +20,10 @@ use longhaul_core::{Digest, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_models::set::ModelSet;
+use longhaul_records::bus::{Bus, Step};
+use longhaul_records::invocation::Kept;
+use longhaul_records::ledger::Ledger;
+use longhaul_records::marked::Marked;
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -9,10 +9,10 @@ use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::{Nothing, named};
 use super::{Out, Page, Problem, Told, which};
-use crate::run::proposals::{Change, Proposal as InnerProposal};
 use crate::service::{Answer, MemoryAsk, Request, Wanted, Which};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use longhaul_records::proposals::{Change, Proposal as InnerProposal};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

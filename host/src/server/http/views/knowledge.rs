@@ -3,9 +3,9 @@
 use super::features::FeatureSpec;
 use super::spent::Usage;
 use super::words;
-use crate::run::proposals::{Change as InnerChange, Proposal as InnerProposal, Standing as InnerStanding};
 use crate::service::{Memory as InnerMemory, Step as InnerStep, Trajectory as InnerTrajectory};
 use longhaul_core::decision::{Decision as InnerDecision, Hit};
+use longhaul_records::proposals::{Change as InnerChange, Proposal as InnerProposal, Standing as InnerStanding};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

@@ -1,9 +1,9 @@
 //! What was used, and what may be.
 
-use crate::run::ledger::{Caps as InnerCaps, LedgerRow, LedgerView};
 use longhaul_core::event::Used as InnerUsed;
 use longhaul_core::model::Usage as InnerUsage;
 use longhaul_core::supervisor::Spent as InnerSpent;
+use longhaul_records::ledger::{Caps as InnerCaps, LedgerRow, LedgerView};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,11 +1,11 @@
 //! A journal that tells of the checkpoints that are passed: before each so many steps, and before each approval.
 //!
-//! Nothing is written for one: it is a position of the journal, see [`crate::checkpoint`]. It is told as a step of the
+//! Nothing is written for one: it is a position of the journal. It is told as a step of the
 //! work is, under the number of its entry, so that an invocation that goes on after a kill tells none twice, also where
 //! `checkpoint_every` has another value by then.
 
-use super::bus::{Bus, Step};
-use crate::checkpoint::{APPROVAL, STEP};
+use crate::bus::{Bus, Step};
+use crate::invocation::{APPROVAL, STEP};
 use longhaul_core::event::{CheckpointCause, Event};
 use longhaul_core::journal::{Journal, JournalError, NewCall, Next, Question, Ticket};
 use longhaul_core::store::Batch;

@@ -3,10 +3,10 @@
 //!
 //! It also takes what components think, do and see while they work, until the run's actor stores it.
 
-use longhaul_capabilities::Watch;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::stream::Token;
+use longhaul_core::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
@@ -37,11 +37,13 @@ pub enum Heard {
 
 /// A step of a component's work, not stored yet.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) invocation: InvocationId,
+pub struct Step {
+    /// The invocation that the component works in.
+    pub invocation: InvocationId,
     /// Counts up within the invocation, and is the same when the invocation says it again.
-    pub(super) number: u32,
-    pub(super) event: Event,
+    pub number: u32,
+    /// What was thought, done or seen.
+    pub event: Event,
 }
 
 /// The watchers of one run.
@@ -111,17 +113,17 @@ impl Bus {
     }
 
     /// Steps that were not taken yet, in the order in which they were made.
-    pub(super) fn take_steps(&self) -> Vec<Step> {
+    pub fn take_steps(&self) -> Vec<Step> {
         std::mem::take(&mut lock(&self.0.steps))
     }
 
     /// Returns when there are steps.
-    pub(super) async fn has_steps(&self) {
+    pub async fn has_steps(&self) {
         self.0.has_steps.notified().await;
     }
 
     /// A step of somebody's work, under a number of its own in the invocation.
-    pub(super) fn note(&self, step: Step) {
+    pub fn note(&self, step: Step) {
         lock(&self.0.steps).push(step);
         self.0.has_steps.notify_one();
     }

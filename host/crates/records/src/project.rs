@@ -3,7 +3,7 @@
 //! Pure: a project has the status of its newest run, and each change of that is an event of the run, in the
 //! transaction of the step that makes it. So nothing has to be kept beside it, and nothing can disagree.
 
-use super::RunRecord;
+use crate::record::RunRecord;
 use longhaul_core::event::Event;
 use longhaul_core::project::ProjectStatus;
 use longhaul_harness::state::Phase;

@@ -5,7 +5,7 @@
 //! question of which there is something to tell stands on a list of its own, so that the end of an invocation reads
 //! those and not all of its run.
 
-use super::record;
+use crate::record;
 use longhaul_approval::{Approval, RunRule, Standing};
 use longhaul_core::approval::Decision;
 use longhaul_core::event::Event;
@@ -183,7 +183,7 @@ fn read(bytes: &[u8]) -> fault::Result<Approval> {
 }
 
 /// All rows below a key.
-pub(super) fn rows(store: &dyn Store, key: &Key) -> fault::Result<Vec<Row>> {
+pub fn rows(store: &dyn Store, key: &Key) -> fault::Result<Vec<Row>> {
     let mut found: Vec<Row> = Vec::new();
     loop {
         let page = store.scan(Table::States, key, found.last().map(|(key, _)| key.as_slice()), PAGE)?;

@@ -26,7 +26,7 @@ fn record() -> RunRecord {
         plan: None,
         ask: None,
         passed_before: Default::default(),
-        models: crate::wiring::ModelOptions::default(),
+        models: longhaul_models::set::ModelOptions::default(),
         created_ms: 1,
     }
 }

@@ -1,6 +1,7 @@
 //! The arithmetic of a ledger: rows, what is held, and what is over a cap. Stores nothing and waits for nobody.
 
-use super::{Caps, HeldRow, LedgerRow};
+use super::caps::{Caps, full, over};
+use super::row::{HeldRow, LedgerRow};
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::{Done, More, Spent};
 use longhaul_core::{InvocationId, LimitHit};
@@ -248,29 +249,4 @@ impl Book {
             at_once_bytes: 0,
         })
     }
-}
-
-impl Caps {
-    /// The cap that is passed by this usage and so many answers of models.
-    fn over(&self, usage: Usage, model_calls: u64) -> Option<LimitHit> {
-        over("tokens_max", usage.tokens(), self.tokens_max)
-            .or_else(|| {
-                over("cost_microdollars_max", microdollars(usage.cost_microdollars), self.cost_microdollars_max)
-            })
-            .or_else(|| over("model_calls_max", model_calls, self.model_calls_max))
-    }
-}
-
-fn over(name: &str, used: u64, max: Option<u64>) -> Option<LimitHit> {
-    max.filter(|max| used > *max).map(|max| LimitHit::new(name, used, max))
-}
-
-/// As [`over`], and when there is nothing left.
-fn full(name: &str, used: u64, max: Option<u64>) -> Option<LimitHit> {
-    max.filter(|max| used >= *max).map(|max| LimitHit::new(name, used, max))
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, as a cap wants it")]
-pub(super) fn microdollars(cost: f64) -> u64 {
-    cost.ceil() as u64
 }

@@ -4,7 +4,7 @@
 //! so that a call which is made again after a kill finds it; and it becomes an event of its run in the transaction
 //! that ends the invocation it was made in.
 
-use super::approvals::rows;
+use crate::approvals::rows;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Store, Table};

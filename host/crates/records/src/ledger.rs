@@ -8,10 +8,15 @@
 //! the store yet, before the call is made again. Refuses to guess a price: a model without one costs nothing.
 
 mod book;
+mod caps;
+mod row;
 #[cfg(test)]
 mod tests;
 
-use super::record::RunRecord;
+pub use caps::Caps;
+pub use row::LedgerRow;
+
+use crate::record::RunRecord;
 use book::{Book, Room};
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context as _};
@@ -22,6 +27,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, LimitHit, RunId};
 use longhaul_harness::{HarnessLimits, State};
+use row::HeldRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,71 +38,6 @@ const ROWS_MAX: usize = 1_000_000;
 
 /// Corrections that an invocation hears at once; the others it hears at its next step.
 const CORRECTIONS_MAX: usize = 20;
-
-/// One row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LedgerRow {
-    /// Whose.
-    pub invocation: InvocationId,
-    /// What it spent, in all its attempts.
-    pub spent: Spent,
-    /// Of the fuel, its own, which each attempt comes to again. None in a row from before tools were counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    own_fuel: Option<u64>,
-    /// Its last call of a model of which it is known how it ended; they count from 1.
-    #[serde(default)]
-    settled: u64,
-    /// Memory of the run's components at once, in bytes, when this was written.
-    #[serde(default)]
-    at_once_bytes: u64,
-}
-
-/// What a call of a model holds, as it is stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct HeldRow {
-    invocation: InvocationId,
-    /// Counts up within the invocation.
-    number: u64,
-    most: Usage,
-}
-
-/// The caps of a whole run that the ledger holds it to; none: no cap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Caps {
-    /// Tokens, read and written.
-    pub tokens_max: Option<u64>,
-    /// Money, in millionths of a US dollar.
-    pub cost_microdollars_max: Option<u64>,
-    /// Steps: answers of models.
-    pub model_calls_max: Option<u64>,
-    /// Calls of tools.
-    pub tool_calls_max: Option<u64>,
-    /// Instructions, in wasmtime's fuel.
-    pub fuel_max: Option<u64>,
-    /// Memory of components at once.
-    pub memory_bytes_max: Option<u64>,
-    /// Bytes that leave.
-    pub egress_bytes_max: Option<u64>,
-    /// Bytes of answers that are stored.
-    pub stored_bytes_max: Option<u64>,
-}
-
-impl Caps {
-    /// Those of the run's limits.
-    pub fn of(limits: &HarnessLimits) -> Self {
-        Self {
-            tokens_max: limits.tokens_max,
-            cost_microdollars_max: limits.cost_microdollars_max,
-            model_calls_max: limits.model_calls_max,
-            tool_calls_max: limits.tool_calls_max,
-            fuel_max: limits.fuel_max,
-            memory_bytes_max: limits.memory_bytes_max,
-            egress_bytes_max: limits.egress_bytes_max,
-            stored_bytes_max: limits.stored_bytes_max,
-        }
-    }
-}
 
 /// The book of a run, as it stands.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -13,7 +13,7 @@
 //! A text above 1 KiB within a row is content by its digest too, so that a goal that is in every task is there once.
 //! It knows of the state that it is an object with a list `features`, whose items have a `spec`, and no more.
 
-use super::RunRecord;
+use super::run::RunRecord;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{Digest, RunId};
@@ -60,7 +60,7 @@ struct Contents {
 const FORM: u32 = 1;
 
 /// Adds what changed in a state to a batch.
-pub(super) fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &State) -> fault::Result<Batch> {
+pub fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &State) -> fault::Result<Batch> {
     let before = store.get(Table::States, &RunRecord::key(run))?;
     let known = before.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
     let Value::Object(state) = serde_json::to_value(state)? else { bail!("a state is an object") };

@@ -1,139 +1,27 @@
-//! What the store holds of a run.
+//! What the store holds of a run: its record, its state, its events, and what is kept beside them.
+//!
+//! A state and the events of the step that led to it are one transaction, which the caller makes and commits. Nothing here
+//! says what an event means for notifications, memory or the progress of a project.
 
 mod parts;
+mod run;
 
-use super::until::Until;
-use super::{decisions, ledger};
-use crate::cast::Pins;
-use crate::config::Config;
-use crate::memory;
-use crate::notify;
-use crate::wiring::ModelOptions;
-use longhaul_core::event::{Event, RunEvent};
-use longhaul_core::fault::{self, Context, Fault, bail};
+pub use parts::put as put_state;
+pub use run::RunRecord;
+
+use crate::until::Until;
+use longhaul_core::event::RunEvent;
+use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::journal::Question;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_core::work::{FeatureStatus, Plan};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::WaitFor;
-use longhaul_harness::{Dispatch, HarnessLimits, Lane, State};
+use longhaul_harness::{Lane, State};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Digits of a commit's name in the progress.
-const SHORT: usize = 10;
 
 /// Runs that are listed at once.
 const RUNS_MAX: usize = 10_000;
-
-/// What a run was started with. Written once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// The run.
-    pub run: RunId,
-    /// The project's name.
-    pub project: String,
-    /// The project's id, see `identity.rs`. Empty in runs of before, which know their project by its name.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub id: String,
-    /// The project's directory.
-    pub directory: PathBuf,
-    /// The branch that it commits to; empty for an ask, which commits nothing.
-    pub branch: String,
-    /// The commit that it started from.
-    pub base: String,
-    /// `longhaul.toml` as it was.
-    pub config: String,
-    /// The goal as it was.
-    pub goal: String,
-    /// The plugins, by table.
-    pub pins: Pins,
-    /// What is done to its models.
-    pub models: ModelOptions,
-    /// The plan that it follows; none: a planner is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plan>,
-    /// Who answers, if it is an ask: a run without a repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask: Option<Dispatch>,
-    /// Features that pass in the run before on this branch, by their ids, each with the digest of what it asks for.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub passed_before: BTreeMap<String, Digest>,
-    /// When it was asked for.
-    pub created_ms: u64,
-}
-
-impl RunRecord {
-    /// The caps of such a run in a configuration.
-    pub fn limits_in(&self, config: &Config) -> HarnessLimits {
-        if self.ask.is_some() { config.ask_limits() } else { config.run.limits.clone() }
-    }
-
-    /// What is kept of the project is found by this.
-    pub fn scope(&self) -> &str {
-        if self.id.is_empty() { &self.project } else { &self.id }
-    }
-
-    /// Refuses what only a run with a branch can do.
-    pub fn expect_branch(&self) -> fault::Result<()> {
-        if self.ask.is_some() {
-            bail!(Fault::conflict(format!(
-                "run {} is an ask, which has no branch; name a run of `longhaul run`",
-                self.run
-            )));
-        }
-        Ok(())
-    }
-
-    /// The configuration that the run was started with.
-    pub fn config(&self) -> fault::Result<Config> {
-        let pinned = Config::parse_pinned(&self.config).context("the configuration that the run was started with");
-        pinned.map(|pinned| self.with_id(pinned))
-    }
-
-    fn with_id(&self, mut config: Config) -> Config {
-        config.project.id.clone_from(&self.id);
-        config
-    }
-
-    /// The configuration for the work that is still to be done: what the file says now, so that a grant
-    /// or a limit that was mended holds. A run pins two things of the file that it began with, since journals and
-    /// verdicts depend on them: `[checks]`, and the `settings` of each plugin. Where the file is gone, what the run
-    /// began with is left without its powers, for nobody stands by them any more.
-    ///
-    /// # Errors
-    /// The file is that of another project, or cannot be read.
-    pub fn config_now(&self) -> fault::Result<Config> {
-        let pinned = self.config()?;
-        if !self.directory.join(crate::config::FILE).exists() {
-            return Ok(pinned.without_powers());
-        }
-        let mut now = self.with_id(Config::read(&self.directory)?);
-        if now.project.name != self.project || pinned.project.name != self.project {
-            let other = if now.project.name == self.project { pinned.project.name } else { now.project.name };
-            bail!(Fault::conflict(format!(
-                "run {} is of project `{}`, and longhaul.toml in `{}` is of `{}`; to go on with it, set [project] name back",
-                self.run,
-                self.project,
-                self.directory.display(),
-                longhaul_core::text::printable(&other, 80)
-            )));
-        }
-        now.checks = pinned.checks.clone();
-        now.keep_settings_of(&pinned);
-        Ok(now)
-    }
-
-    pub(super) fn key(run: &RunId) -> Key {
-        Key::of(run.as_str())
-    }
-
-    /// Writes the record.
-    pub fn insert(&self, batch: Batch) -> fault::Result<Batch> {
-        Ok(batch.insert(Table::Runs, Self::key(&self.run), serde_json::to_vec(self)?))
-    }
-}
 
 /// A run as it stands.
 #[derive(Clone, Debug)]
@@ -217,60 +105,6 @@ pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> fault:
     Ok(())
 }
 
-/// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
-pub fn put_step(
-    store: &dyn Store,
-    batch: &mut Batch,
-    record: &RunRecord,
-    state: &State,
-    events: &[RunEvent],
-) -> fault::Result<()> {
-    let key = RunRecord::key(&record.run);
-    for over in questions_over(store, &record.run, state)? {
-        batch.push(Op::Delete(Table::States, over));
-    }
-    let mut filled = parts::put(store, std::mem::take(batch), &record.run, state)?;
-    for event in events {
-        tracing::trace!(number = event.number, "run.event");
-        filled = filled.insert(Table::Events, key.clone().number(event.number), serde_json::to_vec(event)?);
-        if let Event::Steered { feature, text } = &event.event {
-            filled = ledger::put_correction(filled, &record.run, feature.as_deref(), event.number, text);
-        }
-        if let Some(progress) = progress(event).filter(|_| record.ask.is_none()) {
-            let key = Key::of(record.scope()).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));
-            filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
-        }
-    }
-    let filled = notify::put_letters(filled, record, events)?;
-    let filled = memory::put_due(filled, record, events)?;
-    *batch = decisions::put_of_events(filled, store, record, state, events)?;
-    Ok(())
-}
-
-/// The entry of the project's progress that an event makes: a commit, a feature that was given up, a revert.
-fn progress(event: &RunEvent) -> Option<serde_json::Value> {
-    let (action, outcome, files) = match &event.event {
-        Event::Committed { feature, commit, files, .. } => {
-            (format!("committed {feature}"), commit.clone(), files.clone())
-        }
-        Event::Feature { feature, status: FeatureStatus::Failing, why } => {
-            (format!("gave up on {feature}"), why.clone(), Vec::new())
-        }
-        Event::Reverted { to, features, .. } => {
-            let (to, back) = (&to[..to.floor_char_boundary(SHORT)], features.join(", "));
-            (
-                format!("reverted to {to}"),
-                format!("taken back: {}", if back.is_empty() { "nothing" } else { &back }),
-                Vec::new(),
-            )
-        }
-        _ => return None,
-    };
-    Some(serde_json::json!({
-        "at_ms": event.at_ms, "plugin": "longhaul", "action": action, "outcome": outcome, "files": files,
-    }))
-}
-
 /// The newest entries of a project's progress, oldest first, as they were kept.
 pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> fault::Result<Vec<serde_json::Value>> {
     let mut found = store.last(Table::Progress, &Key::of(project), count)?;
@@ -348,8 +182,8 @@ fn asks(lane: &Lane) -> bool {
     lane.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Work)
 }
 
-/// Questions of work that is over. One that was answered stays until then: the answer may be taken back.
-fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Key>> {
+/// The keys of the questions of work that is over. One that was answered stays until then: the answer may be taken back.
+pub fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Key>> {
     let open: Vec<_> = state.lanes.iter().map(|lane| question_key(run, &lane.work.key())).collect();
     let kept = store.scan(Table::States, &RunRecord::key(run).and("question"), None, QUESTIONS_MAX)?;
     let kept = kept.into_iter().map(|(key, _)| Key::from_bytes(key));
@@ -421,23 +255,5 @@ mod tests {
         }
         let rows = store.scan(Table::States, &RunRecord::key(&run), None, 10).unwrap();
         assert!(rows.is_empty(), "nothing is kept of a run that goes to its end");
-    }
-
-    #[test]
-    fn a_revert_is_an_entry_of_the_progress_and_takes_none_away() {
-        let of = |event| progress(&RunEvent { run: RunId::from_text("r-1"), number: 9, at_ms: 5, event });
-        let reverted = |features: &[&str]| Event::Reverted {
-            to: "0123456789abcdef".into(),
-            kept_as: None,
-            left: Vec::new(),
-            features: features.iter().map(|id| (*id).to_owned()).collect(),
-        };
-        let entry = of(reverted(&["a", "b"])).expect("an entry");
-        assert_eq!(
-            (&entry["action"], &entry["outcome"]),
-            (&"reverted to 0123456789".into(), &"taken back: a, b".into())
-        );
-        assert_eq!(of(reverted(&[])).expect("an entry")["outcome"], "taken back: nothing");
-        assert_eq!(of(Event::Paused), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Calls side by side, kills in between, and what each kind of cap counts.
 
-use super::book::microdollars;
+use super::caps::microdollars;
 use super::*;
 use longhaul_core::model::Cost as _;
 use longhaul_core::supervisor::Tries;

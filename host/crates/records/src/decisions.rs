@@ -2,7 +2,7 @@
 //! resets), and what came of decisions is filled in when their feature passes, is given up or is reverted.
 //! Both go into the transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
 
-use super::RunRecord;
+use crate::record::RunRecord;
 use longhaul_core::decision::{self, Decision, Hit, LogError, Outcome, newest, relevant};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault;
@@ -57,7 +57,7 @@ fn told(hits: Vec<Hit>) -> Option<Value> {
 }
 
 /// What the events of a step mean for the log.
-pub(super) fn put_of_events(
+pub fn put_of_events(
     mut batch: Batch,
     store: &dyn Store,
     record: &RunRecord,

@@ -1,0 +1,33 @@
+//! Rows of a ledger as they are stored.
+
+use longhaul_core::InvocationId;
+use longhaul_core::model::Usage;
+use longhaul_core::supervisor::Spent;
+use serde::{Deserialize, Serialize};
+
+/// One row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LedgerRow {
+    /// Whose.
+    pub invocation: InvocationId,
+    /// What it spent, in all its attempts.
+    pub spent: Spent,
+    /// Of the fuel, its own, which each attempt comes to again. None in a row from before tools were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) own_fuel: Option<u64>,
+    /// Its last call of a model of which it is known how it ended; they count from 1.
+    #[serde(default)]
+    pub(super) settled: u64,
+    /// Memory of the run's components at once, in bytes, when this was written.
+    #[serde(default)]
+    pub(super) at_once_bytes: u64,
+}
+
+/// What a call of a model holds, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct HeldRow {
+    pub(super) invocation: InvocationId,
+    /// Counts up within the invocation.
+    pub(super) number: u64,
+    pub(super) most: Usage,
+}

@@ -1,0 +1,26 @@
+//! The plugins of a run, pinned by the digest of their bytes.
+
+use longhaul_config::asks::Asks;
+use longhaul_core::Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The part that runs checks written in Python; it is there without being configured.
+pub const PYTHON_CHECKS: &str = "checks.python";
+
+/// A plugin as a run pinned it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pin {
+    /// The name in the configuration.
+    pub plugin: String,
+    /// The digest of its bytes, which the store keeps.
+    pub digest: Digest,
+    /// What it asked for when it was pinned.
+    pub asks: Asks,
+    /// The world that its manifest says.
+    #[serde(default)]
+    pub world: Option<String>,
+}
+
+/// The pins of a run, by the tables of `longhaul.toml`.
+pub type Pins = BTreeMap<String, Pin>;

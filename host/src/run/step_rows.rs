@@ -1,0 +1,95 @@
+//! The rows that a step of a run writes: its state, its events, and what these mean for the project's progress, its
+//! decisions, notifications and memory.
+//!
+//! All of them go into one batch, so that a kill loses a step whole or not at all. Nothing is committed here.
+
+use crate::memory;
+use crate::notify;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault;
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::State;
+use longhaul_records::record::{self, RunRecord};
+use longhaul_records::{decisions, ledger};
+
+/// Digits of a commit's name in the progress.
+const SHORT: usize = 10;
+
+/// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
+pub fn put_step(
+    store: &dyn Store,
+    batch: &mut Batch,
+    record: &RunRecord,
+    state: &State,
+    events: &[RunEvent],
+) -> fault::Result<()> {
+    let key = RunRecord::key(&record.run);
+    for over in record::questions_over(store, &record.run, state)? {
+        batch.push(Op::Delete(Table::States, over));
+    }
+    let mut filled = record::put_state(store, std::mem::take(batch), &record.run, state)?;
+    for event in events {
+        tracing::trace!(number = event.number, "run.event");
+        filled = filled.insert(Table::Events, key.clone().number(event.number), serde_json::to_vec(event)?);
+        if let Event::Steered { feature, text } = &event.event {
+            filled = ledger::put_correction(filled, &record.run, feature.as_deref(), event.number, text);
+        }
+        if let Some(progress) = progress(event).filter(|_| record.ask.is_none()) {
+            let key = Key::of(record.scope()).number(event.at_ms).and(&format!("{}/{}", record.run, event.number));
+            filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
+        }
+    }
+    let filled = notify::put_letters(filled, record, events)?;
+    let filled = memory::put_due(filled, record, events)?;
+    *batch = decisions::put_of_events(filled, store, record, state, events)?;
+    Ok(())
+}
+
+/// The entry of the project's progress that an event makes: a commit, a feature that was given up, a revert.
+fn progress(event: &RunEvent) -> Option<serde_json::Value> {
+    let (action, outcome, files) = match &event.event {
+        Event::Committed { feature, commit, files, .. } => {
+            (format!("committed {feature}"), commit.clone(), files.clone())
+        }
+        Event::Feature { feature, status: FeatureStatus::Failing, why } => {
+            (format!("gave up on {feature}"), why.clone(), Vec::new())
+        }
+        Event::Reverted { to, features, .. } => {
+            let (to, back) = (&to[..to.floor_char_boundary(SHORT)], features.join(", "));
+            (
+                format!("reverted to {to}"),
+                format!("taken back: {}", if back.is_empty() { "nothing" } else { &back }),
+                Vec::new(),
+            )
+        }
+        _ => return None,
+    };
+    Some(serde_json::json!({
+        "at_ms": event.at_ms, "plugin": "longhaul", "action": action, "outcome": outcome, "files": files,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::RunId;
+
+    #[test]
+    fn a_revert_is_an_entry_of_the_progress_and_takes_none_away() {
+        let of = |event| progress(&RunEvent { run: RunId::from_text("r-1"), number: 9, at_ms: 5, event });
+        let reverted = |features: &[&str]| Event::Reverted {
+            to: "0123456789abcdef".into(),
+            kept_as: None,
+            left: Vec::new(),
+            features: features.iter().map(|id| (*id).to_owned()).collect(),
+        };
+        let entry = of(reverted(&["a", "b"])).expect("an entry");
+        assert_eq!(
+            (&entry["action"], &entry["outcome"]),
+            (&"reverted to 0123456789".into(), &"taken back: a, b".into())
+        );
+        assert_eq!(of(reverted(&[])).expect("an entry")["outcome"], "taken back: nothing");
+        assert_eq!(of(Event::Paused), None);
+    }
+}
