@@ -10,7 +10,6 @@ pub mod ask;
 pub mod audit;
 pub mod backup;
 pub mod bombs;
-pub mod cast;
 pub mod check;
 pub mod checkpoint;
 pub mod cli;
@@ -46,3 +45,4 @@ pub mod trust;
 pub mod wiring;
 
 pub use longhaul_records as records;
+pub use toolbox::plugin_set as cast;

@@ -134,7 +134,7 @@ pub async fn open(
     Ok(match (backend, redis) {
         (BackendName::Redis, Some(redis)) => wiring::memory_on(redis, directory, clock, ranking)?,
         (BackendName::Plugin, _) => {
-            let cast = Cast::of_memory(Arc::clone(world), config, pins, directory).await?;
+            let cast = Cast::of_memory(Arc::clone(&world.host), config, pins, directory).await?;
             Arc::new(PluginMemory::new(cast))
         }
         _ => Arc::new(Embedded::new(Arc::clone(&world.store), clock).ranked_by(ranking)),

@@ -134,7 +134,7 @@ async fn own_tool(
     let name = &config.project.name;
     let sandbox_min = config.run.sandbox_min;
     let site =
-        built_in::Site { world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
+        built_in::Site { host: world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
         named(found, table, &ToolGate::of(tool, part, &Pins::new(), false), &info);

@@ -200,7 +200,7 @@ impl Desk {
             }
         };
         let supervisor: Arc<dyn Supervisor> = ledger.clone();
-        let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree, &supervisor).await?;
+        let cast = Cast::load(Arc::clone(&world.host), config, &record.pins, &record.directory, &tree, &supervisor).await?;
         let cast = Arc::new(cast.watched(repository.as_ref().map(Repository::unkept)));
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
         let config = Arc::clone(config);

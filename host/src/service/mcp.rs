@@ -19,7 +19,7 @@ impl Service {
         let scratch = self.world.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let tree = tempfile::tempdir_in(scratch).context("the server needs a directory")?;
-        let around = toolbox::mcp::surroundings(&self.world, &config, server, directory, tree.path())?;
+        let around = toolbox::mcp::surroundings(&self.world.host, &config, server, directory, tree.path())?;
         let (digest, tools) = McpServer::new(server, table, around).described().await?;
         let redactor = self.world.secrets.redactor();
         let tools = tools.into_iter().map(|one| Definition {

@@ -5,7 +5,7 @@
 
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage, protected, survey};
-use crate::run::unkept::Unkept;
+use crate::toolbox::unkept::Unkept;
 use crate::wiring::World;
 use longhaul_core::Digest;
 use longhaul_core::event::Event;

@@ -4,8 +4,8 @@
 use super::ending::{finish, words};
 use crate::cast::{Cast, Part};
 use crate::config::Config;
-use crate::run::gatekeeper::Gatekeeper;
 use crate::toolbox::Toolbox;
+use crate::toolbox::gatekeeper::Gatekeeper;
 use crate::wiring::World;
 use longhaul_capabilities::{Models as _, Services, Setup};
 use longhaul_core::context::PinnedContext;
@@ -105,7 +105,7 @@ impl Troupe {
                 checks,
                 delegate,
                 graphs: self.world.graphs.clone(),
-                approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
+                approvals: Arc::new(Gatekeeper::new(&self.world.host, &self.cast, part)),
                 supervisor: self.ledger.clone(),
                 store: Arc::clone(&self.world.store),
                 memory: Arc::clone(&self.memory),
