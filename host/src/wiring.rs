@@ -6,6 +6,7 @@ use crate::backup::{Keeps, Prepared};
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
+use crate::memory::{MemoryConfig, MemoryFactory, Rememberer};
 use crate::notify::Mail;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
@@ -43,8 +44,10 @@ pub struct World {
     pub mail: Arc<Mail>,
     /// What is used of the machine, and whether there is room.
     pub resources: Arc<Monitor>,
-    /// Held while a run that ended is remembered, so that nobody does it twice.
-    pub remembering: tokio::sync::Mutex<()>,
+    /// Makes what memory is kept and found with.
+    pub memories: Arc<dyn MemoryFactory>,
+    /// Remembers runs that have ended.
+    pub rememberer: Arc<Rememberer>,
     /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
     pub host: Arc<PluginHost>,
 }
@@ -100,15 +103,20 @@ impl World {
             Arc::clone(&of_projects),
         );
         agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
+        let graphs = Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
+        let host = Arc::new(PluginHost::new(owned, store, clock, engine, crash));
+        let memories: Arc<dyn MemoryFactory> = Arc::new(Backends);
+        let rememberer = Rememberer::new(Arc::clone(&host), Arc::clone(&memories), models.clone());
         Ok(Self {
             resources,
-            graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects)),
+            graphs,
             agents: Arc::new(agents),
-            host: Arc::new(PluginHost::new(owned, store, clock, engine, crash)),
             touched,
             models,
             mail,
-            remembering: tokio::sync::Mutex::default(),
+            memories,
+            rememberer: Arc::new(rememberer),
+            host,
         })
     }
 }
@@ -191,30 +199,34 @@ pub fn variable(name: &str) -> Option<String> {
 /// A server that several machines share.
 pub use longhaul_redis::RedisConfig as ServerConfig;
 
-/// Memory on a server.
-pub fn memory_on(
-    server: &ServerConfig,
-    directory: &Path,
-    clock: Arc<dyn Clock>,
-    ranking: Arc<dyn Ranking>,
-) -> fault::Result<Arc<dyn MemoryBackend>> {
-    Ok(Arc::new(RedisMemory::new(server, &variable, directory, clock)?.ranked_by(ranking)))
-}
-
 /// Runs on a server.
 pub fn runs_on(server: &ServerConfig, directory: &Path) -> fault::Result<Box<dyn RunShare>> {
     Ok(Box::new(SharedRuns::new(server, &variable, directory)?))
 }
 
-/// What says which memories bear on a question: their words, and with the name of a sentence model what they mean too.
-pub fn ranking(model: Option<&str>, store: &Arc<dyn Store>) -> fault::Result<Arc<dyn Ranking>> {
-    let Some(name) = model else { return Ok(Arc::new(FullText)) };
-    Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
-}
+/// Sentence models of this program, and servers that several machines share.
+struct Backends;
 
-/// Refuses a sentence model that cannot be had.
-pub fn check_embeddings(model: Option<&str>) -> fault::Result<()> {
-    model.map_or(Ok(()), |name| embedder(name).map(drop))
+impl MemoryFactory for Backends {
+    fn ranking(&self, model: Option<&str>, store: &Arc<dyn Store>) -> fault::Result<Arc<dyn Ranking>> {
+        let Some(name) = model else { return Ok(Arc::new(FullText)) };
+        Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
+    }
+
+    fn on_server(
+        &self,
+        config: &MemoryConfig,
+        directory: &Path,
+        clock: Arc<dyn Clock>,
+        ranking: Arc<dyn Ranking>,
+    ) -> fault::Result<Option<Arc<dyn MemoryBackend>>> {
+        let Some(server) = &config.redis else { return Ok(None) };
+        Ok(Some(Arc::new(RedisMemory::new(server, &variable, directory, clock)?.ranked_by(ranking))))
+    }
+
+    fn check_embeddings(&self, model: Option<&str>) -> fault::Result<()> {
+        model.map_or(Ok(()), |name| embedder(name).map(drop))
+    }
 }
 
 /// A sentence model, one for the whole process. It is loaded when something is searched for.

@@ -61,7 +61,7 @@ impl Stage {
         let used = used_models(&config);
         let models = ModelSet::build(&config.models, used, &record.directory, &record.models, &world.models)?;
         let models = Arc::new(models);
-        let memory = memory::open(&world, &config, &record.pins, &record.directory).await?;
+        let memory = memory::open(&world.host, &*world.memories, &config, &record.pins, &record.directory).await?;
         let ledger = Arc::new(Ledger::open(Arc::clone(&world.store), &record.run)?);
         let (levels, desks) = Default::default();
         let stage = Self { world, config, models, memory, record, bus, ledger, levels, desks };
@@ -200,7 +200,8 @@ impl Desk {
             }
         };
         let supervisor: Arc<dyn Supervisor> = ledger.clone();
-        let cast = Cast::load(Arc::clone(&world.host), config, &record.pins, &record.directory, &tree, &supervisor).await?;
+        let cast =
+            Cast::load(Arc::clone(&world.host), config, &record.pins, &record.directory, &tree, &supervisor).await?;
         let cast = Arc::new(cast.watched(repository.as_ref().map(Repository::unkept)));
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
         let config = Arc::clone(config);

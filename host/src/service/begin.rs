@@ -211,7 +211,7 @@ async fn context(world: &Arc<World>, record: &RunRecord, config: &Config) -> fau
     if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, record.scope(), &record.goal)? {
         context["decisions"] = decisions;
     }
-    let memory = memory::open(world, config, &record.pins, &record.directory).await?;
+    let memory = memory::open(&world.host, &*world.memories, config, &record.pins, &record.directory).await?;
     if let Some(remembered) = memory::recollect(&*memory, &config.memory, record.scope(), &record.goal).await {
         context["memory"] = remembered;
     }

@@ -36,7 +36,7 @@ impl Service {
     /// The plan that a goal writes; none where a model makes it.
     async fn written(&self, record: &RunRecord, config: &Config, goal: &str) -> fault::Result<Option<Plan>> {
         let planner = cast::pinned(&self.world, config, &record.pins, "planner", &record.directory).await?;
-        match plan_of(&self.world, config, &planner, goal.to_owned()).await {
+        match plan_of(&self.world.host, config, &planner, goal.to_owned()).await {
             Planned::Written(plan) => Ok(Some(plan)),
             Planned::Wrong(text) => {
                 check::refuse(&[Finding::of_goal(config, &text)])?;
