@@ -10,8 +10,7 @@
 //! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
 
 use longhaul::exec::{Code, Executor, Job, JobLimits, Language, Places};
-use longhaul::nobody;
-use longhaul_capabilities::{Console, Scope, Setup};
+use longhaul_capabilities::{Console, Scope, Setup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, InvocationId, Limits};
@@ -239,7 +238,7 @@ fn setup() -> Setup {
         scope: Scope { project: "bench".into(), plugin: "tools.bench".into() },
         grants: Grants::default(),
         limits: Limits::default(),
-        services: nobody::services(Arc::new(Machine)),
+        services: null::services(Arc::new(Machine)),
         journal: None,
         context: None,
         seed: [7; 32],

@@ -5,8 +5,7 @@
 //! file to its first result, in an engine that has not seen it. Warm: a new store with every limit on, instantiate,
 //! `describe`, drop; medians, in turn over the languages.
 
-use longhaul::nobody;
-use longhaul_capabilities::{Scope, Setup};
+use longhaul_capabilities::{Scope, Setup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{Clock, InvocationId, Limits};
 use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
@@ -108,7 +107,7 @@ fn setup() -> Setup {
         scope: Scope { project: "bench".into(), plugin: "notes".into() },
         grants: Grants::default(),
         limits: Limits::default(),
-        services: nobody::services(Arc::new(Still)),
+        services: null::services(Arc::new(Still)),
         journal: None,
         context: None,
         seed: [7; 32],

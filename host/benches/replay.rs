@@ -12,10 +12,10 @@
 //!
 //! The last row is what values cost on their way: a step that looks at a few megabytes, and one that does not.
 
-#[path = "../tests/support/graph.rs"]
-mod graph;
+#[path = "../tests/common/mod.rs"]
+mod common;
 
-use graph::{Bench, EXECUTOR};
+use common::graph::{Bench, EXECUTOR};
 use longhaul::exec::{Code, Job};
 use std::time::{Duration, Instant};
 

@@ -13,9 +13,8 @@
 //! - a journaled call that must be durable, against fdatasync of the same bytes, and against writing JSON
 //!   to a temporary file, fsync and rename.
 
-use longhaul::nobody;
 use longhaul_bindings::exports::tool::{self, GuestIndices};
-use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_capabilities::{Scope, Services, Setup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::{Began, EffectClass, Journal, NewCall, Next};
 use longhaul_core::store::Store;
@@ -266,7 +265,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
         scope: Scope { project: "bench".into(), plugin: "evaluator".into() },
         grants: Grants::default(),
         limits: Limits::default(),
-        services: Services { store: Arc::clone(store), ..nobody::services(Arc::new(Machine)) },
+        services: Services { store: Arc::clone(store), ..null::services(Arc::new(Machine)) },
         journal: None,
         context: None,
         seed: [7; 32],

@@ -5,10 +5,9 @@
 //! host could not compile, nothing was shown.
 
 use crate::exec;
-use crate::nobody;
 use crate::wiring::MachineClock;
 use longhaul_bombs::{Bomb, End, Form, LIMITS};
-use longhaul_capabilities::{Console, Scope, Setup};
+use longhaul_capabilities::{Console, Scope, Setup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError};
@@ -117,7 +116,7 @@ fn setup() -> Setup {
             wall_ms_max: WALL_MS_MAX,
             ..Limits::default()
         },
-        services: nobody::services(Arc::new(MachineClock)),
+        services: null::services(Arc::new(MachineClock)),
         journal: None,
         context: None,
         seed: [0; 32],

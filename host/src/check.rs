@@ -3,7 +3,6 @@
 //!
 //! | file | looks at |
 //! |---|---|
-//! | `check/text.rs` | texts alone: lines, and names that were probably meant |
 //! | `check/machine.rs` | this machine: directories, programs, keys, secrets |
 //! | `check/plugins.rs` | components: that they are there, their settings, functions, and the plan of a written goal |
 //!
@@ -12,14 +11,14 @@
 
 pub mod machine;
 pub mod plugins;
-pub mod text;
 
-use crate::config::{Config, Diagnostic, FILE};
 use crate::identity;
 use crate::memory::MemoryFactory;
 use crate::toolbox::plugin_host::PluginHost;
 use crate::trust;
+use longhaul_config::{Config, Diagnostic, FILE, PluginConfig, toml_text};
 use longhaul_core::fault::{self, bail};
+use longhaul_core::ids;
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::set::{ModelOptions, ProgramEnvironment};
@@ -119,7 +118,7 @@ pub struct Checker {
 impl Checker {
     /// What is wrong with the project in `directory` for a run, and what would run.
     pub async fn examine(&self, directory: &Path, options: &ModelOptions) -> fault::Result<(Vec<Finding>, Overview)> {
-        let text = match crate::text_file::of_config(directory) {
+        let text = match longhaul_config::of_config(directory) {
             Ok(text) => text,
             Err(error) => {
                 let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");
@@ -131,7 +130,7 @@ impl Checker {
             Err(faults) => return Ok((faults.iter().map(Finding::of_diagnostic).collect(), Overview::default())),
         };
         let known = identity::known(&*self.host.store, directory, &config.project.name)?;
-        config.project.id = known.map_or_else(|| identity::drawn(&self.host.fresh_seed()), |known| known.id);
+        config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
         let trusted = trust::expect(&*self.host.store, directory, &config);
         if trusted.is_err() {
             // Tools are asked what they can do, and those of a repository must not have its grants by then.
@@ -190,7 +189,7 @@ pub(crate) struct Found {
 impl Found {
     /// About a key of `longhaul.toml`, by its path.
     fn at(&mut self, path: &str, text: &str) {
-        self.findings.push(Finding::new(Some(FILE), text::line_of(&self.text, path), text));
+        self.findings.push(Finding::new(Some(FILE), toml_text::line_of(&self.text, path), text));
     }
 
     /// About another file of the project.
@@ -226,7 +225,7 @@ fn model_words(provider: &Provider) -> String {
 }
 
 /// What the operator gives a part.
-fn powers(part: &crate::config::PluginConfig) -> String {
+fn powers(part: &PluginConfig) -> String {
     let listed = |what: &str, names: Vec<String>| match names.is_empty() {
         true => None,
         false => Some(format!("{what} {}", names.join(", "))),

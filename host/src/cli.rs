@@ -30,7 +30,7 @@ mod memory;
 mod merge;
 mod models;
 mod owner;
-pub(crate) mod plugin;
+mod plugin;
 mod progress;
 mod project;
 mod prompt;

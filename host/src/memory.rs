@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `memory.rs` | `[memory]`, and the backend that it names |
+//! | `memory.rs` | the backend that `[memory]` names |
 //! | `memory/factory.rs` | what the program makes for it: sentence models, servers |
 //! | `memory/plugin.rs` | a component as the backend |
 //! | `memory/recollect.rs` | what planners and sessions are told of earlier runs |
@@ -24,107 +24,16 @@ pub use factory::MemoryFactory;
 pub use recollect::{recollect, told_words};
 pub use remember::{Rememberer, is_due, put_due};
 
-use crate::check::text;
-use crate::config::{Config, PluginConfig};
 use crate::toolbox::plugin_host::PluginHost;
 use crate::toolbox::plugin_set::Cast;
-use crate::wiring::ServerConfig;
-use longhaul_core::fault::{self, Fault, bail};
+use longhaul_config::Config;
+use longhaul_config::memory::{BackendName, MemoryConfig};
+use longhaul_core::fault;
 use longhaul_core::memory::{Embedded, MemoryBackend};
 use longhaul_records::pins::Pins;
 use plugin::PluginMemory;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The table of the component that memory is kept by.
-pub const PLUGIN: &str = "memory.plugin";
-
-/// `[memory]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MemoryConfig {
-    /// Where memory is kept. Default `embedded`.
-    pub backend: BackendName,
-    /// The model that says what is remembered of a run, by its name under `[models]`. Default: none is asked, and a
-    /// rule keeps what each feature came to.
-    pub model: Option<String>,
-    /// Whether anything of a run is remembered when it ends, and told to later ones. Default true.
-    pub episodic: bool,
-    /// Episodes that a planner or a session is told of. Default 3.
-    pub episodes_max: usize,
-    /// Facts that it is told of. Default 20.
-    pub facts_max: usize,
-    /// The sentence model by which memories are found that say the same in other words; `minilm` is one. Default: none,
-    /// and what shares no word with a question is not found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub embeddings: Option<String>,
-    /// The server, for the backend `redis`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub redis: Option<ServerConfig>,
-    /// The component, for the backend `plugin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<PluginConfig>,
-}
-
-/// Where memory is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BackendName {
-    /// In the data directory.
-    #[default]
-    Embedded,
-    /// On a server that several machines share.
-    Redis,
-    /// Wherever a component keeps it.
-    Plugin,
-}
-
-impl Default for MemoryConfig {
-    fn default() -> Self {
-        Self {
-            backend: BackendName::default(),
-            model: None,
-            episodic: true,
-            episodes_max: 3,
-            facts_max: 20,
-            embeddings: None,
-            redis: None,
-            plugin: None,
-        }
-    }
-}
-
-impl MemoryConfig {
-    /// Refuses what cannot be meant.
-    pub fn check(&self, models: &[&String]) -> fault::Result<()> {
-        if let Some(model) = self.model.as_ref().filter(|model| !models.contains(model)) {
-            let or = text::or_make(model, models, &format!("add [models.{model}], or remove the line"));
-            bail!("[memory] model names `{model}`, and there is no [models.{model}]{or}");
-        }
-        match self.backend {
-            BackendName::Redis if self.redis.is_none() => {
-                bail!("[memory] backend is `redis`; add [memory.redis] url = \"redis://HOST:PORT/0\"")
-            }
-            BackendName::Plugin if self.plugin.is_none() => {
-                bail!("[memory] backend is `plugin`; add [memory.plugin] plugin = \"NAME\"")
-            }
-            BackendName::Plugin if self.embeddings.is_some() => {
-                bail!(
-                    "[memory] embeddings is for backends of the host's own, and a component finds by itself; remove it"
-                )
-            }
-            _ => {}
-        }
-        if let Some(redis) = &self.redis {
-            redis.check().map_err(|wrong| Fault::msg(format!("[memory.redis] {wrong}")))?;
-        }
-        if self.plugin.iter().flat_map(|part| &part.directories).any(|given| given.is_tree()) {
-            bail!("[memory.plugin] is given the tree of a run, and it outlives runs; name a directory with host");
-        }
-        Ok(())
-    }
-}
 
 /// The backend of a project, for the runs that have these pins.
 pub async fn open(

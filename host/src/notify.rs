@@ -10,19 +10,16 @@
 //! | file | holds |
 //! |---|---|
 //! | `notify.rs` | letters, and who sends them when |
-//! | `notify/config.rs` | `[notify]` |
 //! | `notify/send.rs` | one letter on one way: a command, an address, a mailbox |
 
-pub mod config;
 mod send;
 
-use crate::config::Config;
 use crate::home::Home;
-use crate::server::http::settings;
 use crate::trust;
 use crate::wiring::World;
-use config::{NotifyConfig, Occasion, Way};
 use longhaul_agents::ExecutionResult;
+use longhaul_config::notify::{NotifyConfig, Occasion, Way};
+use longhaul_config::{Config, server};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
@@ -202,7 +199,7 @@ impl Mail {
     /// What is wrong with the file, where nothing was read before.
     pub(crate) fn config(&self) -> fault::Result<Option<NotifyConfig>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match settings::notify(&self.home) {
+        match server::notify(&self.home) {
             Ok(config) => *known = Known { config, was_read: true, complaint: None },
             Err(error) => {
                 // What is wrong in TOML is shown over several lines.

@@ -31,13 +31,8 @@ impl ProjectModels for ConfiguredModels {
         trust::expect(&*self.store, directory, &config)?;
         // A model is made when somebody uses it, which here is the host.
         config.ask.model = Some(name.to_owned());
-        let (used, options) = (used_models(&config), ModelOptions::default());
+        let (used, options) = (config.used_models(), ModelOptions::default());
         let models = ModelSet::build(&config.models, used, directory, &options, &self.environment)?;
         Ok(models.model(name))
     }
-}
-
-/// The models of a configuration that some part of it may ask.
-pub(crate) fn used_models(config: &Config) -> Vec<String> {
-    config.models.keys().filter(|name| config.uses_model(name)).cloned().collect()
 }

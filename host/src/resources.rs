@@ -8,17 +8,15 @@
 //! | file | holds |
 //! |---|---|
 //! | `resources/room.rs` | whether there is room for a task of an agent |
-//! | `resources/settings.rs` | `resources.toml` of the data directory |
 //! | `resources/view.rs` | what others see of it |
 
 mod room;
-pub mod settings;
 mod view;
 
 pub use room::Doorkeeper;
-pub use settings::Settings;
 pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
 
+use longhaul_config::resources::{Settings, Watched};
 use longhaul_core::capacity::{Capacity, Need, Verdict};
 use longhaul_core::census::{Child, Guest, Listed as _};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -28,7 +26,6 @@ use longhaul_resources::{
     Admission, Ended, GRACE, GpuUsage, History, Process, ResourceError, Rule, Sample, Sampler, Stat, SystemUsage,
     Table, Usage, Watchdog, end_tree, gpu, mb,
 };
-use settings::Watched;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

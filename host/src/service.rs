@@ -93,7 +93,6 @@ pub use checkpoints::CheckpointAsk;
 pub use grants::{Grants, RunGrants};
 pub use handover::Follows;
 pub use memory::{Memory, MemoryAsk, Shelf};
-pub use projects::{make_whole, plain_name};
 pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};

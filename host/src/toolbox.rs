@@ -15,7 +15,6 @@ mod project;
 mod todo;
 pub mod unkept;
 
-use crate::secrets;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
@@ -24,6 +23,7 @@ use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo,
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_records::ledger::Ledger;
+use longhaul_security::secrets;
 use longhaul_worktree::Named;
 use plugin_set::{Cast, Part};
 use std::sync::Arc;
@@ -237,35 +237,6 @@ fn weighed(function: &FunctionInfo, harmless: bool, confirmed: bool) -> EffectCl
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_built_in_tool_stands_under_tools_and_needs_nothing() {
-        let check = |table: &str, text: &str, expected: &str| {
-            let part: crate::config::PluginConfig = toml::from_str(text).unwrap();
-            let said = built_in::check(table, &part).err().map(|error| format!("{error:#}")).unwrap_or_default();
-            assert_eq!(said.is_empty(), expected.is_empty(), "{said}");
-            assert!(said.contains(expected), "{said}");
-        };
-        check("tools.project", "plugin = \"builtin:project\"", "");
-        check("tools.files", "plugin = \"files\"\nhosts = [\"https://a.example\"]", "");
-        check("tools.x", "plugin = \"builtin:telnet\"", "there is no tool `builtin:telnet`");
-        check("tools.x", "plugin = \"builtin:search\"", "");
-        check("tools.x", "plugin = \"builtin:browser\"\nhosts = [\"https://a.example\"]", "");
-        check("tools.x", "plugin = \"builtin:browser\"\nsettings = { browsers_max = 0 }", "`browsers_max` is 0");
-        check("tools.x", "plugin = \"builtin:browser\"\nsettings = { program = \"chromium\" }", "no full path");
-        check("tools.x", "plugin = \"builtin:search\"\nhosts = [\"https://a.example\"]", "takes no hosts");
-        check("tools.x", "plugin = \"builtin:git\"\nsettings = { push = true }", "`git` has none");
-        check("tools.x", "plugin = \"builtin:shell\"", "`programs` is empty");
-        check("tools.x", "plugin = \"builtin:shell\"\nsettings = { programs = [\"../x\"] }", "no program's name");
-        check(
-            "tools.x",
-            "plugin = \"builtin:shell\"\nsettings = { programs = [\"ls\"], shell = true }",
-            "unknown field",
-        );
-        check("tools.x", "plugin = \"builtin:shell\"\nsettings = { programs = [\"ls\"] }", "");
-        check("agents.code", "plugin = \"builtin:project\"", "write it under [tools.project]");
-        check("tools.x", "plugin = \"builtin:project\"\nmodels = [\"m\"]", "takes no models");
-    }
 
     #[test]
     fn a_claim_counts_only_when_it_is_proved_or_confirmed() {

@@ -6,14 +6,15 @@ use crate::backup::{Keeps, Prepared};
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
-use crate::memory::{MemoryConfig, MemoryFactory, Rememberer};
+use crate::memory::{MemoryFactory, Rememberer};
 use crate::notify::Mail;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::signing::Signer;
 use crate::toolbox::plugin_host::PluginHost;
-use longhaul_core::fault::{self, Context, bail};
+use longhaul_config::memory::MemoryConfig;
+use longhaul_core::fault::{self, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::shared::RunShare;
@@ -28,7 +29,7 @@ use longhaul_store::{Options, RedbStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Everything that outlives a run.
 pub struct World {
@@ -174,27 +175,8 @@ fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Where things are kept that can be made again: compiled plugins, models.
-pub fn cache() -> fault::Result<PathBuf> {
-    longhaul_models::pull::cache_dir(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
-}
-
-/// This very program, which is also the child that compiles, the one that serves a model, and the one
-/// that runs native checks. A program that only embeds the library names an installed one.
-pub fn own_program() -> fault::Result<PathBuf> {
-    if let Some(program) = variable("LONGHAUL_PROGRAM") {
-        return Ok(program.into());
-    }
-    let path = std::env::current_exe().context("this program does not know where it is")?;
-    // Linux says so when the file was replaced while we run, as an update does: the new one serves.
-    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
-    Ok(replaced.filter(|path| path.is_file()).unwrap_or(path))
-}
-
-/// Looks into the environment.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
+pub(crate) use longhaul_home::MachineClock;
+pub use longhaul_home::{cache, own_program, variable};
 
 /// A server that several machines share.
 pub use longhaul_redis::RedisConfig as ServerConfig;
@@ -261,16 +243,6 @@ fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     bail!(
         "[memory] embeddings names `{name}`, and this longhaul was built without sentence models; build it with: cargo build --release --features embeddings"
     );
-}
-
-/// The time of the machine.
-pub(crate) struct MachineClock;
-
-impl Clock for MachineClock {
-    fn now_ms(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
 }
 
 pub use longhaul_models::set::ModelOptions;

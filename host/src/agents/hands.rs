@@ -3,8 +3,8 @@
 use super::Desk;
 use super::attempt::Work;
 use crate::exec::{Code as Source, ExecError, Executor, Job, JobLimits, Places, Report};
-use crate::plugins;
 use longhaul_agents::{Code, ExecutionResult};
+use longhaul_home::plugin_directories;
 
 /// Instructions of a millisecond, in wasmtime's fuel, at the most: twice those of 10^12 in five minutes.
 const FUEL_PER_MS: u64 = 7_000_000;
@@ -68,7 +68,7 @@ impl Desk {
     async fn executor(&self) -> Result<&Executor, ExecError> {
         let open = || async {
             let mut places = Places::usual()?;
-            places.runtimes = plugins::directories(&self.home);
+            places.runtimes = plugin_directories(&self.home);
             Executor::new(places)
         };
         self.executor.get_or_try_init(open).await

@@ -123,7 +123,7 @@ impl Writer {
         let home = parts.home.path();
         let mut left_out = Vec::new();
         self.add(home, Path::new("server.toml"), &mut left_out)?;
-        self.add(home, Path::new(crate::resources::settings::FILE), &mut left_out)?;
+        self.add(home, Path::new(longhaul_config::resources::FILE), &mut left_out)?;
         self.add(home, Path::new("plugins"), &mut left_out)?;
         if parts.with_secrets {
             self.add(home, Path::new("secrets"), &mut left_out)?;

@@ -3,17 +3,12 @@
 //! Refuses to start what it finds, and to ask a server whether it is there.
 
 use super::{Found, Scope};
-use crate::config::{Config, PluginConfig};
-use crate::home::Home;
 use crate::memory::MemoryFactory;
-use crate::notify::config::NotifyConfig;
-use crate::powers;
-use crate::project_models::used_models;
-use crate::secrets::{Vault, Wanting};
-use crate::text_file;
-use crate::toolbox;
-use crate::wiring::variable;
+use longhaul_config::notify::NotifyConfig;
+use longhaul_config::tools::mcp::{is_wanted, sent_to};
+use longhaul_config::{Config, PluginConfig, powers};
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::{Home, text_file, variable};
 use longhaul_mcp::McpConfig;
 use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
 use longhaul_worktree::{Branch, NativeCheck, Project};
@@ -55,7 +50,7 @@ pub(super) fn look(
     if !matches!(scope, Scope::Ask) {
         config.checks.iter().for_each(|(name, check)| program_of_check(found, name, check));
     }
-    for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
+    for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
         mcp(found, home, config.scope(), name, server, directory);
     }
     if let Some(notify) = &config.notify {
@@ -111,7 +106,7 @@ fn models(
     options: &ModelOptions,
     environment: &ProgramEnvironment,
 ) {
-    for (name, error) in ModelSet::faults(&config.models, used_models(config), directory, options, environment) {
+    for (name, error) in ModelSet::faults(&config.models, config.used_models(), directory, options, environment) {
         match name {
             Some(name) => found.at(&format!("models.{name}"), &error),
             None => found.of_machine(&error),
@@ -159,7 +154,7 @@ fn program_of_check(found: &mut Found, name: &str, check: &NativeCheck) {
 fn mcp(found: &mut Found, home: &Home, project: &str, name: &str, server: &McpConfig, directory: &Path) {
     let place = format!("mcp.{name}");
     for secret in server.secrets() {
-        let hosts = crate::toolbox::mcp::sent_to(server);
+        let hosts = sent_to(server);
         if let Err(error) = Vault::of(home).get(secret, &Wanting { project, table: &place, hosts: &hosts }) {
             found.at(&place, &format!("[mcp.{name}] {error:#}"));
         }

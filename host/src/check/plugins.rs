@@ -4,14 +4,16 @@
 //! is planned so, and what is wrong with it shows. Refuses to connect to MCP servers, of which only what was pinned is
 //! known, and to give a component anything but the store of its own keys.
 
-use super::{Finding, Found, Scope, machine, text};
-use crate::config::{Config, PluginConfig};
+use super::{Finding, Found, Scope, machine};
 use crate::manifest::{Manifest, settings};
 use crate::plugins;
+use crate::toolbox::built_in;
 use crate::toolbox::gate::ToolGate;
 use crate::toolbox::plugin_host::PluginHost;
 use crate::toolbox::plugin_set::{self, Part};
-use crate::toolbox::{self, built_in};
+use longhaul_config::tools::built_in::is_built_in;
+use longhaul_config::tools::mcp::{is_wanted, tool_name};
+use longhaul_config::{Config, PluginConfig, toml_text};
 use longhaul_core::fault;
 use longhaul_core::supervisor::{Supervisor, Unsupervised};
 use longhaul_core::tool::ToolInfo;
@@ -36,7 +38,7 @@ pub(super) async fn look(
 ) -> Option<Vec<String>> {
     let mut planner = None;
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
-        if built_in::is_built_in(part) {
+        if is_built_in(part) {
             own_tool(found, host, config, directory, &table, part).await;
             continue;
         }
@@ -85,7 +87,7 @@ fn manifest(found: &mut Found, table: &str, part: &PluginConfig, manifest: &Mani
     }
     let asked: Vec<&str> = manifest.asks.directories.iter().map(|asked| asked.guest.as_str()).collect();
     for given in part.directories.iter().filter(|given| !asked.contains(&given.guest.as_str())) {
-        let (guest, plugin, or) = (&given.guest, &part.plugin, text::or_one_of(&given.guest, &asked));
+        let (guest, plugin, or) = (&given.guest, &part.plugin, toml_text::or_one_of(&given.guest, &asked));
         let text = format!("[{table}] directories gives `{guest}`, which plugin `{plugin}` does not ask for{or}");
         found.at(&format!("{table}.directories"), &text);
     }
@@ -143,8 +145,8 @@ async fn own_tool(
 /// Of MCP servers only what was pinned is known: none is started for this. One whose tools nobody approved of would have
 /// none for its agents.
 fn servers(found: &mut Found, host: &Arc<PluginHost>, config: &Config) {
-    for (name, server) in config.mcp.iter().filter(|(name, _)| toolbox::mcp::is_wanted(config, name)) {
-        let tool = toolbox::mcp::tool_name(name);
+    for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
+        let tool = tool_name(name);
         let known = longhaul_mcp::known(&*host.store, config.scope(), name, &tool, server);
         let gate = ToolGate::of_server(config.scope(), name, &tool, &server.approval);
         if let Ok(Some(info)) = known {
@@ -237,7 +239,7 @@ fn accepted(found: &mut Found, host: &PluginHost, config: &Config, directory: &P
     for step in &plan.steps {
         let spec = &step.spec;
         if let Some(agent) = spec.agent.as_ref().filter(|agent| !agents.contains(agent)) {
-            let or = text::or_one_of(agent, &agents);
+            let or = toml_text::or_one_of(agent, &agents);
             let text = format!("feature `{}` asks for the agent `{agent}`, which is not in [agents]{or}", spec.id);
             found.in_file(file, None, &text);
         }

@@ -9,49 +9,16 @@
 use super::{Key as Named, Snapshot, take};
 use crate::run::Handle;
 use crate::signing::SigningKey;
-use crate::wiring::{self, ServerConfig, World};
+use crate::wiring::{self, World};
+use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::shared::{Lease, RunShare, SharedError};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
 use longhaul_records::record::{self, RunRecord};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// `[checkpoints]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CheckpointConfig {
-    /// After how many steps of an agent there is a checkpoint, from the first step on; an agent's own
-    /// `checkpoint_every` goes first. Default 0: none but those before approvals.
-    pub every: u32,
-    /// The server on which runs that rest are left for other machines, for its `ttl_s`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub redis: Option<ServerConfig>,
-    /// For how long a run is held that is worked on, unless that is renewed, in milliseconds. Default 60,000; at least
-    /// 1,000.
-    pub lease_ms: u64,
-}
-
-impl Default for CheckpointConfig {
-    fn default() -> Self {
-        Self { every: 0, redis: None, lease_ms: 60_000 }
-    }
-}
-
-impl CheckpointConfig {
-    /// Refuses what cannot be meant.
-    pub fn check(&self) -> fault::Result<()> {
-        if self.lease_ms < 1_000 {
-            bail!("[checkpoints] lease_ms is {}; take 1000 or more", self.lease_ms);
-        }
-        self.redis
-            .as_ref()
-            .map_or(Ok(()), |redis| redis.check().map_err(|wrong| Fault::msg(format!("[checkpoints.redis] {wrong}"))))
-    }
-}
 
 /// The server of a project.
 pub struct Shared {

@@ -1,13 +1,15 @@
 //! `longhaul conform`: holds the contract's rules against a component.
 
 use super::{Context, Exit, plugin};
-use crate::manifest::{self, Manifest};
 use clap::Args;
+use longhaul_config::asks::AskedDirectory;
 use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::grant::DirectoryGrant;
 use longhaul_engine::CompileLimits;
+use longhaul_plugins::manifest::{self, Manifest};
+use longhaul_plugins::read_bounded;
 use longhaul_testkit::{Call, Script};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -58,7 +60,7 @@ struct TrialCall {
 pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     let path = plugin::file_of(context, &args.file)?;
     let name = plugin::stem(&path);
-    let bytes = plugin::read_bounded(&name, &path, &CompileLimits::default())?;
+    let bytes = read_bounded(&name, &path, &CompileLimits::default())?;
     let manifest = manifest_of(&path, &bytes, args.manifest.as_deref())?;
     let role = longhaul_conform::look(&name, &bytes).1.map(|looked| looked.role);
     let judged = plugin::judge_manifest(manifest.as_ref(), role);
@@ -77,7 +79,7 @@ fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fa
     let nothing_said = Subject::new(name, bytes);
     let Some(found) = manifest else { return Ok(nothing_said) };
     let (manifest, more): (Manifest, More) = (found.read()?, found.read()?);
-    let asked = |asked: &manifest::AskedDirectory| DirectoryGrant {
+    let asked = |asked: &AskedDirectory| DirectoryGrant {
         guest: asked.guest.clone(),
         host: PathBuf::new(),
         access: asked.access,

@@ -6,8 +6,9 @@
 mod user;
 
 use super::{Context, Exit, ModelArgs, detect, follow};
-use crate::service::{Request, SecurityAsk, make_whole, plain_name};
+use crate::service::{Request, SecurityAsk};
 use clap::Args;
+use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_harness::detect::{Detected, detect};
 use std::path::{Path, PathBuf};

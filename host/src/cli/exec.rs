@@ -2,7 +2,7 @@
 
 use super::{Context, Exit, given, terminal};
 use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub struct ExecArgs {
     file: PathBuf,
     /// The language. Default: by the file's name, `.py`, `.js`, `.mjs` or `.wasm`.
     #[arg(long)]
-    lang: Option<Language>,
+    lang: Option<LanguageArg>,
     /// What the code sees as `CONTEXT`, a JSON object; a program gets it as its first argument.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
@@ -41,6 +41,28 @@ pub struct ExecArgs {
     /// Most output that is kept, in bytes, of each stream.
     #[arg(long, default_value_t = JobLimits::default().output_bytes_max)]
     output_bytes_max: usize,
+}
+
+/// The names of the languages.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LanguageArg {
+    /// CPython, in WebAssembly.
+    Python,
+    /// QuickJS, in WebAssembly.
+    #[value(name = "js", alias = "javascript")]
+    JavaScript,
+    /// A program of its own.
+    Wasm,
+}
+
+impl From<LanguageArg> for Language {
+    fn from(argument: LanguageArg) -> Self {
+        match argument {
+            LanguageArg::Python => Self::Python,
+            LanguageArg::JavaScript => Self::JavaScript,
+            LanguageArg::Wasm => Self::Wasm,
+        }
+    }
 }
 
 /// Carries it out. With 0 the code ended by itself with exit code 0, with 1 it did not.
@@ -93,7 +115,7 @@ fn code(args: &ExecArgs) -> fault::Result<Code> {
 
 fn language(args: &ExecArgs) -> fault::Result<Language> {
     if let Some(language) = args.lang {
-        return Ok(language);
+        return Ok(language.into());
     }
     match args.file.extension().and_then(|end| end.to_str()) {
         Some("py") => Ok(Language::Python),

@@ -33,8 +33,8 @@ pub fn plan(path: &Path) -> fault::Result<Plan> {
     if bytes > PLAN_BYTES_MAX {
         bail!("the plan `{}` has {bytes} bytes, more than {PLAN_BYTES_MAX}; split it", path.display());
     }
-    let text =
-        crate::text_file::read(path, PLAN_BYTES_MAX).with_context(|| format!("the plan `{}`", path.display()))?;
+    let text = longhaul_home::text_file::read(path, PLAN_BYTES_MAX)
+        .with_context(|| format!("the plan `{}`", path.display()))?;
     longhaul_harness::plan::written::read(&text).with_context(|| format!("the plan `{}`", path.display()))
 }
 

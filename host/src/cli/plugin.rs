@@ -4,9 +4,9 @@
 mod build;
 mod check;
 mod fetch;
+mod inspect;
 mod install;
 mod list;
-pub(super) mod look;
 mod new;
 mod pack;
 mod remove;
@@ -16,17 +16,12 @@ mod test;
 
 pub use build::say;
 pub(super) use check::judge_manifest;
-pub(crate) use list::components_of;
 pub(super) use list::tool_components;
-pub(crate) use look::Known;
 pub(super) use run::kit;
 
 use super::{Context, Exit, terminal};
-use crate::plugins;
 use clap::Subcommand;
-use longhaul_core::LimitHit;
 use longhaul_core::fault::{self, bail};
-use longhaul_engine::{CompileLimits, LoadError};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +67,7 @@ pub(super) async fn run(context: &Context, command: Command) -> fault::Result<Ex
         Command::Install(args) => install::run(context, &args).await,
         Command::Remove(args) => remove::run(context, &args),
         Command::List => list::run(context),
-        Command::Inspect { file } => look::run(context, &file),
+        Command::Inspect { file } => inspect::run(context, &file),
         Command::Check { file } => check::run(context, &file).await,
         Command::Run(args) => run::run(context, args).await,
         Command::Test(args) => test::run(context, args).await,
@@ -85,7 +80,7 @@ pub(super) fn file_of(context: &Context, file: &str) -> fault::Result<PathBuf> {
     if Path::new(file).is_file() {
         return Ok(PathBuf::from(file));
     }
-    plugins::find(file, Some(&context.project), &context.home)
+    longhaul_plugins::find(file, Some(&context.project), &context.home)
 }
 
 /// What a file is called by, for people.
@@ -105,15 +100,4 @@ pub(super) fn agreed(context: &Context, question: &str, refusal: &str, advice: &
         bail!("{refusal}");
     }
     Ok(())
-}
-
-/// The bytes of a component, if they are no more than may be compiled.
-pub(super) fn read_bounded(name: &str, path: &Path, limits: &CompileLimits) -> Result<Vec<u8>, LoadError> {
-    let unreadable = |source| LoadError::Unreadable { name: name.to_owned(), path: path.to_owned(), source };
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > limits.bytes_max {
-        let hit = LimitHit::new("bytes_max", size, limits.bytes_max);
-        return Err(LoadError::Limit { name: name.to_owned(), hit });
-    }
-    std::fs::read(path).map_err(unreadable)
 }

@@ -2,11 +2,12 @@
 //! command line, which every user of the machine can read.
 
 use super::{Context, Exit, terminal};
-use crate::config::{Config, FILE, PluginConfig};
-use crate::secrets::{Bound, Listed, SecretConfig, Vault, check_name};
+use crate::secrets::{Bound, Listed, Vault};
 use crate::service::{SecurityAsk, SecurityDone};
-use crate::toolbox::mcp;
 use clap::{Args, Subcommand};
+use longhaul_config::secrets::{SecretConfig, check_name};
+use longhaul_config::tools::mcp::sent_to;
+use longhaul_config::{Config, FILE, PluginConfig};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
@@ -113,7 +114,7 @@ struct Granted {
 impl Granted {
     fn of_server(name: &str, server: &McpConfig) -> Self {
         let is_program = !server.command.is_empty();
-        Self { table: format!("mcp.{name}"), hosts: mcp::sent_to(server), is_program }
+        Self { table: format!("mcp.{name}"), hosts: sent_to(server), is_program }
     }
 }
 

@@ -6,10 +6,10 @@
 use super::{Context, Exit, owner};
 use crate::agents::Scheduler;
 use crate::door::Door;
-use crate::server::http::settings::{FILE, Settings};
 use crate::server::http::{self, Hall, Shared};
 use crate::server::{supervisor, upkeep};
 use clap::Args;
+use longhaul_config::server::{FILE, Settings};
 use longhaul_core::fault::{self, Context as _, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -5,7 +5,6 @@ use super::opened::Opened;
 use super::{Work, broken, views};
 use crate::exec::{ExecError, Executor, JobLimits, Places};
 use crate::home::Home;
-use crate::plugins;
 use crate::steps::{Blobs, StepError, Steps};
 use longhaul_core::graph::{GraphError, Replayed, State, StepLimits, Surroundings};
 use longhaul_core::store::{Batch, Op, Store};
@@ -14,6 +13,7 @@ use longhaul_core::{Denial, Digest};
 use longhaul_graph::graph::StepId;
 use longhaul_graph::replay::{Ran, Replay, ReplayError, Skip, Todo};
 use longhaul_graph::step::{StepReport, StepRequest};
+use longhaul_home::plugin_directories;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -75,7 +75,7 @@ impl Lazy {
     async fn executor(&self) -> Result<&Executor, GraphError> {
         let open = || async {
             let mut places = Places::usual()?;
-            places.runtimes = plugins::directories(&self.home);
+            places.runtimes = plugin_directories(&self.home);
             Executor::new(places)
         };
         self.executor.get_or_try_init(open).await.map_err(not_there)

@@ -7,7 +7,8 @@
 //! answer is kept by the rule. What was answered to an ask is a fact for a time, by what was asked: the same question
 //! replaces its earlier answer, and another one does not.
 
-use crate::config::Config;
+use longhaul_config::Config;
+use longhaul_config::tools::is_web_tool;
 use longhaul_core::InvocationId;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Episode, Trust};
@@ -136,7 +137,7 @@ fn heard(
             }
             "tools.call" => {
                 let tool = entry.asked.summary.split('.').next().unwrap_or_default();
-                if crate::cast::is_web_tool(config, tool) { Trust::Web } else { Trust::ToolOutput }
+                if is_web_tool(config, tool) { Trust::Web } else { Trust::ToolOutput }
             }
             "delegate.run" => {
                 entry.answered.as_ref().map_or(Trust::ToolOutput, |answered| told_by_agent(&answered.answer))

@@ -2,8 +2,8 @@
 //! granted, and a key-value space of its own. What it says is bounded as an entry is, and believed no further.
 
 use crate::cast::{Cast, Part};
-use crate::memory::PLUGIN;
 use longhaul_capabilities::Setup;
+use longhaul_config::memory::PLUGIN;
 use longhaul_core::InvocationId;
 use longhaul_core::memory::{Entry, Hit, MemoryBackend, MemoryError, Page};
 use longhaul_engine::{CallError, Called, Cancel};

@@ -8,7 +8,8 @@
 //! is, and under a note that says so: text that came from a tool is never an instruction. Refuses what does not bear
 //! on the task, times, and names of runs: with those no recording of a model would fit a second run.
 
-use super::{MemoryConfig, episodes_of, facts_of};
+use super::{episodes_of, facts_of};
+use longhaul_config::memory::MemoryConfig;
 use longhaul_core::memory::{Entry, Episode, MemoryBackend, MemoryError, Note, Trust, closest};
 use longhaul_core::text::printable;
 use serde_json::{Value, json};

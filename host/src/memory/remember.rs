@@ -11,12 +11,12 @@
 
 use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
-use super::{MemoryConfig, MemoryFactory, episodes_of, facts_of};
+use super::{MemoryFactory, episodes_of, facts_of};
 use crate::config::Config;
-use crate::project_models::used_models;
 use crate::toolbox::plugin_host::PluginHost;
 use crate::trust;
 use longhaul_capabilities::{Models as _, turns};
+use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
@@ -186,7 +186,7 @@ impl Memorist<'_> {
     /// What the model answered, and what that adds to the ledger.
     /// `again`: it may have been asked before.
     async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
-        let (used, options) = (used_models(self.config), &self.record.models);
+        let (used, options) = (self.config.used_models(), &self.record.models);
         let environment = &self.with.environment;
         let models = ModelSet::build(&self.config.models, used, &self.record.directory, options, environment)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;

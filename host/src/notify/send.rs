@@ -4,9 +4,9 @@
 //! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use super::config::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
 use super::{About, Letter};
 use crate::wiring::variable;
+use longhaul_config::notify::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
 use reqwest::Client;
 use reqwest::redirect::Policy;

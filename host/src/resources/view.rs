@@ -1,6 +1,6 @@
 //! What others see of what is used: the words of requests and answers. Measures nothing.
 
-use super::Settings;
+use longhaul_config::resources::Settings;
 use longhaul_core::census::{Child, ChildKind, Guest};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_resources::{Ended, Rule, SystemUsage, Usage, mb, sum};

@@ -18,7 +18,6 @@ pub use repository::Native;
 use crate::cast::Cast;
 use crate::config::Config;
 use crate::memory;
-use crate::project_models::used_models;
 use crate::wiring::World;
 use levels::ToldLevels;
 use longhaul_core::InvocationId;
@@ -58,7 +57,7 @@ impl Stage {
     /// The stage of a run.
     pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> fault::Result<Self> {
         let config = Arc::new(record.config_now()?);
-        let used = used_models(&config);
+        let used = config.used_models();
         let models = ModelSet::build(&config.models, used, &record.directory, &record.models, &world.models)?;
         let models = Arc::new(models);
         let memory = memory::open(&world.host, &*world.memories, &config, &record.pins, &record.directory).await?;

@@ -9,7 +9,6 @@
 //! | `http/gate.rs` | who may come in |
 //! | `http/scopes.rs` | what each route asks for |
 //! | `http/rate.rs` | how often somebody may ask |
-//! | `http/settings.rs` | `server.toml` |
 //! | `http/input.rs` | queries and bodies |
 //! | `http/problem.rs` | what is wrong with a request |
 //! | `http/views/` | the types of answers |
@@ -27,7 +26,6 @@ mod problem;
 mod rate;
 mod routes;
 mod scopes;
-pub(crate) mod settings;
 mod stream;
 mod views;
 
@@ -37,9 +35,9 @@ use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
+use longhaul_config::server::Settings;
 use problem::Problem;
 use rate::Rates;
-use settings::Settings;
 use std::any::Any;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -133,7 +131,7 @@ impl Hall {
     }
 
     async fn executor(&self) -> Result<&Executor, ExecError> {
-        let runtimes = crate::plugins::directories(&self.home);
+        let runtimes = longhaul_home::plugin_directories(&self.home);
         self.executor.get_or_try_init(|| async { Executor::new(Places { runtimes, ..Places::usual()? }) }).await
     }
 }

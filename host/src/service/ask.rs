@@ -54,7 +54,7 @@ impl Service {
         if goal.len() > GOAL_BYTES_MAX {
             bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
         }
-        let text = crate::text_file::of_config(&directory).ok();
+        let text = crate::config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;

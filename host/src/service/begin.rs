@@ -7,8 +7,8 @@ use crate::check::{self, Scope};
 use crate::config::{Accept, Config};
 use crate::memory;
 use crate::run;
-use crate::toolbox;
 use crate::wiring::{ModelOptions, World};
+use longhaul_config::tools::mcp::is_wanted;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -39,7 +39,7 @@ impl Service {
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.turns.take([of_directory(&directory)]).await;
-        let text = crate::text_file::of_config(&directory).ok();
+        let text = crate::config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;
@@ -144,7 +144,7 @@ fn refuse_second(before: Option<&StoredRun>, again: bool) -> fault::Result<()> {
 
 /// Servers that agents may call and that no sandbox holds.
 fn bare_servers(config: &Config) -> impl Iterator<Item = String> {
-    let bare = config.mcp.iter().filter(|(name, server)| server.is_bare() && toolbox::mcp::is_wanted(config, name));
+    let bare = config.mcp.iter().filter(|(name, server)| server.is_bare() && is_wanted(config, name));
     bare.map(|(name, _)| format!("[mcp.{name}] runs outside of the sandbox, as its sandbox = \"none\" says"))
 }
 

@@ -47,7 +47,7 @@ impl Service {
             config.checks.clear();
         }
         let scope = Scope::Resume(record.pins.clone());
-        let text = crate::text_file::of_config(&record.directory).ok();
+        let text = crate::config::of_config(&record.directory).ok();
         self.refuse_faults(&record.directory, &config, text.as_deref(), &record.models, &scope).await
     }
 }

@@ -4,8 +4,8 @@
 //! this data directory has, since progress and decisions are kept by name.
 
 use super::{Answer, InShort, ProjectSummary, Service, Summary};
-use crate::config::{Config, FILE};
-use crate::powers;
+use longhaul_config::template::CONFIG;
+use longhaul_config::{Config, FILE, plain_name, powers};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::store::Batch;
@@ -13,7 +13,6 @@ use longhaul_records::record::ProjectRecord;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-const CONFIG: &str = include_str!("projects/longhaul.toml");
 const GOAL: &str = include_str!("projects/GOAL.md");
 
 impl Service {
@@ -134,25 +133,4 @@ fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> fault::Resul
         std::fs::write(&goal, text).with_context(|| format!("cannot write `{}`", goal.display()))?;
     }
     Ok((directory, is_new))
-}
-
-/// Makes a directory with a repository, whose first commit holds a configuration and a goal. Without a template
-/// the configuration is that of `longhaul new`; in one, `{{name}}` stands for the name.
-pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&str>) -> fault::Result<()> {
-    let config = template.unwrap_or(CONFIG).replace("{{name}}", name);
-    Config::parse(&config)?;
-    longhaul_worktree::new_project_with(directory, name, &[(FILE, &config), ("GOAL.md", goal)])?;
-    Ok(())
-}
-
-/// The directory's name, as far as a project may have it.
-pub fn plain_name(directory: &Path) -> fault::Result<String> {
-    let name = std::path::absolute(directory)?;
-    let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let plain: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).take(64).collect();
-    if plain.trim_matches('-').is_empty() {
-        bail!("`{name}` makes no project name; give one with --name");
-    }
-    Ok(plain.trim_matches('-').to_owned())
 }

@@ -1,7 +1,7 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
-use crate::nobody::Nobody;
 use crate::wiring::World;
+use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
 use longhaul_core::fault::{self, Context, Fault, bail};
@@ -57,7 +57,7 @@ pub async fn replay(
         {
             continue;
         }
-        replayed.push(one(world, record, invocation, with, Arc::new(Nobody)).await?);
+        replayed.push(one(world, record, invocation, with, Arc::new(NullServices)).await?);
     }
     if let (Some(path), true) = (with, replayed.is_empty()) {
         bail!("no invocation of run {} is of the role of `{}`", record.run, path.display());
@@ -150,7 +150,7 @@ async fn run_again(
 
 /// A replay asks nobody: models, tools and checks are answered from the journal or not at all.
 fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Limits, finished: &Finished) -> Setup {
-    let nobody = Arc::new(Nobody);
+    let null = Arc::new(NullServices);
     let table = recorder.began().table.as_str();
     // What time ended is ended by its fuel here: at the same instruction.
     let fuel_max = if finished.interrupted { finished.fuel_used } else { limits.fuel_max };
@@ -169,17 +169,17 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
         grants,
         limits: Limits { fuel_max, ..limits },
         services: Services {
-            models: nobody.clone(),
-            tools: nobody.clone(),
-            checks: nobody.clone(),
-            delegate: nobody.clone(),
-            graphs: nobody.clone(),
+            models: null.clone(),
+            tools: null.clone(),
+            checks: null.clone(),
+            delegate: null.clone(),
+            graphs: null.clone(),
             approvals: Arc::new(AllFree),
             supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
             store: Arc::clone(&world.store),
             memory: Arc::new(Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock))),
             clock: Arc::clone(&world.clock),
-            watch: nobody,
+            watch: null,
             exchange: None,
         },
         journal: Some(Arc::new(recorder.clone())),

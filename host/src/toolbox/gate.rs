@@ -1,12 +1,11 @@
 //! What the approval gate knows of a tool: the operator's policy for its calls, and what the tool is.
 
-use super::built_in;
-use crate::check::text;
-use crate::config::PluginConfig;
 use longhaul_approval::{AllowedCommand, Arguments, Asks, Mode, Policy, Verdict, allows, runs_commands};
+use longhaul_config::tools::built_in;
+use longhaul_config::{PluginConfig, toml_text};
 use longhaul_core::Denial;
 use longhaul_core::approval::Intent;
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_core::fault;
 use longhaul_core::grant::{Access, HostPattern};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::Store;
@@ -203,7 +202,7 @@ impl ToolGate {
         }
         let functions: Vec<&str> = info.functions.iter().map(|function| function.name.as_str()).collect();
         let unknown = self.policy.named().find(|name| !functions.contains(name))?;
-        let or = truncate(&text::or_one_of(unknown, &functions), 300);
+        let or = truncate(&toml_text::or_one_of(unknown, &functions), 300);
         Some(format!("[{}.approval] names `{unknown}`, which the tool does not have{or}", self.table))
     }
 
@@ -232,25 +231,10 @@ fn is_question(arguments: &Arguments) -> bool {
     arguments.0.len() == 1 && !text.trim().is_empty() && chars <= QUESTION_CHARS_MAX
 }
 
-/// Refuses a policy where no tool stands, one that lets a tool pass which always asks, and commands that are allowed to
-/// a tool which runs none.
-pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
-    if !part.allow.is_empty() && !built_in::always_asks(part) {
-        bail!(
-            "[{table}] allow is for plugin = \"builtin:shell\"; write what other tools may do under [{table}.approval]"
-        );
-    }
-    AllowedCommand::read_all(&part.allow).with_context(|| format!("[{table}] allow"))?;
-    if part.approval != Policy::default() && !table.starts_with("tools.") {
-        bail!("[{table}.approval] is for tools; write it under the table of a tool");
-    }
-    let always_asks = built_in::always_asks(part) || built_in::is_question(part);
-    part.approval.check(always_asks).with_context(|| format!("[{table}.approval]"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_config::tools::approval::check;
 
     fn gate(text: &str) -> ToolGate {
         let part: PluginConfig = toml::from_str(text).expect("a table");
@@ -316,20 +300,5 @@ mod tests {
         check("", read, true, r#"{"target":"https://b.example/x"}"#, Mode::Ask);
         check("", read, true, r#"{"base_url":"b.example"}"#, Mode::Ask);
         check("", read, true, r#"{"url":"https://b.example","url":"https://a.example"}"#, Mode::Ask);
-    }
-
-    #[test]
-    fn commands_are_allowed_to_a_shell_alone_and_each_line_is_read() {
-        let told = |text: &str| {
-            let part: PluginConfig = toml::from_str(text).expect("a table");
-            format!("{:#}", check("tools.x", &part).expect_err(text))
-        };
-        assert!(told("plugin = \"files\"\nallow = [\"ls\"]").contains("allow is for plugin"));
-        assert!(
-            told("plugin = \"builtin:shell\"\nallow = [\"ls; id\"]").starts_with("[tools.x] allow: `ls; id` is not")
-        );
-        assert!(
-            told("plugin = \"builtin:shell\"\napproval = { default = \"allow\" }").contains("allow = [\"pytest -q\"]")
-        );
     }
 }

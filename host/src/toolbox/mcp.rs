@@ -1,27 +1,16 @@
-//! The MCP servers of a project as tools, of which each has a name that no `[tools.NAME]` can take.
+//! The MCP servers of a project as tools: their gates, and how each is opened.
 
 use super::gate::ToolGate;
 use super::plugin_host::PluginHost;
-use crate::config::Config;
-use crate::secrets::{Vault, Wanting};
-use crate::wiring::own_program;
+use longhaul_config::Config;
+use longhaul_config::tools::mcp::{is_wanted, sent_to, tool_name};
 use longhaul_core::fault;
-use longhaul_core::grant::HostPattern;
 use longhaul_core::tool::HostTool;
-use longhaul_mcp::{McpConfig, McpServer, Surroundings};
+use longhaul_home::own_program;
+use longhaul_mcp::{McpServer, Surroundings};
+use longhaul_security::secrets::{Vault, Wanting};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The name that agents know a server by.
-pub fn tool_name(server: &str) -> String {
-    format!("mcp-{server}")
-}
-
-/// Whether some part may call a server.
-pub fn is_wanted(config: &Config, server: &str) -> bool {
-    let tool = tool_name(server);
-    config.parts().any(|(_, part)| part.tools.contains(&tool))
-}
 
 /// What the approval gate knows of each server.
 pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
@@ -30,19 +19,6 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
         let gate = ToolGate::of_server(config.scope(), name, &tool, &server.approval);
         (tool, gate)
     })
-}
-
-/// Where a server's secrets go: to its address, or through its program to the hosts that it reaches.
-pub fn sent_to(server: &McpConfig) -> Vec<HostPattern> {
-    if !server.command.is_empty() {
-        return server.hosts.clone();
-    }
-    let url = server.url.as_deref().and_then(|url| {
-        let (scheme, rest) = url.split_once("://")?;
-        let authority = rest.split(['/', '?', '#']).next()?;
-        HostPattern::try_from(format!("{scheme}://{authority}")).ok()
-    });
-    url.into_iter().collect()
 }
 
 /// The servers that some part may call, for the work in one tree: of lanes side by side each has its own. None is started

@@ -4,18 +4,17 @@
 //! It outlives a run, and holds the lock of the data directory for as long as anything works with it. Refuses to know who
 //! asks: runs, agents and letters have rooms of their own, which are given this.
 
-use crate::audit::AuditLog;
-use crate::crash::CrashPoints;
-use crate::home::{Home, Owned};
-use crate::plugins::Loaded;
-use crate::secrets::known::KnownSecrets;
-use crate::wiring::own_program;
 use longhaul_core::Clock;
 use longhaul_core::fault;
 use longhaul_core::redact::Redact;
 use longhaul_core::store::Store;
 use longhaul_engine::Engine;
+use longhaul_home::crash::CrashPoints;
+use longhaul_home::{Home, Owned, own_program};
+use longhaul_plugins::Loaded;
 use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_security::audit::AuditLog;
+use longhaul_security::secrets::KnownSecrets;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -7,15 +7,14 @@ use super::gate::ToolGate;
 use super::mcp;
 use super::plugin_host::PluginHost;
 use super::unkept::Unkept;
-use crate::config::{Config, PluginConfig, grants};
-use crate::crash::CrashPoints;
-use crate::manifest::Manifest;
-use crate::memory;
-use crate::nobody::Nobody;
-use crate::plugins::{self, verdict};
-use crate::quarantine::{self, Shape};
-use crate::secrets::{SecretConfig, Vault};
+use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_config::quarantine::{self, Shape};
+use longhaul_config::secrets::SecretConfig;
+use longhaul_config::tools::built_in::is_built_in;
+use longhaul_config::tools::is_web_tool;
+use longhaul_config::tools::mcp::tool_name;
+use longhaul_config::{Config, PluginConfig, grants, memory};
 use longhaul_core::context::ContextRules;
 use longhaul_core::fault::{self, Context};
 use longhaul_core::grant::{Access, DirectoryGrant, Grants};
@@ -26,6 +25,10 @@ use longhaul_core::tool::HostTool;
 use longhaul_core::{InvocationId, Limits, RunId};
 use longhaul_egress::{Keyring, Redactor};
 use longhaul_engine::{Plugin, Role};
+use longhaul_home::crash::CrashPoints;
+use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::{self as plugins, verdict};
+use longhaul_security::secrets::Vault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +42,7 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
-        if built_in::is_built_in(part) {
+        if is_built_in(part) {
             // The host's own code: there are no bytes that could change.
             continue;
         }
@@ -112,7 +115,7 @@ impl Cast {
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
             parts.insert(table.clone(), part(&host, config, table, pin, directory, tree).await?);
         }
-        let own_tools = config.tools.iter().filter(|(_, part)| built_in::is_built_in(part));
+        let own_tools = config.tools.iter().filter(|(_, part)| is_built_in(part));
         let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
         let site = Site { host: &host, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
@@ -123,12 +126,11 @@ impl Cast {
             .iter()
             .map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins, is_web_tool(config, name))));
         let gates = gates.chain(mcp::gates(config)).collect();
-        let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| mcp::tool_name(name)));
+        let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| tool_name(name)));
         let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
         let servers = config.mcp.iter();
-        let servers = servers
-            .map(|(name, server)| (mcp::tool_name(name), server.secrets().map(str::to_owned).collect()))
-            .collect();
+        let servers =
+            servers.map(|(name, server)| (tool_name(name), server.secrets().map(str::to_owned).collect())).collect();
         let project = config.scope().to_owned();
         Ok(Self { host, project, parts, own_tools, gates, web_tools, servers, reached: Mutex::default(), unkept: None })
     }
@@ -270,24 +272,24 @@ impl Cast {
 
 /// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
 pub fn setup_alone(host: &PluginHost, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
-    let nobody = Arc::new(Nobody);
+    let null = Arc::new(NullServices);
     Setup {
         invocation: caller.clone(),
         scope: Scope { project: project.to_owned(), plugin: part.table.clone() },
         grants,
         limits: part.limits.clone(),
         services: Services {
-            models: nobody.clone(),
-            tools: nobody.clone(),
-            checks: nobody.clone(),
-            delegate: nobody.clone(),
-            graphs: nobody.clone(),
-            approvals: nobody.clone(),
+            models: null.clone(),
+            tools: null.clone(),
+            checks: null.clone(),
+            delegate: null.clone(),
+            graphs: null.clone(),
+            approvals: null.clone(),
             supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
             store: Arc::clone(&host.store),
             memory: Arc::new(Embedded::new(Arc::clone(&host.store), Arc::clone(&host.clock))),
             clock: Arc::clone(&host.clock),
-            watch: nobody,
+            watch: null,
             exchange: None,
         },
         journal: None,
@@ -370,24 +372,6 @@ pub async fn ready(
     })
 }
 
-/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and what of the host's own is not known to
-/// stay here.
-pub fn is_web_tool(config: &Config, tool: &str) -> bool {
-    let Some(part) = config.tools.get(tool) else {
-        // A server of MCP reaches what it likes. What is no tool at all was refused, by the host's own words.
-        return config.mcp.keys().any(|name| mcp::tool_name(name) == tool);
-    };
-    match part.plugin.strip_prefix("builtin:") {
-        // Its programs have no network, unless the operator lets them run without a sandbox.
-        Some("shell") => match part.settings.get("sandbox_min") {
-            Some(least) => least == "none",
-            None => config.run.sandbox_min == longhaul_sandbox::Level::None,
-        },
-        Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
-        None => !part.hosts.is_empty(),
-    }
-}
-
 fn role_of(table: &str) -> Role {
     match table.split('.').next() {
         Some("planner") => Role::Planner,
@@ -403,41 +387,4 @@ fn python_checks(tree: &Path) -> (PluginConfig, Grants) {
     let directory = DirectoryGrant { guest: "/work".into(), host: tree.to_owned(), access: Access::Read };
     let grants = Grants { table: PYTHON_CHECKS.into(), directories: vec![directory], ..Grants::default() };
     (PluginConfig { plugin: "python".into(), ..PluginConfig::default() }, grants)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_can_reach_the_network_answers_words_of_the_web() {
-        let config: Config = toml::from_str(
-            r#"
-            [project]
-            name = "p"
-            [agents.code]
-            plugin = "react"
-            [tools.files]
-            plugin = "files"
-            [tools.fetch]
-            plugin = "http-fetch"
-            hosts = ["https://example.com"]
-            [tools.shell]
-            plugin = "builtin:shell"
-            [tools.open]
-            plugin = "builtin:shell"
-            settings = { sandbox_min = "none" }
-            [tools.browser]
-            plugin = "builtin:browser"
-            [tools.git]
-            plugin = "builtin:git"
-            [mcp.tickets]
-            command = ["tickets"]
-            "#,
-        )
-        .expect("a configuration");
-        let found = ["files", "fetch", "shell", "open", "browser", "git", "mcp-tickets", "conversation", "none"]
-            .map(|tool| is_web_tool(&config, tool));
-        assert_eq!(found, [false, true, false, true, true, false, true, false, false]);
-    }
 }

@@ -1,15 +1,18 @@
-//! What the tests of the whole program share: a project in a folder of its own, the program as a
-//! process, and a server that stands for the world.
+//! What the test programs share: a project in a folder of its own with the program as a process and a server that
+//! stands for the world, an author with the program alone, and guests that are called without a run.
 //!
-//! Nothing here asserts what a run does; that is the tests' affair.
+//! Nothing here asserts what a run or a guest does; the tests do that.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod asker;
+pub mod author;
 pub mod builder;
 pub mod executor_cases;
 pub mod fake;
 pub mod gated;
+pub mod graph;
+pub mod guests;
 pub mod lab;
 pub mod node;
 pub mod outcome;
@@ -30,14 +33,18 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the repository").to_owned()
 }
 
-/// Compiled plugins and installed programs of others, kept between tests, since they take long. A cache has one user, and
-/// root's tests are run once more as another one.
+/// Compiled plugins and installed programs of others, kept between tests, since they take long.
 pub fn test_cache() -> PathBuf {
-    let user = rustix::process::geteuid();
-    let name = if user.is_root() { "cache".to_owned() } else { format!("cache-{user}") };
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let cache = of_this_user("cache");
     let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache);
     cache
+}
+
+/// A place that outlives a test. It has one user, and root's tests are run once more as another one.
+pub fn of_this_user(name: &str) -> PathBuf {
+    let user = rustix::process::geteuid();
+    let name = if user.is_root() { name.to_owned() } else { format!("{name}-{user}") };
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// `longhaul.toml` of a project whose agent is `doer`; `{server}` stands for the fake server's address.

@@ -1,8 +1,8 @@
 //! The corpus of bombs: each ends as it must, in one host, which is small and healthy afterwards.
 
 use super::{PATIENCE, block_on, stays_healthy};
-use crate::support::guest::guest;
-use crate::support::lab::{Lab, private_directory};
+use crate::common::guests::guest;
+use crate::common::guests::lab::{Lab, private_directory};
 use longhaul::bombs::Verdict;
 use longhaul_bombs::{Bomb, End, corpus};
 use std::os::unix::fs::PermissionsExt as _;

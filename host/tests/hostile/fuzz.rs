@@ -1,6 +1,6 @@
 //! Fuzz targets without a fuzzer: what was found once is not found again, and a few new inputs beside.
 
-use crate::support::lab::private_directory;
+use crate::common::guests::lab::private_directory;
 use longhaul_fuzz::driver::{self, Bound};
 use longhaul_fuzz::{PROGRAM, chosen};
 use std::time::Duration;

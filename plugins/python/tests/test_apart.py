@@ -19,7 +19,7 @@ except ImportError:
 
 HERE = pathlib.Path(__file__).parent
 CASES = tomllib.loads((HERE / "apart.toml").read_text())["case"]
-CHEATS = HERE.parents[2] / "host/tests/rubric/cheats.toml"
+CHEATS = HERE.parents[2] / "host/tests/runs/rubric/cheats.toml"
 
 # What all the checks of the cheats want.
 HONEST = """

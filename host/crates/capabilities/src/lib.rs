@@ -22,6 +22,7 @@ mod keyvalue;
 mod log;
 mod meter;
 mod noting;
+pub mod null;
 mod pipe;
 mod poll;
 mod progress;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What something will need.
+/// The needs of a newcomer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Need {
@@ -12,13 +12,13 @@ pub struct Need {
     pub gpu_memory_mb: f64,
 }
 
-/// Whether it may begin.
+/// The answer to a newcomer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It may.
+    /// The newcomer may begin.
     Admit,
-    /// Not now; why.
+    /// The newcomer waits, for this reason.
     Wait(String),
 }
 

@@ -1,9 +1,15 @@
-//! Names of runs and invocations.
+//! Names of runs and invocations, and ids of projects.
 
 use crate::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// What ids of projects that are drawn start with. A name may too, and then it is nobody's id.
+const PREFIX: &str = "p-";
+
+/// Hexadecimal digits of such an id, of 80 random bits.
+const DIGITS: usize = 20;
 
 /// One run of a project, for example `r-3f9c02d1a4be`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -100,4 +106,21 @@ impl fmt::Display for InvocationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// An id for a project that nobody works with yet, such as one that is only looked at: nothing is kept under it.
+#[must_use]
+pub fn drawn(seed: &[u8; 32]) -> String {
+    let digits: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{PREFIX}{}", &digits[..DIGITS])
+}
+
+/// Whether the id of a project was drawn, and is no name of before. A checkout of before has its name for an id, so a name
+/// that looks drawn would be taken for one: it is then as young as it looks, which costs it an unbound secret and nothing
+/// else.
+#[must_use]
+pub fn is_drawn(id: &str) -> bool {
+    id.strip_prefix(PREFIX).is_some_and(|digits| {
+        digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    })
 }

@@ -1,12 +1,12 @@
 //! What a file is, without running or compiling it.
 
-use crate::compile_limits::CompileLimits;
 use crate::edition::{Edition, Editions, is_later};
 use crate::error::LoadError;
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, LimitHit};
+use longhaul_sandbox::CompileLimits;
 use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload};
 
 /// What is known of a component from its bytes.

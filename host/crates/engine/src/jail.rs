@@ -8,14 +8,13 @@
 //! Linux 6.12 on signals no other process. Where Landlock or seccomp is missing it refuses to compile, unless
 //! [`CompileLimits::sandbox_min`] is `none`. It leads a process group, which ends with it, and it ends with the host.
 
-use crate::compile_limits::CompileLimits;
 use crate::config::compile_config;
 use crate::error::LoadError;
 use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
 use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
 use longhaul_core::text::{printable, truncate};
-use longhaul_sandbox::Level;
+use longhaul_sandbox::{CompileLimits, Level};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
 use std::fs::File;

@@ -7,10 +7,10 @@
 //! show. Nothing is trusted more for it: all that a wrong note could do is to start an older version of the file,
 //! with the same limits and grants.
 
-use crate::compile_limits::CompileLimits;
 use crate::inspect::Inspection;
 use crate::unfinished;
 use longhaul_core::Digest;
+use longhaul_sandbox::CompileLimits;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write as _;

@@ -3,7 +3,6 @@
 use crate::cache::{Cache, CrashHook};
 use crate::callee::Callee;
 use crate::clearing::Clearing;
-use crate::compile_limits::CompileLimits;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
 use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
@@ -14,6 +13,7 @@ use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_capabilities::Ctx;
 use longhaul_core::{Digest, LimitHit};
+use longhaul_sandbox::CompileLimits;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

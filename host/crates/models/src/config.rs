@@ -123,7 +123,7 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Paths in the configuration are relative to this directory.
     pub base: &'a Path,
-    /// Where pulled models are, see [`pull::cache_dir`], and replies that are kept.
+    /// Where pulled models are, and replies that are kept.
     pub cache: &'a Path,
     /// The program that serves a local model, and its first arguments, for example
     /// `["/usr/bin/longhaul", "model-child"]`.

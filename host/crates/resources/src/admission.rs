@@ -1,7 +1,7 @@
-//! Whether there is room for one more, by what the machine has free.
+//! Admission by free resources: whether the machine has room for one more.
 //!
-//! What was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to let anything
-//! into the reserve, and to say "wait" without saying for what.
+//! A newcomer that was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to
+//! let anything into the reserve, and to say "wait" without naming the missing resource.
 
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
@@ -9,11 +9,11 @@ use longhaul_core::capacity::{Need, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// For how long what was let in counts as taken besides what the machine says, in milliseconds. By then it has begun,
-/// and its memory is among what is used.
+/// Time for which an admitted newcomer counts as taken besides the machine's own figures, in milliseconds. By then it
+/// has begun, and the figures include its memory.
 pub const SETTLES_MS: u64 = 30_000;
 
-/// What is left to the rest of the machine.
+/// The share that stays free for the rest of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reserve {
@@ -29,10 +29,10 @@ impl Default for Reserve {
     }
 }
 
-/// What was let in and has not settled.
+/// Newcomers that were let in and have not settled.
 #[derive(Debug, Default)]
 pub struct Admission {
-    /// By whom, and since when.
+    /// Their needs and the times of their admission, by name.
     promised: BTreeMap<String, (Need, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Admission {
     }
 }
 
-/// Why it does not fit, if it does not.
+/// The reason why the memory does not fit; none if it does.
 fn memory_fits(need: Need, reserve: &Reserve, system: &SystemUsage, promised: f64) -> Option<String> {
     let (wanted, kept, total) = (need.memory_mb, reserve.memory_mb, system.memory_total_mb);
     if wanted + kept > total {

@@ -1,4 +1,4 @@
-//! What processes and the machine use, what they may use, and how a tree of processes is ended.
+//! Usage of processes and of the machine, limits of process trees, and the end of a tree.
 //!
 //! | file | holds |
 //! |---|---|

@@ -9,6 +9,7 @@
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has namespaces to start a backend in"))]
 mod backend;
 mod child;
+mod compile_limits;
 mod descriptors;
 mod error;
 mod grant;
@@ -26,6 +27,7 @@ mod spec;
 mod toolchains;
 
 pub use child::{confine_to_descriptors, confine_to_descriptors_and, sandbox_child};
+pub use compile_limits::CompileLimits;
 pub use error::SandboxError;
 pub use grant::{LeadsOut, granted};
 pub use launch::{run, run_in};

@@ -1,8 +1,9 @@
 //! What agents proposed: `longhaul features --proposals`, `accept`, `reject`.
 
 use crate::cli::{Context, Exit, order};
-use crate::service::{Answer, Request, Which, make_whole};
+use crate::service::{Answer, Request, Which};
 use clap::Args;
+use longhaul_config::make_whole;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use longhaul_records::proposals::{Change, Proposal, Standing};

@@ -4,10 +4,11 @@
 //! is in no run and in no journal.
 
 use crate::cli::Context;
-use crate::cli::plugin::{kit, look::Known, tool_components};
+use crate::cli::plugin::{kit, tool_components};
 use crate::config::{DirectoryConfig, PluginConfig, grants};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
+use longhaul_plugins::Known;
 use longhaul_testkit::{Call, Ending, HandClock, Kit, Scene};
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};

@@ -2,11 +2,11 @@
 //! in the sandbox and without any grant; nothing else is run.
 
 use super::super::{Context, Exit};
-use crate::manifest::{self, Found, Manifest};
-use crate::plugins::verdict;
 use longhaul_conform::{Finding, Judged, Report, look};
 use longhaul_core::fault;
 use longhaul_engine::{CompileLimits, Role};
+use longhaul_plugins::manifest::{self, Found, Manifest};
+use longhaul_plugins::{read_bounded, verdict};
 use longhaul_testkit::{Call, Ending};
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use std::path::Path;
 pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let path = super::file_of(context, file)?;
     let name = super::stem(&path);
-    let bytes = super::read_bounded(&name, &path, &CompileLimits::default())?;
+    let bytes = read_bounded(&name, &path, &CompileLimits::default())?;
     let report = report(name, &path, &bytes).await?;
     if context.json {
         outln!("{}", report.to_json());

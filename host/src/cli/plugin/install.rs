@@ -3,18 +3,17 @@
 //! What it asks for, and what changed since the version before, is shown first, and a person agrees. Installing
 //! grants nothing: what a plugin may do is what longhaul.toml gives it.
 
-use super::look::{Changes, Known};
-use super::{fetch, read_bounded, say};
+use super::{fetch, say};
 use crate::cli::{Context, Exit};
-use crate::manifest::Asks;
-use crate::plugins::installed::{Installed, Source, Version};
-use crate::plugins::{self, verdict};
 use clap::Args;
+use longhaul_config::asks::Asks;
 use longhaul_conform::Judged;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::Access;
 use longhaul_engine::{CompileLimits, Role};
+use longhaul_plugins::installed::{Installed, Source, Version};
+use longhaul_plugins::{Changes, Known, find, read_bounded, verdict};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +43,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     if !context.json {
         show(&known, before.as_ref().map(|(version, _)| version), changes.as_ref());
         if before.is_none()
-            && let Ok(other) = plugins::find(&name, Some(&context.project), &context.home)
+            && let Ok(other) = find(&name, Some(&context.project), &context.home)
         {
             outln!("there is a plugin of that name already: {}", other.display());
         }

@@ -1,13 +1,11 @@
 //! `longhaul plugin list`: what a run of this project would find, and every version that is installed.
 
-use super::look::Known;
 use crate::cli::{Context, Exit};
-use crate::home::Home;
-use crate::plugins;
-use crate::plugins::installed::{Installed, Version};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
+use longhaul_plugins::installed::{Installed, Version};
+use longhaul_plugins::{Known, components_of};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,21 +37,6 @@ pub(in crate::cli) fn tool_components(context: &Context) -> Vec<(String, PathBuf
 
 fn components(context: &Context) -> BTreeMap<String, PathBuf> {
     components_of(&context.home)
-}
-
-/// The component that a run takes for each name.
-pub(crate) fn components_of(home: &Home) -> BTreeMap<String, PathBuf> {
-    let mut found = BTreeMap::new();
-    for directory in plugins::directories(home) {
-        for path in directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()) {
-            if path.extension().is_some_and(|extension| extension == "wasm")
-                && let Some(stem) = path.file_stem()
-            {
-                found.entry(stem.to_string_lossy().into_owned()).or_insert(path);
-            }
-        }
-    }
-    found
 }
 
 fn show(as_json: bool, name: &str, path: &Path, versions: &[Version]) {

@@ -1,14 +1,13 @@
 //! `longhaul plugin pack`: puts a manifest into a component that another tool chain has built.
 
-use super::look::Known;
-use super::read_bounded;
 use crate::cli::{Context, Exit};
-use crate::manifest::Manifest;
 use clap::Args;
 use longhaul_build::cache::write_whole;
 use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_engine::{CompileLimits, sections};
+use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::{Known, read_bounded};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

@@ -2,9 +2,9 @@
 
 use super::say;
 use crate::cli::{Context, Exit};
-use crate::plugins::installed::{Installed, Version, Wanted};
 use clap::Args;
 use longhaul_core::fault;
+use longhaul_plugins::installed::{Installed, Version, Wanted};
 use serde_json::json;
 
 #[derive(Args, Debug)]

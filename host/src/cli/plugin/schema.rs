@@ -4,7 +4,7 @@
 //! manifests of this repository and to the reference.
 
 use crate::cli::Exit;
-use crate::manifest::Asks;
+use longhaul_config::asks::Asks;
 use longhaul_core::fault;
 use serde_json::{Value, json};
 

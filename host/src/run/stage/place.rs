@@ -6,8 +6,8 @@ use super::troupe::Team;
 use super::{Desk, Stage, rushed, survey};
 use crate::cast::Part;
 use crate::memory::{recollect, told_words, words_heard};
-use crate::nobody::Nobody;
 use crate::run::checks::{PinnedChecks, trial};
+use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Models as _, Setup};
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
@@ -52,7 +52,7 @@ impl Place<'_> {
         goal.settings = part.settings.clone();
         self.show_repository(part, &goal.text, &mut goal.context).await?;
         let input = goal.clone();
-        self.invoke(part, "planner.plan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
+        self.invoke(part, "planner.plan", &input, Arc::new(NullServices), Report::Planned, async |setup| {
             part.plugin.plan(setup, self.cancel, goal).await
         })
         .await
@@ -64,7 +64,7 @@ impl Place<'_> {
         self.show_repository(part, &goal.text, &mut goal.context).await?;
         let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
         let input = (goal.clone(), plan.clone(), results.clone());
-        self.invoke(part, "planner.replan", &input, Arc::new(Nobody), Report::Planned, async |setup| {
+        self.invoke(part, "planner.replan", &input, Arc::new(NullServices), Report::Planned, async |setup| {
             part.plugin.replan(setup, self.cancel, goal, plan, results).await
         })
         .await
@@ -75,7 +75,7 @@ impl Place<'_> {
         goal.settings = part.settings.clone();
         let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
         let input = (goal.clone(), results.clone());
-        self.invoke(part, "planner.synthesize", &input, Arc::new(Nobody), Report::Synthesized, async |setup| {
+        self.invoke(part, "planner.synthesize", &input, Arc::new(NullServices), Report::Synthesized, async |setup| {
             part.plugin.synthesize(setup, self.cancel, goal, results).await
         })
         .await
@@ -123,7 +123,7 @@ impl Place<'_> {
         let input = task.clone();
         let checks: Arc<dyn Checks> = match self.desk.repository {
             Some(_) => Arc::new(self.checks(specs, vacuous)?),
-            None => Arc::new(Nobody),
+            None => Arc::new(NullServices),
         };
         self.invoke(part, "agent.run", &input, checks, report, async |setup| {
             part.plugin.run(setup, self.cancel, task).await

@@ -5,7 +5,7 @@
 
 use super::Hall;
 use super::problem::Problem;
-use super::rate::Who;
+use super::rate::{Rate, Who};
 use super::scopes;
 use crate::service::{AccessToken, Scope, Shown};
 use axum::body::Body;
@@ -88,7 +88,7 @@ pub fn enter(hall: &Hall, peer: SocketAddr, request: &Request<Body>) -> Result<C
         Ok(Caller::Holder { token, .. }) => Who::Token(token.name.clone()),
         _ => Who::Address(peer.ip()),
     };
-    hall.rates.take(who, hall.settings().rate(), Instant::now()).map_err(|wait| {
+    hall.rates.take(who, Rate::from(&*hall.settings()), Instant::now()).map_err(|wait| {
         let detail = "more requests than requests_per_second in [server] of server.toml allows; come again later";
         Problem::later(StatusCode::TOO_MANY_REQUESTS, wait, detail)
     })?;

@@ -3,6 +3,7 @@
 //! A bucket fills with so many requests a second, up to a burst. There are so many buckets at most: the one that is
 //! fullest goes first, since it limits nobody.
 
+use longhaul_config::server::Settings;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -32,6 +33,12 @@ pub struct Rate {
     pub per_second: u32,
     /// Requests at once, at least 1.
     pub burst: u32,
+}
+
+impl From<&Settings> for Rate {
+    fn from(settings: &Settings) -> Self {
+        Self { per_second: settings.requests_per_second, burst: settings.requests_burst }
+    }
 }
 
 struct Bucket {

@@ -1,0 +1,38 @@
+//! `[checkpoints]`: how often a run can be gone on from, and the server on which runs that rest are left.
+
+use longhaul_core::fault::{self, Fault, bail};
+use longhaul_redis::RedisConfig;
+use serde::{Deserialize, Serialize};
+
+/// `[checkpoints]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// After how many steps of an agent there is a checkpoint, from the first step on; an agent's own
+    /// `checkpoint_every` goes first. Default 0: none but those before approvals.
+    pub every: u32,
+    /// The server on which runs that rest are left for other machines, for its `ttl_s`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<RedisConfig>,
+    /// For how long a run is held that is worked on, unless that is renewed, in milliseconds. Default 60,000; at least
+    /// 1,000.
+    pub lease_ms: u64,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self { every: 0, redis: None, lease_ms: 60_000 }
+    }
+}
+
+impl CheckpointConfig {
+    /// Refuses what cannot be meant.
+    pub fn check(&self) -> fault::Result<()> {
+        if self.lease_ms < 1_000 {
+            bail!("[checkpoints] lease_ms is {}; take 1000 or more", self.lease_ms);
+        }
+        self.redis
+            .as_ref()
+            .map_or(Ok(()), |redis| redis.check().map_err(|wrong| Fault::msg(format!("[checkpoints.redis] {wrong}"))))
+    }
+}

@@ -1,0 +1,34 @@
+//! What the verdicts of a project rest on: the evidence of its native checks, and whether any model judges.
+
+use crate::asks::Asks;
+use crate::part::PluginConfig;
+use crate::tables::Config;
+use longhaul_core::work::Evidence;
+use longhaul_worktree::{EvidenceKind, NativeCheck};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Config {
+    /// Native checks whose pass rests on an exit code alone.
+    pub fn exit_checks(&self) -> BTreeSet<String> {
+        let is_exit = |check: &NativeCheck| check.evidence_kind() == EvidenceKind::Exit;
+        self.checks.iter().filter(|(_, check)| is_exit(check)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What the pass of other native checks rests on that have no counterexamples.
+    pub fn weak_checks(&self) -> BTreeMap<String, Evidence> {
+        let weak = |check: &NativeCheck| match check.evidence_kind() {
+            EvidenceKind::Junit => Some(Evidence::Junit),
+            EvidenceKind::Exit => None,
+            _ => (!check.twins).then_some(Evidence::TestNames),
+        };
+        self.checks.iter().filter_map(|(name, check)| Some((name.clone(), weak(check)?))).collect()
+    }
+
+    /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.
+    pub fn checks_only(&self, asks: Option<&Asks>) -> Option<String> {
+        let PluginConfig { plugin, models, .. } = &self.evaluator;
+        let is_modelless = asks.is_some_and(|asks| asks.models) && models.is_empty();
+        let is_known = plugin.split('@').next() == Some("check-evaluator");
+        (is_known || is_modelless).then(|| plugin.clone())
+    }
+}

@@ -1,0 +1,149 @@
+//! `resources.toml` of the data directory: what is kept free, and what children may use.
+//!
+//! The file is looked at again when it has changed, so a limit can be changed while the host runs. Refuses a
+//! misspelt field: what was valid before goes on, and the log says what is wrong.
+
+use longhaul_core::census::{Child, ChildKind};
+use longhaul_core::fault::{self, Context, bail};
+use longhaul_resources::{Reserve, Rule, mb};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The file of the operator of a data directory.
+pub const FILE: &str = "resources.toml";
+
+/// Bytes that are read of it.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// What is left to the rest of the machine when something wants to begin. Default 256 MB, and nothing of graphics
+    /// cards.
+    pub reserve: Reserve,
+    /// For how long a child may have more of the processors than `max_cpu_percent`, in seconds. Default 60.
+    #[serde(rename = "busy_s_max")]
+    pub busy_s_max: u64,
+    /// What a compiler may use. Default: what `[compile]` says.
+    pub compiler: Rule,
+    /// What a check, or a program of an agent, may use with all that it starts. Default: four times the memory that each
+    /// of its processes may have, and as many processes as its own limit says.
+    pub program: Rule,
+    /// The same of a program that goes on between calls, such as a browser.
+    pub kept: Rule,
+    /// What an MCP server may use. Default 1,024 MB and 64 processes.
+    pub mcp_server: Rule,
+    /// What a model on this machine may use. Default: what its own limit says.
+    pub model: Rule,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let own = Rule::default();
+        let mcp_server = Rule { max_memory_mb: Some(1_024.0), max_processes: Some(64), max_cpu_percent: None };
+        let reserve = Reserve::default();
+        Self { reserve, busy_s_max: 60, compiler: own, program: own, kept: own, mcp_server, model: own }
+    }
+}
+
+impl Settings {
+    /// Those of a data directory; the defaults where it has none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not what it should be.
+    pub fn read(home: &Path) -> fault::Result<Self> {
+        let path = home.join(FILE);
+        let text = match std::fs::metadata(&path) {
+            Ok(found) if found.len() > FILE_BYTES_MAX => {
+                bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len())
+            }
+            Ok(_) => std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+        };
+        toml::from_str(&text).with_context(|| format!("`{}`", path.display()))
+    }
+
+    /// What a child may use: the lower one of what is said here and of what it was started with.
+    pub fn rule(&self, child: &Child) -> Rule {
+        let named = match child.kind {
+            ChildKind::Compiler => self.compiler,
+            ChildKind::Program => self.program,
+            ChildKind::Kept => self.kept,
+            ChildKind::McpServer => self.mcp_server,
+            ChildKind::Model => self.model,
+        };
+        let own = Rule {
+            max_memory_mb: child.memory_bytes_max.map(mb),
+            max_processes: child.processes_max,
+            max_cpu_percent: None,
+        };
+        named.and(own)
+    }
+}
+
+/// Settings that may change.
+pub struct Watched {
+    home: PathBuf,
+    last: Mutex<Last>,
+}
+
+struct Last {
+    stamp: Option<(SystemTime, u64)>,
+    settings: Arc<Settings>,
+    has_read: bool,
+}
+
+impl Watched {
+    /// Those of a data directory. Nothing is read yet.
+    pub fn of(home: PathBuf) -> Self {
+        let last = Last { stamp: None, settings: Arc::default(), has_read: false };
+        Self { home, last: Mutex::new(last) }
+    }
+
+    /// As they stand.
+    pub fn now(&self) -> Arc<Settings> {
+        let found = std::fs::metadata(self.home.join(FILE)).ok();
+        let stamp = found.and_then(|found| Some((found.modified().ok()?, found.len())));
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if !last.has_read || last.stamp != stamp {
+            (last.stamp, last.has_read) = (stamp, true);
+            match Settings::read(&self.home) {
+                Ok(settings) => last.settings = Arc::new(settings),
+                Err(error) => tracing::warn!("the settings of resources stay as they were: {error:#}"),
+            }
+        }
+        Arc::clone(&last.settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_again_when_they_change_and_stay_when_they_are_wrong() {
+        let home = tempfile::tempdir().unwrap();
+        let watched = Watched::of(home.path().to_owned());
+        assert_eq!(*watched.now(), Settings::default());
+        let write = |text: &str| std::fs::write(home.path().join(FILE), text).unwrap();
+        write("[reserve]\nmemory_mb = 5.0\n[mcp-server]\nmax_processes = 3\n");
+        let read = watched.now();
+        assert!((read.reserve.memory_mb - 5.0).abs() < f64::EPSILON);
+        assert_eq!(read.mcp_server, Rule { max_processes: Some(3), ..Rule::default() });
+        write("reserved = 1\n");
+        assert_eq!(watched.now(), read);
+        assert!(Settings::read(home.path()).unwrap_err().to_string().contains("resources.toml"));
+    }
+
+    #[test]
+    fn a_child_is_held_to_the_lower_limit() {
+        let mut child = Child::new(1, ChildKind::McpServer, "files");
+        child.memory_bytes_max = Some(100 << 20);
+        let rule = Settings::default().rule(&child);
+        assert_eq!((rule.max_memory_mb, rule.max_processes), (Some(100.0), Some(64)));
+    }
+}

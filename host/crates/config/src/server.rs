@@ -1,0 +1,189 @@
+//! `server.toml` of the data directory: how the server is reached and by whom, and who is told of tasks that failed.
+//!
+//! `[server]` is read when the server starts and at SIGHUP. What only a start can change is named then, and left as it
+//! was. `[notify]` is read whenever somebody may be told.
+
+use crate::notify::NotifyConfig;
+use longhaul_core::fault::{self, Context as _, bail};
+use serde::Deserialize;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+/// The file's name in the data directory.
+pub const FILE: &str = "server.toml";
+
+/// Bytes of the file.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// The file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    server: Settings,
+    /// Who is told of tasks of schedules that failed for good. Default: nobody.
+    notify: Option<NotifyConfig>,
+}
+
+impl Written {
+    /// Reads the file of a data directory; without one everything is as by default.
+    fn read(home: &Path) -> fault::Result<Self> {
+        let path = home.join(FILE);
+        let found = match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            found => found.with_context(|| format!("cannot read `{}`", path.display()))?,
+        };
+        if found.len() > FILE_BYTES_MAX {
+            bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len());
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        Self::parse(&text).with_context(|| format!("`{}`", path.display()))
+    }
+
+    fn parse(text: &str) -> fault::Result<Self> {
+        let written: Self = toml::from_str(text)?;
+        written.server.check()?;
+        written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
+        Ok(written)
+    }
+}
+
+/// `[notify]` of a data directory; none: nobody is told. A file that is wrong elsewhere is wrong here, too.
+pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
+    Ok(Written::read(home)?.notify)
+}
+
+/// `[server]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where it listens. Default 127.0.0.1:7717. Only a start changes it.
+    pub listen: SocketAddr,
+    /// Whether clients need a token. Default yes; without, it listens on loopback alone. Only a start changes it.
+    pub tokens: bool,
+    /// Names that clients may reach it by, beside those of loopback and the address that it listens at: without port.
+    pub hosts: Vec<String>,
+    /// Requests in a second that the holder of one token, or one address without a token, may make. Default 200.
+    pub requests_per_second: u32,
+    /// Requests at once, likewise. Default 400.
+    pub requests_burst: u32,
+    /// Connections at once; more wait to be accepted. Default 512. Only a start changes it.
+    pub connections_max: usize,
+    /// Streams of events at once; more are refused. Default 256.
+    pub streams_max: usize,
+    /// Bytes of a request's body. Default 1 MiB, and at most 16 MiB.
+    pub body_bytes_max: usize,
+    /// Jobs of `exec` at once; more are refused. Default 4.
+    pub exec_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7717)),
+            tokens: true,
+            hosts: Vec::new(),
+            requests_per_second: 200,
+            requests_burst: 400,
+            connections_max: 512,
+            streams_max: 256,
+            body_bytes_max: 1 << 20,
+            exec_max: 4,
+        }
+    }
+}
+
+impl Settings {
+    /// `[server]` of a data directory; without the file everything is as by default.
+    pub fn read(home: &Path) -> fault::Result<Self> {
+        Ok(Written::read(home)?.server)
+    }
+
+    /// Refuses to stand open to a network, and figures that would let nobody in.
+    pub fn check(&self) -> fault::Result<()> {
+        if !self.tokens && !self.listen.ip().is_loopback() {
+            bail!(
+                "{} can be reached by others, so clients need tokens; take `tokens = false` or --no-token away",
+                self.listen
+            );
+        }
+        let figures = [
+            ("requests_per_second", self.requests_per_second as usize, 1_000_000),
+            ("requests_burst", self.requests_burst as usize, 1_000_000),
+            ("connections_max", self.connections_max, 100_000),
+            ("streams_max", self.streams_max, 100_000),
+            ("body_bytes_max", self.body_bytes_max, 16 << 20),
+            ("exec_max", self.exec_max, 1_000),
+        ];
+        match figures.into_iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
+            Some((name, value, most)) => bail!("{name} is {value}; write a number from 1 to {most}"),
+            None => Ok(()),
+        }
+    }
+
+    /// What a server that runs takes over from a file that was changed, and the fields that it cannot.
+    pub fn reloaded(&self, mut now: Self) -> (Self, Vec<&'static str>) {
+        let mut kept = Vec::new();
+        let mut keep = |name, differs: bool| differs.then(|| kept.push(name));
+        keep("listen", now.listen != self.listen);
+        keep("tokens", now.tokens != self.tokens);
+        keep("connections_max", now.connections_max != self.connections_max);
+        (now.listen, now.tokens, now.connections_max) = (self.listen, self.tokens, self.connections_max);
+        (now, kept)
+    }
+
+    /// Whether a client may call the server by this name, which has no port.
+    pub fn answers_to(&self, host: &str) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let own = self.listen.ip();
+        let is_local = ["localhost", "127.0.0.1", "::1"].iter().any(|name| host.eq_ignore_ascii_case(name));
+        // Who listens at a network's address alone is not called by a name of loopback.
+        (is_local && (own.is_loopback() || own.is_unspecified()))
+            || host.parse() == Ok(own)
+            || self.hosts.iter().any(|name| host.eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_leave_everything_out_and_a_wrong_word_is_refused() {
+        let nothing = Written::parse("").unwrap();
+        assert_eq!((nothing.server, nothing.notify.is_none()), (Settings::default(), true));
+        assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
+        assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
+        for wrong in [
+            "[server]\nlisten = '0.0.0.0:1'\ntokens = false",
+            "[server]\nrequests_per_second = 0",
+            "[server]\nbody_bytes_max = 17000000",
+            "[server]\nno_such = 1",
+            "[sever]\n",
+            "[notify]\n",
+            "[notify]\ncommand = ['true']\nno_such = 1",
+        ] {
+            assert!(Written::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_was_not_allowed_is_no_name_of_ours() {
+        let local = Settings { hosts: vec!["longhaul.example".into()], ..Settings::default() };
+        for ours in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", "longhaul.example"] {
+            assert!(local.answers_to(ours), "{ours}");
+        }
+        for other in ["", "evil.example", "localhost.evil.example", "127.0.0.2", "0.0.0.0", "longhaul.example.evil"] {
+            assert!(!local.answers_to(other), "{other}");
+        }
+        let wide = Settings { listen: "192.0.2.1:80".parse().unwrap(), ..Settings::default() };
+        assert!(wide.answers_to("192.0.2.1") && !wide.answers_to("localhost"));
+    }
+
+    #[test]
+    fn a_reload_takes_what_it_can_and_names_the_rest() {
+        let before = Settings::default();
+        let after = Settings { streams_max: 1, connections_max: 1, ..Settings::default() };
+        let (now, kept) = before.reloaded(after);
+        assert_eq!((now.streams_max, now.connections_max, kept), (1, 512, vec!["connections_max"]));
+    }
+}

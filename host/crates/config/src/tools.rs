@@ -1,0 +1,72 @@
+//! The rules of the tables of tools: those of the host's own, those that are MCP servers, and which reach a network.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `tools/built_in.rs` | tools that the host answers itself |
+//! | `tools/approval.rs` | which of a tool's calls ask a person |
+//! | `tools/mcp.rs` | MCP servers as tools |
+//!
+//! Refuses to open a tool.
+
+pub mod approval;
+pub mod built_in;
+pub mod mcp;
+
+use crate::tables::Config;
+use longhaul_sandbox::Level;
+use mcp::tool_name;
+
+/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and what of the host's own is not known to
+/// stay here.
+pub fn is_web_tool(config: &Config, tool: &str) -> bool {
+    let Some(part) = config.tools.get(tool) else {
+        // A server of MCP reaches what it likes. What is no tool at all was refused, by the host's own words.
+        return config.mcp.keys().any(|name| tool_name(name) == tool);
+    };
+    match part.plugin.strip_prefix("builtin:") {
+        // Its programs have no network, unless the operator lets them run without a sandbox.
+        Some("shell") => match part.settings.get("sandbox_min") {
+            Some(least) => least == "none",
+            None => config.run.sandbox_min == Level::None,
+        },
+        Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
+        None => !part.hosts.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_reach_the_network_answers_words_of_the_web() {
+        let config: Config = toml::from_str(
+            r#"
+            [project]
+            name = "p"
+            [agents.code]
+            plugin = "react"
+            [tools.files]
+            plugin = "files"
+            [tools.fetch]
+            plugin = "http-fetch"
+            hosts = ["https://example.com"]
+            [tools.shell]
+            plugin = "builtin:shell"
+            [tools.open]
+            plugin = "builtin:shell"
+            settings = { sandbox_min = "none" }
+            [tools.browser]
+            plugin = "builtin:browser"
+            [tools.git]
+            plugin = "builtin:git"
+            [mcp.tickets]
+            command = ["tickets"]
+            "#,
+        )
+        .expect("a configuration");
+        let found = ["files", "fetch", "shell", "open", "browser", "git", "mcp-tickets", "conversation", "none"]
+            .map(|tool| is_web_tool(&config, tool));
+        assert_eq!(found, [false, true, false, true, true, false, true, false, false]);
+    }
+}

@@ -1,0 +1,64 @@
+//! The call of a runtime, and what its instance starts with.
+//!
+//! An instance has null services: it sees what the job names, and no store, no model and no tool.
+
+use crate::job::JobLimits;
+use longhaul_capabilities::{Console, Scope, Setup, null};
+use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
+use longhaul_core::tool::ToolCall;
+use longhaul_core::{InvocationId, Limits};
+use longhaul_engine::Plugin;
+use longhaul_home::MachineClock;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What a runtime is asked to do.
+pub(crate) fn run_call(runtime: &Plugin, source: &str, context: &Value, stdin: &str) -> ToolCall {
+    let arguments = json!({ "source": source, "context": context, "stdin": stdin });
+    ToolCall { tool: runtime.name().into(), function: "run".into(), arguments: arguments.to_string() }
+}
+
+/// The settings of a runtime that prints into its console. One byte more than is kept, so that the console
+/// sees what is over, also of code that is stopped.
+pub(crate) fn streaming(limits: &JobLimits) -> Value {
+    json!({ "stream": true, "output_bytes_max": limits.output_bytes_max.saturating_add(1) })
+}
+
+/// What an instance for a job starts with.
+pub(crate) fn setup(
+    limits: &JobLimits,
+    directories: Vec<DirectoryGrant>,
+    hosts: Vec<HostPattern>,
+    console: &Console,
+) -> Setup {
+    Setup {
+        invocation: InvocationId::from_text("exec"),
+        scope: Scope { project: "exec".into(), plugin: "exec".into() },
+        // Without a table: a refusal names the option of the command line instead.
+        grants: Grants { directories, hosts, ..Grants::default() },
+        limits: limits.of_call(),
+        services: null::services(Arc::new(MachineClock)),
+        journal: None,
+        context: None,
+        seed: [0; 32],
+        console: Some(console.clone()),
+        keyring: Arc::default(),
+        told: None,
+    }
+}
+
+impl JobLimits {
+    fn of_call(&self) -> Limits {
+        Limits {
+            fuel_max: self.fuel_max,
+            memory_bytes_max: self.memory_bytes_max,
+            wall_ms_max: self.timeout_ms,
+            cpu_ms_max: self.timeout_ms,
+            // An endless print is bounded by what is kept of it, and by time.
+            host_calls_max: u64::MAX,
+            // A step of a graph answers with its values.
+            output_bytes_max: 64 << 20,
+            ..Limits::default()
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The executor: loads the interpreters, refuses a job that it will not run, and runs the others, each in an instance.
+//!
+//! It starts no code that it refuses, and keeps nothing of a job when the job is over.
+
+mod step;
+
+use crate::call::{run_call, setup, streaming};
+use crate::error::ExecError;
+use crate::job::{CONTEXT_NESTING_MAX, Code, Job, JobLimits, Language, SOURCE_BYTES_MAX};
+use crate::places::Places;
+use crate::program::component;
+use crate::ready::Ready;
+use crate::report::{Ended, Report, of_program, of_runtime};
+use longhaul_capabilities::Console;
+use longhaul_engine::{Cancel, Engine, EngineOptions, Jail, Plugin, Role, Start};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::OnceCell;
+
+/// Runs jobs. Clones share everything.
+#[derive(Clone)]
+pub struct Executor {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    places: Places,
+    python: OnceCell<Arc<Plugin>>,
+    javascript: OnceCell<Arc<Plugin>>,
+    ready: Ready,
+}
+
+impl Executor {
+    /// An executor with nothing loaded yet. It reserves address space for 256 instances.
+    ///
+    /// # Errors
+    /// [`ExecError::Load`] when the cache is not ours alone, [`ExecError::Host`] when wasmtime does not start.
+    pub fn new(places: Places) -> Result<Self, ExecError> {
+        let jail = Jail {
+            program: places.compiler.clone(),
+            arguments: vec!["compile-child".into()],
+            limits: places.compile_limits.clone(),
+        };
+        let options = EngineOptions { clears_aside: true, ..EngineOptions::default() };
+        let engine = Engine::new(places.cache.clone(), jail, &options)?;
+        let inner =
+            Inner { engine, places, python: OnceCell::new(), javascript: OnceCell::new(), ready: Ready::default() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Runs a job to its end.
+    ///
+    /// # Errors
+    /// Every [`ExecError`]; the code was not started then.
+    pub async fn run(&self, job: Job) -> Result<Report, ExecError> {
+        if nests_deeper(&job.context, CONTEXT_NESTING_MAX) {
+            return Err(ExecError::ContextTooDeep);
+        }
+        if !job.context.is_object() {
+            return Err(ExecError::ContextNotObject {
+                found: longhaul_core::text::truncate(&job.context.to_string(), 60),
+            });
+        }
+        match &job.code {
+            Code::Python(source) | Code::JavaScript(source) => self.run_source(&job, source).await,
+            Code::Wasm(bytes) => self.run_program(&job, bytes).await,
+        }
+    }
+
+    /// Keeps `count` instances of a language ready for jobs that see nothing and have these limits. They
+    /// are made off the path of such a job, which then skips making its own; each holds its memory while
+    /// it waits, of Python's about 2 MiB of pages that it wrote. Each has run a source of ours before, so that
+    /// what an interpreter writes at its first run is written already; the fuel of it is not in the job's
+    /// report. Returns when the first are there.
+    ///
+    /// # Errors
+    /// [`ExecError::NoRuntime`], or [`ExecError::Load`] when an instance cannot be made.
+    pub async fn keep_ready(&self, language: Language, limits: JobLimits, count: usize) -> Result<(), ExecError> {
+        let plugin = self.runtime(language).await?;
+        self.inner.ready.keep(language, plugin, limits, count).await
+    }
+
+    async fn run_source(&self, job: &Job, source: &str) -> Result<Report, ExecError> {
+        if source.len() > SOURCE_BYTES_MAX {
+            return Err(ExecError::SourceTooLong { bytes: source.len() });
+        }
+        let language = job.code.language();
+        let plugin = self.runtime(language).await?;
+        let since = Instant::now();
+        let (start, console) = match self.inner.ready.take(job) {
+            Some((standby, console)) => (Start::from(standby), console),
+            None => {
+                let console = Console::new(job.limits.output_bytes_max);
+                (Start::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
+            }
+        };
+        let call = run_call(&plugin, source, &job.context, &job.stdin);
+        let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
+        self.inner.ready.restock(language);
+        Ok(of_runtime(called, Ended { since, console, limits: &job.limits }))
+    }
+
+    async fn run_program(&self, job: &Job, bytes: &[u8]) -> Result<Report, ExecError> {
+        let component = component(bytes).await?;
+        let command = self.inner.engine.load_command("program", &component).await?;
+        let since = Instant::now();
+        let console = Console {
+            arguments: vec!["program".into(), job.context.to_string()],
+            stdin: job.stdin.clone().into(),
+            ..Console::new(job.limits.output_bytes_max)
+        };
+        let setup = setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console);
+        let called = command.run(setup, &Cancel::default()).await;
+        Ok(of_program(called, Ended { since, console, limits: &job.limits }))
+    }
+
+    async fn runtime(&self, language: Language) -> Result<Arc<Plugin>, ExecError> {
+        let (cell, name) = match language {
+            Language::Python => (&self.inner.python, "python"),
+            Language::JavaScript => (&self.inner.javascript, "javascript"),
+            Language::Wasm => return Err(ExecError::Host("a program brings its own runtime".into())),
+        };
+        Ok(Arc::clone(cell.get_or_try_init(|| self.load(name)).await?))
+    }
+
+    async fn load(&self, name: &'static str) -> Result<Arc<Plugin>, ExecError> {
+        let Inner { engine, places, .. } = &*self.inner;
+        let files = places.runtimes.iter().map(|directory| directory.join(format!("{name}.wasm")));
+        let Some(path) = files.into_iter().find(|path| path.is_file()) else {
+            let searched: Vec<String> = places.runtimes.iter().map(|path| path.display().to_string()).collect();
+            return Err(ExecError::NoRuntime { name, searched: searched.join(", ") });
+        };
+        let plugin = engine.load_file(name, &path).await?;
+        plugin.expect(Role::Tool)?;
+        Ok(Arc::new(plugin))
+    }
+}
+
+/// Whether there are more levels than `levels_max`; looks no deeper than that.
+fn nests_deeper(value: &Value, levels_max: usize) -> bool {
+    let Some(left) = levels_max.checked_sub(1) else { return value.is_array() || value.is_object() };
+    match value {
+        Value::Array(items) => items.iter().any(|inner| nests_deeper(inner, left)),
+        Value::Object(fields) => fields.values().any(|inner| nests_deeper(inner, left)),
+        _ => false,
+    }
+}

@@ -1,0 +1,41 @@
+//! One step of a graph in Python's interpreter.
+//!
+//! It reads neither the arguments nor the answer: both are texts between the caller and the interpreter.
+
+use super::Executor;
+use crate::call::{setup, streaming};
+use crate::error::ExecError;
+use crate::job::{Job, Language};
+use crate::report::{Ended, Report, of_runtime};
+use longhaul_capabilities::Console;
+use longhaul_core::tool::ToolCall;
+use longhaul_engine::{Cancel, Start};
+use std::time::Instant;
+
+impl Executor {
+    /// Calls the function `step` of the interpreter, in an instance like those of jobs that see and may use what this
+    /// one does. Answers what came of the call, and what the interpreter said unless it was stopped.
+    ///
+    /// # Errors
+    /// [`ExecError::NoRuntime`], [`ExecError::CompileLimit`], [`ExecError::Load`] or [`ExecError::Host`]; the step was not
+    /// started then.
+    pub async fn step(&self, job: &Job, arguments: String) -> Result<(Report, Option<String>), ExecError> {
+        let plugin = self.runtime(Language::Python).await?;
+        let since = Instant::now();
+        let (start, console) = match self.inner.ready.take(job) {
+            Some((standby, console)) => (Start::from(standby), console),
+            None => {
+                let console = Console::new(job.limits.output_bytes_max);
+                (Start::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
+            }
+        };
+        let call = ToolCall { tool: plugin.name().into(), function: "step".into(), arguments };
+        let mut called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
+        self.inner.ready.restock(Language::Python);
+        let said = match &mut called.result {
+            Ok(Ok(output)) => Some(std::mem::replace(&mut output.output, r#"{"exit_code": 0}"#.to_owned())),
+            _ => None,
+        };
+        Ok((of_runtime(called, Ended { since, console, limits: &job.limits }), said))
+    }
+}

@@ -1,0 +1,106 @@
+//! A job: code, what it may see, and what it may use.
+//!
+//! Data alone. It checks nothing: the executor refuses a job before it starts.
+
+use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Bytes of a source. More is refused before anything starts; the same cap as the runtimes' own.
+pub const SOURCE_BYTES_MAX: usize = 1_000_000;
+
+/// Arrays and objects within each other in a context: as deep as JSON is read here. Writing a deeper one takes
+/// stack that a thread may not have.
+pub(crate) const CONTEXT_NESTING_MAX: usize = 127;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub enum Code {
+    /// Python source.
+    Python(String),
+    /// JavaScript source.
+    JavaScript(String),
+    /// The bytes of a program for WASI: a component, or a module for preview 1.
+    Wasm(Vec<u8>),
+}
+
+/// The languages of [`Code`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// CPython, in WebAssembly.
+    Python,
+    /// QuickJS, in WebAssembly.
+    JavaScript,
+    /// A program of its own.
+    Wasm,
+}
+
+impl Code {
+    /// In which language it is.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        match self {
+            Self::Python(_) => Language::Python,
+            Self::JavaScript(_) => Language::JavaScript,
+            Self::Wasm(_) => Language::Wasm,
+        }
+    }
+}
+
+/// What a job may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobLimits {
+    /// Time on the clock, in milliseconds. Default 300 000 (five minutes).
+    pub timeout_ms: u64,
+    /// All linear memory, in bytes. Default 256 MiB, of which Python's image takes 20, measured by printing one line.
+    pub memory_bytes_max: u64,
+    /// Instructions, in wasmtime's fuel. Default 1 000 000 000 000, about ten minutes of computing.
+    pub fuel_max: u64,
+    /// Bytes that are kept of standard output, and as many of standard error. Default 1 MiB. What is
+    /// over it is dropped, and the code goes on.
+    pub output_bytes_max: usize,
+}
+
+impl Default for JobLimits {
+    fn default() -> Self {
+        Self {
+            timeout_ms: 300_000,
+            memory_bytes_max: 256 << 20,
+            fuel_max: 1_000_000_000_000,
+            output_bytes_max: 1 << 20,
+        }
+    }
+}
+
+/// Code, and what it may see and use.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is run.
+    pub code: Code,
+    /// What the code sees as `CONTEXT`, an object. Default `{}`. A program reads it as its first argument.
+    pub context: Value,
+    /// What it reads from standard input. Default nothing.
+    pub stdin: String,
+    /// Directories that it sees. Default none.
+    pub directories: Vec<DirectoryGrant>,
+    /// Hosts that Python and programs may ask by HTTP; JavaScript has no way to. Default none.
+    pub hosts: Vec<HostPattern>,
+    /// What it may use.
+    pub limits: JobLimits,
+}
+
+impl Job {
+    /// Code that sees nothing, within the default limits.
+    #[must_use]
+    pub fn of(code: Code) -> Self {
+        Self {
+            code,
+            context: json!({}),
+            stdin: String::new(),
+            directories: Vec::new(),
+            hosts: Vec::new(),
+            limits: JobLimits::default(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Running code that nobody trusts: Python, JavaScript, or a program of WASI, each in an instance of its
+//! own that sees nothing of the host but what the job names.
+//!
+//! An [`Executor`] is made once; each [`Job`] then costs an instance. It keeps no journal and no state:
+//! code that a run should be able to resume belongs into a tool. It never starts the code in a process
+//! of the host, and never gives it the host's environment.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), longhaul_exec::ExecError> {
+//! use longhaul_exec::{Code, Executor, Job, Places};
+//!
+//! let executor = Executor::new(Places::usual()?)?;
+//! let report = executor.run(Job::of(Code::Python("print(sum(range(10)))".into()))).await?;
+//! assert_eq!(report.stdout, "45\n");
+//! # Ok(()) }
+//! ```
+
+mod call;
+mod error;
+mod executor;
+mod job;
+mod places;
+mod program;
+mod ready;
+mod report;
+
+pub use error::ExecError;
+pub use executor::Executor;
+pub use job::{Code, Job, JobLimits, Language, SOURCE_BYTES_MAX};
+pub use longhaul_engine::CompileLimits;
+pub use places::{Places, compile_if_asked};
+pub use program::component;
+pub use report::Report;

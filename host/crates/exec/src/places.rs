@@ -1,0 +1,51 @@
+//! What an executor needs of the machine: a cache, the interpreters, and a program that compiles.
+//!
+//! It looks for them and makes none: a runtime that is missing is an error of the job that needs it.
+
+use crate::error::ExecError;
+use longhaul_core::fault::Fault;
+use longhaul_engine::CompileLimits;
+use longhaul_home::{Home, own_program, plugin_directories};
+use std::path::PathBuf;
+
+/// Where an executor finds what it needs.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Where compiled code is kept; a private directory of this user.
+    pub cache: PathBuf,
+    /// Directories with `python.wasm` and `javascript.wasm`.
+    pub runtimes: Vec<PathBuf>,
+    /// The program whose hidden command `compile-child` compiles: `longhaul`, or one whose `main` begins
+    /// with [`compile_if_asked`].
+    pub compiler: PathBuf,
+    /// What compiling a program, or an interpreter for the first time, may cost.
+    pub compile_limits: CompileLimits,
+}
+
+impl Places {
+    /// Those of the command line: the user's cache, installed and shipped plugins, this very program.
+    ///
+    /// # Errors
+    /// When there is no home directory.
+    pub fn usual() -> Result<Self, ExecError> {
+        let unknown = |error: Fault| ExecError::Host(format!("{error:#}"));
+        let home = Home::find(None).map_err(unknown)?;
+        Ok(Self {
+            cache: longhaul_home::cache().map_err(unknown)?.join("compiled"),
+            runtimes: plugin_directories(&home),
+            compiler: own_program().map_err(unknown)?,
+            compile_limits: CompileLimits::default(),
+        })
+    }
+}
+
+/// Compiles and ends the process, if that is what it was started for. An embedder's `main` begins with
+/// it, so that hostile modules are compiled in a child that is bounded, and not in the embedder itself.
+pub fn compile_if_asked() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, child, limits, text] = arguments.as_slice()
+        && [child.as_str(), limits.as_str()] == ["compile-child", "--limits"]
+    {
+        std::process::exit(longhaul_engine::compile_child(text));
+    }
+}

@@ -1,0 +1,130 @@
+//! Instances that were made ahead of the jobs that need them.
+//!
+//! One shelf a language: a job takes an instance, and its place is refilled off the job's path: when no other job came
+//! for a moment, or when half of the shelf is empty. An
+//! instance serves one job and is dropped, whoever it served. While it waits it runs [`rehearsal`], a source
+//! of ours: what that leaves in an interpreter is a warmer heap, and nothing that a job could tell from a
+//! fresh start but time, fuel and addresses.
+
+use crate::call::{run_call, setup, streaming};
+use crate::error::ExecError;
+use crate::job::{Job, JobLimits, Language};
+use longhaul_capabilities::Console;
+use longhaul_engine::{CallError, Plugin, Standby};
+use serde_json::json;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// For how long no job may come before places are refilled.
+const REST: Duration = Duration::from_millis(2);
+
+/// The shelves.
+#[derive(Clone, Default)]
+pub(crate) struct Ready {
+    shelves: Arc<Mutex<HashMap<Language, Shelf>>>,
+}
+
+struct Shelf {
+    plugin: Arc<Plugin>,
+    limits: JobLimits,
+    waiting: Vec<(Standby, Console)>,
+    /// How many should wait, and how many are being made.
+    count: usize,
+    making: usize,
+    /// Jobs that came so far.
+    jobs: u64,
+}
+
+impl Ready {
+    pub(crate) async fn keep(
+        &self,
+        language: Language,
+        plugin: Arc<Plugin>,
+        limits: JobLimits,
+        count: usize,
+    ) -> Result<(), ExecError> {
+        let mut waiting = Vec::with_capacity(count);
+        for _ in 0..count {
+            waiting.push(make(language, &plugin, &limits).await?);
+        }
+        self.lock().insert(language, Shelf { plugin, limits, waiting, count, making: 0, jobs: 0 });
+        Ok(())
+    }
+
+    /// An instance that fits the job, if one waits: one that sees nothing, with the same limits.
+    pub(crate) fn take(&self, job: &Job) -> Option<(Standby, Console)> {
+        let language = job.code.language();
+        let mut shelves = self.lock();
+        let shelf = shelves.get_mut(&language)?;
+        if shelf.limits != job.limits || !job.directories.is_empty() || !job.hosts.is_empty() {
+            return None;
+        }
+        // The last one made: more of it is in the caches of the processors.
+        shelf.waiting.pop()
+    }
+
+    /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
+    /// where pages are touched for the first time. Also those that could not be made when it was their turn.
+    pub(crate) fn restock(&self, language: Language) {
+        let Some(jobs) = self.note_job(language) else { return };
+        let ready = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(REST).await;
+            ready.refill_all(language, |shelf| shelf.jobs == jobs);
+        });
+        self.refill_all(language, |shelf| 2 * (shelf.waiting.len() + shelf.making) < shelf.count);
+    }
+
+    fn note_job(&self, language: Language) -> Option<u64> {
+        let mut shelves = self.lock();
+        let shelf = shelves.get_mut(&language)?;
+        shelf.jobs += 1;
+        Some(shelf.jobs)
+    }
+
+    /// Starts to make what is missing, if it is time.
+    fn refill_all(&self, language: Language, is_time: impl Fn(&Shelf) -> bool) {
+        let mut shelves = self.lock();
+        let Some(shelf) = shelves.get_mut(&language).filter(|shelf| is_time(shelf)) else { return };
+        for _ in shelf.waiting.len() + shelf.making..shelf.count {
+            shelf.making += 1;
+            let (ready, plugin, limits) = (self.clone(), Arc::clone(&shelf.plugin), shelf.limits.clone());
+            tokio::spawn(async move { ready.refill(language, &plugin, &limits).await });
+        }
+    }
+
+    async fn refill(&self, language: Language, plugin: &Plugin, limits: &JobLimits) {
+        let made = make(language, plugin, limits).await;
+        // The shelf may be another one by now.
+        let mut shelves = self.lock();
+        let Some(shelf) = shelves.get_mut(&language).filter(|shelf| shelf.limits == *limits) else { return };
+        shelf.making = shelf.making.saturating_sub(1);
+        match made {
+            Ok(made) => shelf.waiting.push(made),
+            Err(error) => tracing::warn!("an instance could not be made ahead: {error}"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Language, Shelf>> {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn make(language: Language, plugin: &Plugin, limits: &JobLimits) -> Result<(Standby, Console), ExecError> {
+    let console = Console::new(limits.output_bytes_max);
+    let failed = |error: CallError| ExecError::Host(error.to_string());
+    let standby = plugin.stand_by(setup(limits, Vec::new(), Vec::new(), &console)).await.map_err(failed)?;
+    let call = run_call(plugin, rehearsal(language), &json!({}), "");
+    let standby = plugin.rehearse_tool(standby, &call, &streaming(limits)).await.map_err(failed)?;
+    Ok((standby, console))
+}
+
+/// Does what most jobs do, so that the pages which they write are there, and leaves no output.
+fn rehearsal(language: Language) -> &'static str {
+    match language {
+        Language::Python => include_str!("ready/rehearsal.py"),
+        Language::JavaScript => "process.stdout.write('')",
+        Language::Wasm => "",
+    }
+}

@@ -1,0 +1,126 @@
+//! What came of a job, in the fields that executors have by custom, and ours.
+
+use crate::job::JobLimits;
+use longhaul_capabilities::Console;
+use longhaul_core::LimitHit;
+use longhaul_core::event::Used;
+use longhaul_core::tool::{ToolError, ToolOutput};
+use longhaul_engine::{CallError, Called};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// What came of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Whether the code came to its end by itself, with exit code 0.
+    pub success: bool,
+    /// What it printed, also when it was stopped; what is not UTF-8 is replaced.
+    pub stdout: String,
+    /// What it complained about, likewise.
+    pub stderr: String,
+    /// Its exit code, from 0 to 255; none when it was stopped. A component that exits by `wasi:cli/exit.exit`
+    /// tells no more than 0 or 1.
+    pub exit_code: Option<i32>,
+    /// From the start of its instance to its end.
+    pub duration_seconds: f64,
+    /// Why it did not succeed, in one line.
+    pub error_message: Option<String>,
+    /// Instructions that it used, in wasmtime's fuel.
+    pub fuel_used: u64,
+    /// The most memory that it held.
+    pub memory_bytes_peak: u64,
+    /// The limit that stopped it, or made it fail: `timeout_ms`, `memory_bytes_max`, `fuel_max`,
+    /// `stack_bytes_max`, or another field of [`longhaul_core::Limits`].
+    pub limit: Option<String>,
+    /// Whether some of the output was dropped.
+    pub truncated: bool,
+}
+
+/// What is known of a job beside its call.
+pub(crate) struct Ended<'a> {
+    pub(crate) since: Instant,
+    pub(crate) console: Console,
+    pub(crate) limits: &'a JobLimits,
+}
+
+/// How it ended, before the limits are looked at.
+enum Way {
+    Exited(i32),
+    Refused(String),
+    Stopped(CallError),
+}
+
+/// What a runtime answers.
+#[derive(Deserialize)]
+struct Answer {
+    exit_code: i32,
+}
+
+pub(crate) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: Ended<'_>) -> Report {
+    let Called { result, used, refused, .. } = called;
+    let way = match result {
+        Ok(Ok(output)) => match serde_json::from_str::<Answer>(&output.output) {
+            Ok(answer) => Way::Exited(answer.exit_code),
+            Err(error) => Way::Refused(format!("the runtime answered something else: {error}")),
+        },
+        Ok(Err(error)) => Way::Refused(error.to_string()),
+        Err(error) => Way::Stopped(error),
+    };
+    ended.report(way, refused, used)
+}
+
+pub(crate) fn of_program(called: Called<i32>, ended: Ended<'_>) -> Report {
+    let Called { result, used, refused, .. } = called;
+    let way = result.map_or_else(Way::Stopped, Way::Exited);
+    ended.report(way, refused, used)
+}
+
+impl Ended<'_> {
+    fn report(self, way: Way, refused: Option<LimitHit>, used: Used) -> Report {
+        let duration_seconds = self.since.elapsed().as_secs_f64();
+        let (stdout, stdout_cut) = self.console.stdout.text();
+        let (stderr, stderr_cut) = self.console.stderr.text();
+        let (exit_code, error_message, limit) = self.verdict(way, refused);
+        Report {
+            success: exit_code == Some(0),
+            stdout,
+            stderr,
+            exit_code,
+            duration_seconds,
+            error_message,
+            fuel_used: used.fuel,
+            memory_bytes_peak: used.memory_bytes_peak,
+            limit,
+            truncated: stdout_cut || stderr_cut,
+        }
+    }
+
+    /// Exit code, error and limit. Memory that was refused counts when the code did not succeed.
+    fn verdict(&self, way: Way, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
+        match way {
+            Way::Exited(0) => (Some(0), None, None),
+            Way::Exited(code) => match refused {
+                Some(hit) => (Some(code), Some(words(&hit, self.limits)), Some(hit.name)),
+                None => (Some(code), Some(format!("it ended with exit code {code}")), None),
+            },
+            Way::Refused(reason) => (None, Some(reason), None),
+            Way::Stopped(CallError::Limit { hit, .. }) => {
+                let name =
+                    if matches!(hit.name.as_str(), "wall_ms_max" | "cpu_ms_max") { "timeout_ms" } else { &hit.name };
+                (None, Some(words(&hit, self.limits)), Some(name.to_owned()))
+            }
+            Way::Stopped(error) => (None, Some(error.to_string()), None),
+        }
+    }
+}
+
+/// What a limit is called in a report.
+fn words(hit: &LimitHit, limits: &JobLimits) -> String {
+    match hit.name.as_str() {
+        "wall_ms_max" | "cpu_ms_max" => format!("Timeout: it ran longer than {} ms", limits.timeout_ms),
+        "memory_bytes_max" => format!("memory limit: it needs more than {} bytes", limits.memory_bytes_max),
+        "fuel_max" => format!("fuel limit: it needs more than {} fuel", limits.fuel_max),
+        "stack_bytes_max" => "stack limit: it calls too deep".to_owned(),
+        _ => format!("limit: it used {} of {} {}", hit.used, hit.max, hit.name),
+    }
+}

@@ -1,0 +1,16 @@
+//! The data directory of a user, and what the machine and the environment say: the time, the cache, the program itself,
+//! the directories with plugins, the log.
+//!
+//! Everything above reads the environment through this crate. It opens no store, reads no configuration and starts no
+//! program, and it knows what lies in the data directory only by its path.
+
+pub mod crash;
+mod directory;
+pub mod logs;
+mod machine;
+mod plugin_directories;
+pub mod text_file;
+
+pub use directory::{Home, Owned, SocketAddress, VARIABLE, is_ours_alone};
+pub use machine::{MachineClock, cache, own_program, variable};
+pub use plugin_directories::{PLUGINS_VARIABLE, plugin_directories};

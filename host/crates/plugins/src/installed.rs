@@ -1,0 +1,406 @@
+//! Plugins that are installed, by name, version and digest, below `plugins` of the data directory.
+//!
+//! | path | what |
+//! |---|---|
+//! | `NAME.wasm` | a link to the version that a run takes |
+//! | `versions/NAME/versions.json` | what is there, the newest last, and where it came from |
+//! | `versions/NAME/DIGEST.wasm` | one component |
+//! | `versions/.lock` | one process at a time changes something |
+//!
+//! A component is whole and on disk before it is listed, and listed before it is linked: whoever is killed in
+//! between leaves what was there, and perhaps a file that nobody lists. Nothing here is run, and nothing is granted
+//! by being installed. A file `NAME.wasm` that is no link is its owner's, and is never written over.
+
+use longhaul_build::cache::{create_dir, lock};
+use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_home::Home;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Versions of one plugin that are kept. The oldest goes when one more comes.
+const VERSIONS_MAX: usize = 16;
+
+/// Fewest digits that stand for a digest.
+const DIGITS_MIN: usize = 8;
+
+/// One version of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// The version that its manifest says.
+    pub version: String,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// The number of its bytes.
+    pub bytes: u64,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// Where an installed plugin came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// A file of this machine.
+    File(PathBuf),
+    /// An address.
+    Url(String),
+    /// Built by this program from its own sources, which have this digest.
+    Made(Digest),
+}
+
+/// Which plugin is meant: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The plugin.
+    pub name: String,
+    which: Which,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Which {
+    Current,
+    Version(String),
+    /// The beginning of a digest.
+    Digest(String),
+}
+
+impl FromStr for Wanted {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> fault::Result<Self> {
+        let (name, which) = match text.split_once('@') {
+            None => (text, Which::Current),
+            Some((name, which)) => match which.strip_prefix("sha256:") {
+                None => (name, Which::Version(which.to_owned())),
+                Some(digits) if digits.len() >= DIGITS_MIN => (name, Which::Digest(digits.to_ascii_lowercase())),
+                Some(_) => bail!("`{text}`: write at least {DIGITS_MIN} digits of the digest"),
+            },
+        };
+        longhaul_build::check_form(name)?;
+        Ok(Self { name: name.to_owned(), which })
+    }
+}
+
+impl Wanted {
+    fn fits(&self, version: &Version, current: Option<Digest>) -> bool {
+        match &self.which {
+            Which::Current => Some(version.digest) == current,
+            Which::Version(wanted) => version.version == *wanted,
+            Which::Digest(digits) => version.digest.to_string().starts_with(digits.as_str()),
+        }
+    }
+}
+
+/// The folder of installed plugins.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    folder: PathBuf,
+}
+
+/// The right to change it, until dropped.
+pub struct Change<'a> {
+    installed: &'a Installed,
+    _lock: File,
+}
+
+/// What `versions.json` holds.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    versions: Vec<Version>,
+}
+
+impl Installed {
+    /// Those of a data directory.
+    pub fn of(home: &Home) -> Self {
+        Self { folder: home.plugins() }
+    }
+
+    /// The names of plugins that are installed, sorted.
+    pub fn names(&self) -> fault::Result<Vec<String>> {
+        let folder = self.folder.join("versions");
+        let entries = match folder.read_dir() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).with_context(|| format!("cannot list `{}`", folder.display())),
+        };
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| longhaul_build::check_form(name).is_ok()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The versions of a plugin, in the order in which they came.
+    pub fn versions(&self, name: &str) -> fault::Result<Vec<Version>> {
+        let path = self.record_path(name);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+        };
+        let record: Record = serde_json::from_str(&text).with_context(|| {
+            let folder = self.folder_of(name);
+            format!("`{}` is damaged; remove `{}` and install {name} again", path.display(), folder.display())
+        })?;
+        Ok(record.versions)
+    }
+
+    /// The version that a run takes, if `NAME.wasm` is a link of ours.
+    pub fn current(&self, name: &str) -> Option<Digest> {
+        digest_in(&fs::read_link(self.link(name)).ok()?)
+    }
+
+    /// The component that is meant, and which one it is.
+    pub fn find(&self, wanted: &Wanted) -> fault::Result<(PathBuf, Version)> {
+        let name = &wanted.name;
+        let (versions, current) = (self.versions(name)?, self.current(name));
+        // Two builds of one version are told apart by their digests; the last one is meant otherwise.
+        match versions.iter().rev().find(|version| wanted.fits(version, current)) {
+            Some(version) => Ok((self.component(name, version.digest), version.clone())),
+            None if versions.is_empty() => bail!("no plugin `{name}` is installed"),
+            None => bail!("there is no such version of `{name}`; installed are {}", list(&versions)),
+        }
+    }
+
+    /// The versions that a removal would take, and those that it would leave.
+    pub fn parted(&self, wanted: &Wanted) -> fault::Result<(Vec<Version>, Vec<Version>)> {
+        let current = self.current(&wanted.name);
+        let goes = |version: &Version| wanted.which == Which::Current || wanted.fits(version, current);
+        Ok(self.versions(&wanted.name)?.into_iter().partition(goes))
+    }
+
+    /// Waits until no other process changes anything.
+    pub fn change(&self, say: longhaul_build::Say) -> fault::Result<Change<'_>> {
+        Ok(Change { installed: self, _lock: lock(&self.folder.join("versions/.lock"), say)? })
+    }
+
+    /// A file of that name which somebody put there without us.
+    pub fn foreign(&self, name: &str) -> Option<PathBuf> {
+        let link = self.link(name);
+        (fs::symlink_metadata(&link).is_ok() && self.current(name).is_none()).then_some(link)
+    }
+
+    /// Where a component of that digest is, or would be.
+    pub fn component(&self, name: &str, digest: Digest) -> PathBuf {
+        self.folder_of(name).join(format!("{digest}.wasm"))
+    }
+
+    /// Where a run finds it by its name.
+    pub fn link(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.wasm"))
+    }
+
+    fn folder_of(&self, name: &str) -> PathBuf {
+        self.folder.join("versions").join(name)
+    }
+
+    fn record_path(&self, name: &str) -> PathBuf {
+        self.folder_of(name).join("versions.json")
+    }
+}
+
+impl Change<'_> {
+    /// Installs a version, and has runs take it.
+    pub fn install(&self, name: &str, bytes: &[u8], version: Version) -> fault::Result<()> {
+        let Change { installed, .. } = self;
+        if let Some(foreign) = installed.foreign(name) {
+            bail!("`{}` was not installed by this command; move it away first", foreign.display());
+        }
+        create_dir(&installed.folder_of(name))?;
+        let digest = version.digest;
+        let path = installed.component(name, digest);
+        write_durably(&path, bytes).with_context(|| format!("cannot write `{}`", path.display()))?;
+        let mut versions = installed.versions(name)?;
+        versions.retain(|old| old.digest != digest);
+        versions.push(version);
+        let dropped = versions.len().saturating_sub(VERSIONS_MAX);
+        let dropped: Vec<Version> = versions.drain(..dropped).collect();
+        self.record(name, versions)?;
+        self.point(name, digest)?;
+        dropped.iter().try_for_each(|old| remove_file(&installed.component(name, old.digest)))
+    }
+
+    /// Removes what is meant, every version where none is named. Gives what went; where the one that runs take was
+    /// among it, they take the newest that is left.
+    pub fn remove(&self, wanted: &Wanted) -> fault::Result<Vec<Version>> {
+        let (installed, name) = (self.installed, &wanted.name);
+        let current = installed.current(name);
+        let (gone, left) = installed.parted(wanted)?;
+        if gone.is_empty() {
+            // It says what there is instead.
+            installed.find(wanted)?;
+        }
+        match left.last() {
+            None if current.is_some() => remove_file(&installed.link(name))?,
+            Some(newest) if !left.iter().any(|version| Some(version.digest) == current) => {
+                self.point(name, newest.digest)?;
+            }
+            _ => {}
+        }
+        self.record(name, left)?;
+        gone.iter().try_for_each(|old| remove_file(&installed.component(name, old.digest)))?;
+        // Only where nothing is left in it.
+        let _ = fs::remove_dir(installed.folder_of(name));
+        Ok(gone)
+    }
+
+    fn record(&self, name: &str, versions: Vec<Version>) -> fault::Result<()> {
+        let path = self.installed.record_path(name);
+        if versions.is_empty() {
+            return remove_file(&path);
+        }
+        let text = serde_json::to_string_pretty(&Record { versions })?;
+        write_durably(&path, text.as_bytes()).with_context(|| format!("cannot write `{}`", path.display()))
+    }
+
+    /// Has runs take the version of that digest.
+    fn point(&self, name: &str, digest: Digest) -> fault::Result<()> {
+        let link = self.installed.link(name);
+        let fresh = link.with_extension("link");
+        remove_file(&fresh)?;
+        let target = Path::new("versions").join(name).join(format!("{digest}.wasm"));
+        std::os::unix::fs::symlink(target, &fresh)
+            .and_then(|()| fs::rename(&fresh, &link))
+            .with_context(|| format!("cannot write `{}`", link.display()))
+    }
+}
+
+/// The digest that the name of an installed component says, also through its link. None: it is no such file.
+pub fn digest_of(component: &Path) -> Option<Digest> {
+    match fs::read_link(component) {
+        Ok(target) => digest_in(&target),
+        Err(_) => digest_in(component),
+    }
+}
+
+fn digest_in(path: &Path) -> Option<Digest> {
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+fn list(versions: &[Version]) -> String {
+    let each = |version: &Version| format!("{} (sha256:{})", version.version, version.digest.short());
+    versions.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".part-").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(folder)?.sync_all()
+}
+
+fn remove_file(path: &Path) -> fault::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove `{}`", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet(_: &str) {}
+
+    fn place() -> (tempfile::TempDir, Installed) {
+        let place = tempfile::tempdir().unwrap();
+        let installed = Installed { folder: place.path().join("plugins") };
+        (place, installed)
+    }
+
+    fn install(installed: &Installed, version: &str, bytes: &str) -> fault::Result<Digest> {
+        let digest = Digest::of(bytes.as_bytes());
+        let version = Version {
+            version: version.into(),
+            digest,
+            bytes: bytes.len() as u64,
+            source: Source::File("/a.wasm".into()),
+        };
+        installed.change(quiet)?.install("a", bytes.as_bytes(), version)?;
+        Ok(digest)
+    }
+
+    fn read(installed: &Installed, wanted: &str) -> String {
+        match installed.find(&wanted.parse().unwrap()) {
+            Ok((path, _)) => fs::read_to_string(path).unwrap(),
+            Err(error) => format!("{error:#}"),
+        }
+    }
+
+    #[test]
+    fn the_newest_is_taken_and_each_is_found_by_version_and_digest() {
+        let (_place, installed) = place();
+        assert_eq!(read(&installed, "a"), "no plugin `a` is installed");
+        let first = install(&installed, "0.1.0", "one").unwrap();
+        install(&installed, "0.2.0", "two").unwrap();
+        assert_eq!(fs::read_to_string(installed.link("a")).unwrap(), "two");
+        assert_eq!((read(&installed, "a"), read(&installed, "a@0.1.0")), ("two".into(), "one".into()));
+        assert_eq!(read(&installed, &format!("a@sha256:{}", first.short())), "one");
+        assert!(read(&installed, "a@9").starts_with("there is no such version of `a`; installed are 0.1.0 (sha256:"));
+        // Installed again, it is taken again, and is still there once.
+        install(&installed, "0.1.0", "one").unwrap();
+        assert_eq!((read(&installed, "a"), installed.versions("a").unwrap().len()), ("one".into(), 2));
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_the_newest_that_is_left_is_taken() {
+        let (_place, installed) = place();
+        for (version, bytes) in [("1", "one"), ("2", "two"), ("3", "three")] {
+            install(&installed, version, bytes).unwrap();
+        }
+        let remove =
+            |wanted: &str| installed.change(quiet).unwrap().remove(&wanted.parse().unwrap()).map(|gone| gone.len());
+        assert_eq!(remove("a@3").unwrap(), 1);
+        assert_eq!(read(&installed, "a"), "two");
+        assert_eq!(remove("a").unwrap(), 2);
+        assert_eq!(remove("a").unwrap_err().to_string(), "no plugin `a` is installed");
+        assert!(!installed.link("a").exists() && !installed.folder_of("a").exists());
+        assert!(installed.names().unwrap().is_empty());
+    }
+
+    #[test]
+    fn somebody_elses_file_is_left_alone() {
+        let (_place, installed) = place();
+        fs::create_dir_all(&installed.folder).unwrap();
+        fs::write(installed.link("a"), "mine").unwrap();
+        let error = install(&installed, "1", "one").unwrap_err().to_string();
+        assert!(error.ends_with("was not installed by this command; move it away first"), "{error}");
+        assert_eq!(fs::read_to_string(installed.link("a")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_are_many() {
+        let (_place, installed) = place();
+        for number in 0..VERSIONS_MAX + 2 {
+            install(&installed, &number.to_string(), &format!("bytes {number}")).unwrap();
+        }
+        let versions = installed.versions("a").unwrap();
+        assert_eq!((versions.len(), versions[0].version.as_str()), (VERSIONS_MAX, "2"));
+        let files = fs::read_dir(installed.folder_of("a")).unwrap().count();
+        assert_eq!(files, VERSIONS_MAX + 1, "the components and their list");
+    }
+
+    #[test]
+    fn a_damaged_list_says_what_to_do() {
+        let (_place, installed) = place();
+        install(&installed, "1", "one").unwrap();
+        fs::write(installed.record_path("a"), "{").unwrap();
+        assert!(read(&installed, "a").contains("is damaged; remove `"));
+    }
+
+    #[test]
+    fn names_that_are_paths_are_refused() {
+        for wanted in ["../a", "a/b", "", "a@sha256:12", "A"] {
+            assert!(wanted.parse::<Wanted>().is_err(), "{wanted}");
+        }
+    }
+}

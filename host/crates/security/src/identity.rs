@@ -1,0 +1,242 @@
+//! Which project a checkout is: an id that this data directory drew at random, by the place of the checkout.
+//!
+//! The name in `longhaul.toml` is chosen by whoever wrote the repository, so nothing may hang on it: secrets, memory,
+//! decisions, progress and what MCP servers were accepted as are found by the id. A place holds a checkout for as long as
+//! its repository has the commit that was seen there last; another repository in its place is another project. A directory
+//! without a repository, as an ask needs none, is known by its place alone: SECURITY.md says so. Nothing of this is in the
+//! repository, where anybody could copy it.
+//!
+//! A data directory of before knew projects by name. The checkout that a name's oldest run was in keeps what is kept
+//! under the name: its id is the name, which no id that is drawn can be equal to. Refuses to say by itself that two
+//! checkouts are one project: a person does, with `longhaul project same-as`.
+
+use longhaul_config::{Config, FILE};
+use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::ids::{drawn, is_drawn};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_records::record::{ProjectRecord, RunRecord, records};
+use longhaul_worktree::Project;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Checkouts that are looked at.
+const CHECKOUTS_MAX: usize = 10_000;
+
+/// A checkout that is known here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkout {
+    /// The project's id.
+    pub id: String,
+    /// The project's name when it was seen last.
+    pub name: String,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// A commit that its repository has; none while there is no repository.
+    #[serde(default)]
+    pub commit: Option<String>,
+}
+
+/// A checkout that somebody works with, and what they should be told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The project's id.
+    pub id: String,
+    /// What a person is told the first time, in one line.
+    pub told: Option<String>,
+}
+
+/// The project in a directory, if it is known here. Nothing is written.
+pub fn known(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
+    match row(store, directory)? {
+        Some(checkout) if is_still_there(&checkout) => Ok(Some(checkout)),
+        Some(_) => Ok(None),
+        None => of_before(store, directory, name),
+    }
+}
+
+/// The project in a directory, which is known from now on. `seed` is what its id is drawn from.
+pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> fault::Result<Claimed> {
+    let before = known(store, directory, name)?;
+    let told = if before.is_none() { told(store, directory, name)? } else { None };
+    let id = before.as_ref().map_or_else(|| drawn(seed), |before| before.id.clone());
+    let checkout = Checkout {
+        id: id.clone(),
+        name: name.to_owned(),
+        directory: directory.to_owned(),
+        // A repository that is gone for a moment is no reason to forget what it was.
+        commit: commit_of(directory).or_else(|| before.as_ref().and_then(|before| before.commit.clone())),
+    };
+    if before.as_ref() != Some(&checkout) || row(store, directory)?.is_none() {
+        store.commit(Batch { ops: vec![put(&checkout)?] }).await?;
+    }
+    Ok(Claimed { id, told })
+}
+
+/// Says that the checkout in a directory is the same project as another one, which is named by its directory or its id.
+pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) -> fault::Result<String> {
+    let checkouts = list(store)?;
+    let place = Path::new(other).canonicalize().unwrap_or_else(|_| PathBuf::from(other));
+    let found = checkouts.iter().find(|known| known.id == other || known.directory == place).cloned();
+    let found = match found {
+        Some(found) => Some(found),
+        // One that nobody has worked with since a version that knew names alone.
+        None => {
+            Config::read(&place).ok().and_then(|config| of_before(store, &place, &config.project.name).ok().flatten())
+        }
+    };
+    let id = match found {
+        Some(found) => found.id,
+        // Of another machine, for what both keep on a server.
+        None if is_drawn(other) => other.to_owned(),
+        None => bail!(
+            "no project is known in `{0}` or by that id; `longhaul projects` shows those that are",
+            longhaul_core::text::printable(other, 200)
+        ),
+    };
+    let checkout = Checkout {
+        id: id.clone(),
+        name: name.to_owned(),
+        directory: directory.to_owned(),
+        commit: commit_of(directory),
+    };
+    store.commit(Batch { ops: vec![put(&checkout)?] }).await?;
+    Ok(id)
+}
+
+/// Every checkout that is known, by its directory.
+pub fn list(store: &dyn Store) -> fault::Result<Vec<Checkout>> {
+    let rows = store.scan(Table::States, &prefix(), None, CHECKOUTS_MAX)?;
+    rows.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a checkout is damaged")).collect()
+}
+
+fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<String>> {
+    if row(store, directory)?.is_some() {
+        return Ok(Some(format!(
+            "another repository was in `{}` before, so this is a project of its own: it has none of the other one's \
+             secrets and memories",
+            directory.display()
+        )));
+    }
+    let of_checkout = |known: Checkout| (known.directory, known.name);
+    let of_run = |record: RunRecord| (record.directory, record.project);
+    let mut known = list(store)?.into_iter().map(of_checkout).chain(records(store)?.into_iter().map(of_run));
+    let other = known.find(|(place, known)| known == name && place != directory && place.join(FILE).exists());
+    Ok(other.map(|(place, _)| {
+        format!(
+            "there is a project `{name}` in `{0}`, too; this checkout is a project of its own, with none of that one's \
+             secrets and memories; if they are one, run: longhaul project same-as {0}",
+            place.display()
+        )
+    }))
+}
+
+/// What a data directory of before keeps under a name is of the checkout of its oldest run that is still there, or else
+/// of the one that was made with that name.
+fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
+    let is_of = |project: &str, place: &Path| project == name && (place == directory || place.join(FILE).exists());
+    let runs = records(store)?.into_iter().filter(|record| record.id.is_empty());
+    let mut places: Vec<PathBuf> =
+        runs.filter(|record| is_of(&record.project, &record.directory)).map(|record| record.directory).collect();
+    if places.is_empty() {
+        let mut made = ProjectRecord::list(store)?;
+        made.retain(|record| is_of(&record.project, &record.directory));
+        made.sort_by_key(|record| record.created_ms);
+        places.extend(made.into_iter().map(|record| record.directory));
+    }
+    let is_taken = || Ok::<_, Fault>(list(store)?.iter().any(|known| known.id == name));
+    if places.first().map(PathBuf::as_path) != Some(directory) || is_taken()? {
+        return Ok(None);
+    }
+    let (id, name) = (name.to_owned(), name.to_owned());
+    Ok(Some(Checkout { id, name, directory: directory.to_owned(), commit: None }))
+}
+
+/// Whether the repository is the one that was seen there last.
+fn is_still_there(checkout: &Checkout) -> bool {
+    let Some(commit) = &checkout.commit else { return true };
+    // No repository at all holds nothing that could be taken for the project.
+    Project::open(&checkout.directory).map_or(true, |project| project.has_commit(commit))
+}
+
+fn commit_of(directory: &Path) -> Option<String> {
+    Project::open(directory).ok()?.head().ok()
+}
+
+fn row(store: &dyn Store, directory: &Path) -> fault::Result<Option<Checkout>> {
+    let bytes = store.get(Table::States, &key(directory))?;
+    bytes.map(|bytes| serde_json::from_slice(&bytes).context("the record of a checkout is damaged")).transpose()
+}
+
+fn put(checkout: &Checkout) -> fault::Result<Op> {
+    Ok(Op::Put(Table::States, key(&checkout.directory), serde_json::to_vec(checkout)?))
+}
+
+fn prefix() -> Key {
+    Key::of("checkouts")
+}
+
+fn key(directory: &Path) -> Key {
+    prefix().and(&directory.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_testkit::MemoryStore;
+    use std::fs;
+
+    fn checkout(folder: &tempfile::TempDir, name: &str) -> PathBuf {
+        let place = folder.path().join(name);
+        fs::create_dir_all(&place).expect("ours");
+        fs::write(place.join(FILE), "[project]\nname = \"app\"\n[agents.code]\nplugin = \"react\"\n").expect("ours");
+        place.canonicalize().expect("there")
+    }
+
+    #[tokio::test]
+    async fn a_second_checkout_with_the_same_name_is_a_project_of_its_own_until_a_person_says_otherwise() {
+        let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::new());
+        let (first, second) = (checkout(&folder, "first"), checkout(&folder, "second"));
+        let one = claim(&store, &first, "app", &[1; 32]).await.expect("claimed");
+        assert_eq!(one, Claimed { id: "p-01010101010101010101".into(), told: None });
+        assert_eq!(claim(&store, &first, "app", &[9; 32]).await.expect("claimed").id, one.id, "it keeps its id");
+        assert_eq!(known(&store, &second, "app").expect("read"), None);
+        let two = claim(&store, &second, "app", &[2; 32]).await.expect("claimed");
+        assert_ne!(two.id, one.id);
+        assert!(two.told.expect("told").contains("longhaul project same-as"));
+        assert_eq!(claim(&store, &second, "app", &[3; 32]).await.expect("claimed").told, None, "once");
+        let other = first.to_str().expect("text");
+        assert_eq!(join(&store, &second, "app", other).await.expect("joined"), one.id);
+        assert_eq!(known(&store, &second, "app").expect("read").expect("known").id, one.id);
+        assert!(join(&store, &second, "app", "/nowhere").await.is_err());
+        // A name that looks like an id is a name.
+        let sly = checkout(&folder, "sly");
+        assert_ne!(claim(&store, &sly, &one.id, &[4; 32]).await.expect("claimed").id, one.id);
+    }
+
+    #[tokio::test]
+    async fn another_repository_in_the_place_of_one_is_another_project() {
+        let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::new());
+        let place = folder.path().join("app");
+        longhaul_worktree::new_project(&place, "app").expect("made");
+        let place = place.canonicalize().expect("there");
+        let one = claim(&store, &place, "app", &[1; 32]).await.expect("claimed");
+        fs::remove_dir_all(&place).expect("ours");
+        longhaul_worktree::new_project_with(&place, "app", &[("other.txt", "x")]).expect("made");
+        let two = claim(&store, &place, "app", &[2; 32]).await.expect("claimed");
+        assert_ne!(one.id, two.id);
+        assert!(two.told.expect("told").contains("another repository was in"));
+    }
+
+    #[tokio::test]
+    async fn what_was_kept_under_a_name_stays_with_the_checkout_that_was_made_with_it() {
+        let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::new());
+        let (first, second) = (checkout(&folder, "first"), checkout(&folder, "second"));
+        for (directory, created_ms) in [(&second, 2), (&first, 1)] {
+            let record = ProjectRecord { project: "app".into(), directory: directory.clone(), created_ms };
+            store.commit(record.put(Batch::new()).expect("a row")).await.expect("kept");
+        }
+        assert_ne!(claim(&store, &second, "app", &[2; 32]).await.expect("claimed").id, "app");
+        assert_eq!(claim(&store, &first, "app", &[1; 32]).await.expect("claimed").id, "app");
+        assert_eq!(claim(&store, &first, "app", &[1; 32]).await.expect("claimed").id, "app");
+    }
+}

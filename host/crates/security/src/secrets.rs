@@ -1,0 +1,456 @@
+//! Secrets that tools authenticate with: where their values are kept, and who may send them where.
+//!
+//! Each value is a file, mode 0600, in a 0700 folder of the data directory, below the id of its project: the name of a
+//! project is chosen by its repository, and finds nothing. It is bound to tools and hosts when it is set, so that a file
+//! that is changed later sends it nowhere else. It is not encrypted: whoever can read files of this user could read the
+//! key as well. A tool gets a placeholder in its settings (`{ "secret": "NAME" }`), and
+//! `longhaul_egress` puts the value in its place on the wire. Agents, journals and logs get neither.
+
+mod known;
+
+pub use known::KnownSecrets;
+
+use longhaul_config::secrets::{SecretConfig, check_name, header, named};
+use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::grant::HostPattern;
+use longhaul_core::ids::is_drawn;
+use longhaul_core::tool::{FunctionInfo, ToolError, ToolInfo, ToolOutput};
+use longhaul_core::{Denial, Outage};
+use longhaul_egress::{Key, Keyring, Redactor, Secret};
+use longhaul_home::Home;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are read of a file or an input that should hold a secret.
+const READ_BYTES_MAX: u64 = 8_192;
+
+/// The folder that has one for each project; no secret can have that name.
+const PROJECTS: &str = "projects.d";
+
+/// What a value is bound to: nothing else is handed it, whatever a file grants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bound {
+    /// Tables of tools and servers, such as `tools.poster`; none: every one of the project.
+    pub tables: Vec<String>,
+    /// Where it may go. None: wherever longhaul.toml says, where no table is named either; otherwise nowhere, since it is
+    /// handed to the program of a server.
+    pub hosts: Vec<HostPattern>,
+}
+
+impl Bound {
+    /// Whether it is bound to nobody and nothing.
+    fn is_free(&self) -> bool {
+        self.tables.is_empty() && self.hosts.is_empty()
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let listed = |names: Vec<String>, all: &str| if names.is_empty() { all.to_owned() } else { names.join(", ") };
+        let tables = listed(self.tables.iter().map(|table| format!("[{table}]")).collect(), "every tool");
+        let nowhere = if self.is_free() { "every host that it is granted" } else { "its program, and to no host" };
+        let hosts = listed(self.hosts.iter().map(HostPattern::origin).collect(), nowhere);
+        write!(formatter, "{tables}, to {hosts}")
+    }
+}
+
+/// Who wants a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanting<'a> {
+    /// The project's id.
+    pub project: &'a str,
+    /// The table of the tool or server.
+    pub table: &'a str,
+    /// Where it would go; none where a program is handed it that reaches no host.
+    pub hosts: &'a [HostPattern],
+}
+
+/// A secret as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Whether every project may be granted it.
+    pub any_project: bool,
+    /// What it is bound to.
+    pub bound: Bound,
+}
+
+/// A value as it is kept. Files of before hold the value alone.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    longhaul_secret: u32,
+    value: String,
+    #[serde(flatten)]
+    bound: Bound,
+    /// Whether every project may be granted it.
+    #[serde(default)]
+    any_project: bool,
+}
+
+/// What a file holds.
+enum Found {
+    /// A value with what it is bound to.
+    Bound(Box<Kept>),
+    /// A value of before secrets belonged to projects.
+    Unbound(String),
+}
+
+/// The values.
+pub struct Vault(PathBuf);
+
+impl Vault {
+    /// Those of a data directory.
+    pub fn of(home: &Home) -> Self {
+        Self(home.path().join("secrets"))
+    }
+
+    /// Where the values lie, of which there may be none yet.
+    pub fn directory(&self) -> &Path {
+        &self.0
+    }
+
+    /// Keeps a value for the project with this id, or for every one, in place of an earlier one.
+    pub fn set(&self, name: &str, secret: &Secret, project: Option<&str>, bound: Bound) -> fault::Result<()> {
+        let path = self.path(name, project)?;
+        let folder = path.parent().unwrap_or(&self.0).to_owned();
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let value = secret.expose().to_owned();
+        let kept = Kept { longhaul_secret: 1, value, bound, any_project: project.is_none() };
+        // Made in the folder of all, whose time says so that something has changed.
+        let mut file = tempfile::NamedTempFile::new_in(&self.0)?;
+        file.write_all(&serde_json::to_vec(&kept)?)?;
+        file.as_file().sync_all()?;
+        file.persist(path).with_context(|| format!("cannot keep the secret `{name}`"))?;
+        File::open(&folder)?.sync_all()?;
+        Ok(())
+    }
+
+    /// The names that a project can be granted: its own, and those of every project.
+    pub fn list(&self, project: Option<&str>) -> fault::Result<Vec<Listed>> {
+        let mut found = Vec::new();
+        for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
+            for name in names(&self.folder(folder)?)? {
+                let listed = match self.read(&self.path(&name, folder)?, &name)? {
+                    Some(Found::Bound(kept)) => Listed { name, any_project: kept.any_project, bound: kept.bound },
+                    Some(Found::Unbound(_)) => Listed { name, any_project: false, bound: Bound::default() },
+                    None => continue,
+                };
+                found.push(listed);
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found.dedup_by(|later, earlier| later.name == earlier.name);
+        Ok(found)
+    }
+
+    /// Forgets a value: the project's own, or else that of every project.
+    pub fn remove(&self, name: &str, project: Option<&str>) -> fault::Result<()> {
+        for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
+            match std::fs::remove_file(self.path(name, folder)?) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                done => {
+                    done?;
+                    // The folder of all has another time then, which says that something has changed.
+                    drop(tempfile::NamedTempFile::new_in(&self.0)?);
+                    return Ok(());
+                }
+            }
+        }
+        bail!("there is no secret `{name}`")
+    }
+
+    /// A value for whoever wants it, if it is bound to nobody else.
+    pub fn get(&self, name: &str, wanting: &Wanting<'_>) -> fault::Result<Secret> {
+        let own = self.read(&self.path(name, Some(wanting.project))?, name)?;
+        let found = match own {
+            Some(own) => Some(own),
+            None => self.read(&self.path(name, None)?, name)?,
+        };
+        match found {
+            None => bail!("there is no secret `{name}` for this project; set it with: longhaul secrets set {name}"),
+            Some(Found::Bound(kept)) => {
+                refuse_others(name, &kept.bound, wanting)?;
+                Ok(Secret::new(&kept.value)?)
+            }
+            // Who knew it by then: a project whose id is its name is as old.
+            Some(Found::Unbound(value)) if !is_drawn(wanting.project) => Ok(Secret::new(&value)?),
+            Some(Found::Unbound(_)) => bail!(
+                "the secret `{name}` is of a time before secrets belonged to projects, and this project is younger; \
+                 set it for this one with: longhaul secrets set {name}"
+            ),
+        }
+    }
+
+    /// A value that belongs to the data directory and no project, for what the operator starts.
+    pub fn get_own(&self, name: &str) -> fault::Result<Secret> {
+        match self.read(&self.path(name, None)?, name)? {
+            Some(Found::Bound(kept)) => Ok(Secret::new(&kept.value)?),
+            Some(Found::Unbound(value)) => Ok(Secret::new(&value)?),
+            None => bail!("there is no secret `{name}`; set it with: longhaul secrets set {name} --any-project"),
+        }
+    }
+
+    /// A value with where it may go.
+    pub fn key(&self, granted: &SecretConfig, project: &str, table: &str) -> fault::Result<Key> {
+        let secret = self.get(&granted.name, &Wanting { project, table, hosts: &granted.hosts })?;
+        Ok(Key { name: granted.name.clone(), secret, hosts: granted.hosts.clone(), header: header(granted)? })
+    }
+
+    /// Every value of the data directory, for whoever must take them out of a text. What cannot be read is left out.
+    pub fn all(&self) -> Vec<Secret> {
+        let projects =
+            std::fs::read_dir(self.0.join(PROJECTS)).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut found = Vec::new();
+        for folder in projects.chain([self.0.clone()]) {
+            for name in names(&folder).unwrap_or_default() {
+                let value = match self.read(&folder.join(&name), &name) {
+                    Ok(Some(Found::Bound(kept))) => kept.value,
+                    Ok(Some(Found::Unbound(value))) => value,
+                    Ok(None) | Err(_) => continue,
+                };
+                found.extend(Secret::new(&value));
+            }
+        }
+        found
+    }
+
+    fn folder(&self, project: Option<&str>) -> fault::Result<PathBuf> {
+        let Some(project) = project else { return Ok(self.0.clone()) };
+        check_name(project).context("the id of the project")?;
+        // A folder of its own, so that no name of a secret is one of a project.
+        Ok(self.0.join(PROJECTS).join(project))
+    }
+
+    fn path(&self, name: &str, project: Option<&str>) -> fault::Result<PathBuf> {
+        check_name(name)?;
+        Ok(self.folder(project)?.join(name))
+    }
+
+    fn read(&self, path: &Path, name: &str) -> fault::Result<Option<Found>> {
+        // A link could lead to a file that others write.
+        let opened =
+            OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(path);
+        let file = match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.with_context(|| format!("cannot read the secret `{name}`"))?,
+        };
+        if file.metadata()?.mode() & 0o077 != 0 {
+            bail!("others can read the secret `{name}`; run: chmod 600 {}", path.display());
+        }
+        let mut text = String::new();
+        file.take(READ_BYTES_MAX).read_to_string(&mut text).with_context(|| format!("the secret `{name}`"))?;
+        Ok(Some(match serde_json::from_str::<Kept>(&text) {
+            Ok(kept) => Found::Bound(Box::new(kept)),
+            Err(_) => Found::Unbound(text),
+        }))
+    }
+}
+
+fn names(folder: &Path) -> fault::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let names = names.collect::<std::io::Result<Vec<String>>>()?;
+    // A name with a dot is the folder of projects, or a file that a kill left behind.
+    Ok(names.into_iter().filter(|name| check_name(name).is_ok()).collect())
+}
+
+/// Refuses to hand a value to another tool, or to have it sent elsewhere, than it was bound to when it was set.
+fn refuse_others(name: &str, bound: &Bound, wanting: &Wanting<'_>) -> fault::Result<()> {
+    let table = wanting.table;
+    if !bound.tables.is_empty() && !bound.tables.iter().any(|known| known == table) {
+        bail!(
+            "the secret `{name}` is bound to {bound}, and [{table}] wants it; if it may have it, run: \
+             longhaul secrets set {name} --tool {}",
+            table.split_once('.').map_or(table, |(_, tool)| tool)
+        );
+    }
+    let covers = |host: &HostPattern| bound.is_free() || bound.hosts.iter().any(|known| covers(known, host));
+    if let Some(host) = wanting.hosts.iter().find(|host| !covers(host)) {
+        bail!(
+            "the secret `{name}` is bound to {bound}, and [{table}] would send it to {0}; if it may go there, run: \
+             longhaul secrets set {name} --host {0}",
+            host.origin()
+        );
+    }
+    Ok(())
+}
+
+/// Whether all that a granted pattern means is meant by another one.
+fn covers(known: &HostPattern, granted: &HostPattern) -> bool {
+    let origin = granted.origin();
+    let is_covered =
+        || origin.split_once("://").is_some_and(|(scheme, rest)| !rest.contains('*') && known.covers(scheme, rest));
+    known.origin() == origin || is_covered()
+}
+
+/// Settings with placeholders where they name a secret. A name that was not granted stays as it is written.
+pub fn settled(settings: &Value, keyring: &Keyring) -> Value {
+    match settings {
+        Value::Object(fields) => {
+            if let Some(placeholder) = named(fields).and_then(|name| keyring.placeholder(name)) {
+                return placeholder.into();
+            }
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), settled(value, keyring))).collect())
+        }
+        Value::Array(values) => values.iter().map(|value| settled(value, keyring)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// What a tool answered, without the values.
+pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &Redactor) -> Result<ToolOutput, ToolError> {
+    let clean = |text: String| redactor.scrub(&text);
+    match answer {
+        Ok(output) => Ok(ToolOutput { output: clean(output.output), ..output }),
+        Err(error) => Err(match error {
+            ToolError::UnknownFunction(text) => ToolError::UnknownFunction(clean(text)),
+            ToolError::InvalidArguments(text) => ToolError::InvalidArguments(clean(text)),
+            ToolError::Failed(text) => ToolError::Failed(clean(text)),
+            ToolError::OutcomeUnknown(text) => ToolError::OutcomeUnknown(clean(text)),
+            ToolError::Denied(denial) => {
+                ToolError::Denied(Denial { reason: clean(denial.reason), fix: clean(denial.fix) })
+            }
+            ToolError::Unavailable(outage) => ToolError::Unavailable(Outage { reason: clean(outage.reason), ..outage }),
+            other @ (ToolError::Limit(_) | ToolError::TimedOut(_)) => other,
+        }),
+    }
+}
+
+/// What a tool says of itself, without the values.
+pub fn scrubbed_info(info: ToolInfo, redactor: &Redactor) -> ToolInfo {
+    let functions = info.functions.into_iter();
+    let functions = functions.map(|one| FunctionInfo { description: redactor.scrub(&one.description), ..one });
+    ToolInfo { description: redactor.scrub(&info.description), functions: functions.collect(), ..info }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderName;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    fn vault() -> (tempfile::TempDir, Vault) {
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Vault(directory.path().join("secrets"));
+        (directory, vault)
+    }
+
+    fn wanting<'a>(project: &'a str, table: &'a str, hosts: &'a [HostPattern]) -> Wanting<'a> {
+        Wanting { project, table, hosts }
+    }
+
+    fn hosts(texts: &[&str]) -> Vec<HostPattern> {
+        texts.iter().map(|text| HostPattern::try_from((*text).to_owned()).unwrap()).collect()
+    }
+
+    const ONE: &str = "p-00000000000000000001";
+    const OTHER: &str = "p-00000000000000000002";
+
+    #[test]
+    fn a_secret_is_kept_for_its_owner_alone() {
+        let (_directory, vault) = vault();
+        assert!(vault.list(None).unwrap().is_empty());
+        let set = |value: &str| vault.set("github", &Secret::new(value).unwrap(), Some(ONE), Bound::default()).unwrap();
+        set("first-value");
+        set("second-value");
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        let path = vault.path("github", Some(ONE)).unwrap();
+        assert_eq!((mode(&vault.0), mode(&path)), (0o700, 0o600));
+        let get = |project: &str| vault.get("github", &wanting(project, "tools.x", &[]));
+        assert_eq!(get(ONE).unwrap().expose(), "second-value");
+        assert_eq!(vault.list(Some(ONE)).unwrap()[0].name, "github");
+        // Another project has nothing of it, whatever it is called.
+        assert!(get(OTHER).is_err() && vault.list(Some(OTHER)).unwrap().is_empty());
+        assert!(vault.get_own("github").is_err());
+        vault.remove("github", Some(ONE)).unwrap();
+        let error = get(ONE).unwrap_err().to_string();
+        assert!(error.contains("longhaul secrets set github"), "{error}");
+    }
+
+    #[test]
+    fn a_secret_goes_to_the_tools_and_hosts_that_it_was_bound_to() {
+        let (_directory, vault) = vault();
+        let bound =
+            Bound { tables: vec!["tools.gh".into()], hosts: hosts(&["https://*.github.com", "https://a.example"]) };
+        vault.set("github", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
+        let said = |table: &str, to: &[&str]| {
+            vault.get("github", &wanting(ONE, table, &hosts(to))).err().map(|error| error.to_string())
+        };
+        assert_eq!(said("tools.gh", &["https://api.github.com", "GET https://a.example"]), None);
+        assert_eq!(said("tools.gh", &["https://*.github.com"]), None);
+        assert_eq!(said("tools.gh", &[]), None);
+        assert!(said("tools.other", &["https://a.example"]).unwrap().contains("--tool other"));
+        for elsewhere in ["https://evil.example", "http://a.example", "https://a.example:8443", "https://*.example"] {
+            assert!(
+                said("tools.gh", &["https://a.example", elsewhere]).unwrap().contains("--host http"),
+                "{elsewhere}"
+            );
+        }
+    }
+
+    /// A server that is started was handed a value, and became one that it is sent to.
+    #[test]
+    fn a_secret_of_a_program_is_sent_to_no_host() {
+        let (_directory, vault) = vault();
+        let bound = Bound { tables: vec!["mcp.m".into()], hosts: Vec::new() };
+        assert_eq!(bound.to_string(), "[mcp.m], to its program, and to no host");
+        vault.set("key", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
+        assert!(vault.get("key", &wanting(ONE, "mcp.m", &[])).is_ok());
+        let elsewhere = hosts(&["https://evil.example"]);
+        let refused = vault.get("key", &wanting(ONE, "mcp.m", &elsewhere)).unwrap_err().to_string();
+        assert!(refused.contains("would send it to https://evil.example") && refused.contains("--host"), "{refused}");
+    }
+
+    #[test]
+    fn a_value_of_before_is_for_the_projects_of_before() {
+        let (_directory, vault) = vault();
+        vault.set("x", &Secret::new("other-value").unwrap(), None, Bound::default()).unwrap();
+        std::fs::write(vault.0.join("github"), "raw-value").unwrap();
+        std::fs::set_permissions(vault.0.join("github"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let get = |project: &str| vault.get("github", &wanting(project, "tools.x", &[]));
+        assert_eq!(get("kept").unwrap().expose(), "raw-value");
+        assert!(get(ONE).unwrap_err().to_string().contains("this project is younger"));
+        assert_eq!(vault.get("x", &wanting(ONE, "tools.x", &[])).unwrap().expose(), "other-value");
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_or_that_leads_elsewhere_is_refused() {
+        let (directory, vault) = vault();
+        vault.set("a", &Secret::new("some-value").unwrap(), None, Bound::default()).unwrap();
+        std::fs::set_permissions(vault.0.join("a"), std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(vault.get_own("a").unwrap_err().to_string().contains("chmod 600"));
+        std::fs::write(directory.path().join("other"), "other-value").unwrap();
+        symlink(directory.path().join("other"), vault.0.join("link")).unwrap();
+        assert!(vault.get_own("link").is_err());
+        for name in ["../other", "", "a/b", ".", ".."] {
+            assert!(vault.get_own(name).unwrap_err().to_string().contains("1 to 64 letters"), "{name}");
+            assert!(vault.get("a", &wanting(name, "tools.x", &[])).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn settings_name_a_secret_and_get_a_placeholder() {
+        let key = Key {
+            name: "g".into(),
+            secret: Secret::new("the-value").unwrap(),
+            hosts: Vec::new(),
+            header: HeaderName::from_static("authorization"),
+        };
+        let keyring = Keyring::new("tools.x", vec![key], || [7; 32]);
+        let settings =
+            serde_json::json!({ "a": [{ "secret": "g" }], "b": { "secret": "other" }, "c": { "secret": "g", "d": 1 } });
+        let settled = settled(&settings, &keyring);
+        assert_eq!(settled["a"][0].as_str(), keyring.placeholder("g"));
+        assert_eq!((&settled["b"], &settled["c"]), (&settings["b"], &settings["c"]));
+        assert!(!settled.to_string().contains("the-value"));
+    }
+}

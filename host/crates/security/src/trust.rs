@@ -1,0 +1,309 @@
+//! Trust in the `longhaul.toml` of a checkout: a person agreed to its powers, by their digest.
+//!
+//! The file comes with the repository, so whoever writes to the repository writes it. Powers that are plain (see
+//! `powers.rs`) need no trust, so a project that works on its own tree is never asked about. A file that asks for less
+//! than was agreed to is trusted as it is; one that asks for more is not, or that has lost a guard which runs had, and the
+//! difference is shown. Trust is of a place in this data directory, and in no repository, for as long as the project that
+//! `identity.rs` knows there stays. Refuses to ask anybody: surfaces do.
+
+use crate::identity;
+use longhaul_config::Config;
+use longhaul_config::powers::{self, Power};
+use longhaul_core::Digest;
+use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_home::variable;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The variable whose value `all` has the owner of a data directory trust every file: for containers and tests, where
+/// whoever starts the program wrote the file too.
+pub const VARIABLE: &str = "LONGHAUL_TRUST";
+
+/// Projects that are looked at.
+const PROJECTS_MAX: usize = 10_000;
+
+/// What somebody agreed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreed {
+    /// Where the file is.
+    pub directory: PathBuf,
+    /// The id of the project that was there. One of before has none, and is agreed to anew.
+    #[serde(default)]
+    pub id: String,
+    /// The digest of its powers.
+    pub digest: Digest,
+    /// The powers that are not plain, and what holds runs back.
+    pub powers: BTreeSet<Power>,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+}
+
+/// How a file stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Whether it may be used as it is.
+    pub is_trusted: bool,
+    /// The digest of its powers, which an agreement names.
+    pub digest: Digest,
+    /// The powers that are not plain.
+    pub powers: BTreeSet<Power>,
+    /// What it asks for beyond what was agreed to, and what holds runs back no more, in one line.
+    pub beyond: Option<String>,
+    /// Whether anything was agreed to before.
+    pub is_new: bool,
+}
+
+/// Refuses to work with the file of a project whose powers nobody agreed to.
+///
+/// # Errors
+/// What it asks for beyond what was agreed to, and what would let it in.
+pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> fault::Result<()> {
+    let standing = of_file(store, directory, config, &powers::of_project(config, directory))?;
+    let Some(beyond) = standing.beyond.filter(|_| !standing.is_trusted) else { return Ok(()) };
+    let asks = match (standing.is_new, beyond.starts_with('+')) {
+        (true, _) => "asks for powers that nobody here agreed to",
+        (false, true) => "asks for more powers that nobody here agreed to since",
+        (false, false) => "holds runs back less than it did when somebody agreed to it",
+    };
+    bail!(Fault::conflict(format!(
+        "longhaul.toml {asks} ({beyond}); look at it and agree with `longhaul trust`, or in a script add --trust"
+    )))
+}
+
+/// Whether whoever started this process trusts every file.
+fn trusts_all() -> bool {
+    variable(VARIABLE).is_some_and(|value| value == "all")
+}
+
+/// How the file in a directory stands, which has these powers.
+///
+/// # Errors
+/// The store's.
+pub fn of_file(
+    store: &dyn Store,
+    directory: &Path,
+    config: &Config,
+    powers: &BTreeSet<Power>,
+) -> fault::Result<Standing> {
+    let known = identity::known(store, directory, &config.project.name)?;
+    standing(store, directory, known.map(|known| known.id).as_deref(), powers)
+}
+
+/// How a file with these powers stands in a directory, where this project is; none: one that nobody knows.
+fn standing(
+    store: &dyn Store,
+    directory: &Path,
+    id: Option<&str>,
+    powers: &BTreeSet<Power>,
+) -> fault::Result<Standing> {
+    let digest = powers::digest(powers);
+    let asked: BTreeSet<Power> = powers.iter().filter(|power| !power.is_plain).cloned().collect();
+    let before = agreed(store, directory)?.filter(|before| Some(before.id.as_str()) == id);
+    let agreed = before.as_ref().map(|before| before.powers.clone()).unwrap_or_default();
+    let lost = agreed.iter().filter(|guard| guard.is_guard() && is_lost(guard, powers));
+    let beyond = powers::difference(agreed.intersection(&asked).chain(lost), &asked);
+    Ok(Standing {
+        is_trusted: beyond.is_none() || trusts_all(),
+        digest,
+        powers: asked,
+        beyond,
+        is_new: before.is_none(),
+    })
+}
+
+/// Whether a guard is gone, while what it guarded is there.
+fn is_lost(guard: &Power, powers: &BTreeSet<Power>) -> bool {
+    let has_one_table = !guard.table.contains('.');
+    !powers.contains(guard) && (has_one_table || powers.iter().any(|power| power.table == guard.table))
+}
+
+/// Keeps the guards of a file that needed nobody's agreement, so that somebody is asked when one is lost.
+///
+/// # Errors
+/// The store's.
+pub async fn keep_guards(
+    store: &dyn Store,
+    directory: &Path,
+    id: &str,
+    powers: &BTreeSet<Power>,
+    at_ms: u64,
+) -> fault::Result<()> {
+    let before = agreed(store, directory)?.filter(|before| before.id == id);
+    let mut kept = before.map(|before| before.powers).unwrap_or_default();
+    let guards: BTreeSet<Power> = powers.iter().filter(|power| power.is_guard()).cloned().collect();
+    if guards.is_subset(&kept) || standing(store, directory, Some(id), powers)?.beyond.is_some() {
+        return Ok(());
+    }
+    kept.extend(guards);
+    agree(store, directory, id, &kept, at_ms).await.map(drop)
+}
+
+/// Agrees to the powers of the file of a project with this id.
+///
+/// # Errors
+/// The store's.
+pub async fn agree(
+    store: &dyn Store,
+    directory: &Path,
+    id: &str,
+    powers: &BTreeSet<Power>,
+    at_ms: u64,
+) -> fault::Result<Agreed> {
+    let agreed = Agreed {
+        directory: directory.to_owned(),
+        id: id.to_owned(),
+        digest: powers::digest(powers),
+        powers: powers.iter().filter(|power| power.is_agreed_on()).cloned().collect(),
+        at_ms,
+    };
+    store.commit(Batch::new().put(Table::States, key(directory), serde_json::to_vec(&agreed)?)).await?;
+    Ok(agreed)
+}
+
+/// Agrees to nothing any more; answers whether anything was agreed to.
+///
+/// # Errors
+/// The store's.
+pub async fn withdraw(store: &dyn Store, directory: &Path) -> fault::Result<bool> {
+    let was_agreed = agreed(store, directory)?.is_some();
+    store.commit(Batch { ops: vec![Op::Delete(Table::States, key(directory))] }).await?;
+    Ok(was_agreed)
+}
+
+/// Everything that was agreed to, by directory.
+///
+/// # Errors
+/// The store's.
+pub fn list(store: &dyn Store) -> fault::Result<Vec<Agreed>> {
+    let rows = store.scan(Table::States, &prefix(), None, PROJECTS_MAX)?;
+    rows.iter().map(|(_, bytes)| read(bytes)).collect()
+}
+
+fn agreed(store: &dyn Store, directory: &Path) -> fault::Result<Option<Agreed>> {
+    store.get(Table::States, &key(directory))?.map(|bytes| read(&bytes)).transpose()
+}
+
+fn read(bytes: &[u8]) -> fault::Result<Agreed> {
+    serde_json::from_slice(bytes).context("what was agreed to is damaged; agree to it again with `longhaul trust`")
+}
+
+fn prefix() -> Key {
+    Key::of("trust")
+}
+
+fn key(directory: &Path) -> Key {
+    prefix().and(&directory.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_testkit::MemoryStore;
+
+    const ID: Option<&str> = Some("p-1");
+
+    fn powers_of(more: &str) -> BTreeSet<Power> {
+        let text = format!("[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n{more}");
+        powers::of(&Config::parse(&text).expect("it is read"))
+    }
+
+    #[tokio::test]
+    async fn what_is_plain_needs_nobody_and_what_is_more_than_was_agreed_to_is_told() {
+        let (store, place) = (MemoryStore::new(), Path::new("/p"));
+        let stands = |powers: &BTreeSet<Power>| standing(&store, place, ID, powers).expect("read");
+        assert!(stands(&powers_of("[checks]\nunit = { argv = [\"cargo\", \"test\"] }")).is_trusted);
+        let (one, both) = (
+            powers_of("[notify]\ncommand = [\"a\"]"),
+            powers_of("[notify]\ncommand = [\"a\"]\nwebhook = \"https://x.example\""),
+        );
+        let new = stands(&both);
+        assert_eq!((new.is_trusted, new.is_new, new.powers.len()), (false, true, 2));
+        agree(&store, place, "p-1", &one, 1).await.expect("kept");
+        let more = stands(&both);
+        assert_eq!((more.is_trusted, more.is_new), (false, false));
+        assert_eq!(more.beyond.as_deref(), Some("+ [notify] posts to https://x.example"));
+        agree(&store, place, "p-1", &both, 2).await.expect("kept");
+        assert!(stands(&both).is_trusted && stands(&one).is_trusted, "less than was agreed to is fine");
+        let elsewhere = standing(&store, Path::new("/other"), ID, &one).expect("read");
+        assert!(!elsewhere.is_trusted, "another place is another file");
+        for id in [Some("p-2"), None] {
+            assert!(!standing(&store, place, id, &one).expect("read").is_trusted, "another project is there");
+        }
+        assert!(withdraw(&store, place).await.expect("gone"));
+        assert!(!stands(&one).is_trusted);
+    }
+
+    /// A question, a protected path or a quarantine that was taken out of the file used to go unasked.
+    #[tokio::test]
+    async fn what_held_runs_back_and_is_gone_is_asked_about() {
+        let reader = "agents = [\"reader\"]\n[agents.reader]\nplugin = \"react\"\n";
+        let schema = "schema = { type = \"object\", properties = { n = { type = \"integer\" } }, required = [\"n\"] }";
+        let tool = "[tools.t]\nplugin = \"t\"\nhosts = [\"https://a.example\"]\n";
+        let cases = [
+            (
+                format!("{tool}approval = {{ default = \"ask\" }}"),
+                tool.to_owned(),
+                "[tools.t] asks a person before calls",
+            ),
+            ("[plan]\naccept = \"ask\"".into(), String::new(), "[plan] asks a person to agree to a plan"),
+            ("[protect]\npaths = [\"/deploy/**\"]".into(), String::new(), "[protect] protects `/deploy/**`"),
+            (
+                format!("{reader}quarantine = true\n{schema}"),
+                reader.to_owned(),
+                "[agents.reader] hears untrusted words in quarantine",
+            ),
+        ];
+        for (with, without, lost) in cases {
+            let (store, place) = (MemoryStore::new(), Path::new("/p"));
+            let (with, without) = (powers_of(&with), powers_of(&without));
+            // What reaches on is agreed to; what does not is kept when a run begins.
+            if standing(&store, place, ID, &with).expect("read").is_trusted {
+                keep_guards(&store, place, "p-1", &with, 1).await.expect("kept");
+            } else {
+                agree(&store, place, "p-1", &with, 1).await.expect("kept");
+            }
+            assert!(standing(&store, place, ID, &with).expect("read").is_trusted, "{lost}");
+            let now = standing(&store, place, ID, &without).expect("read");
+            assert_eq!((now.is_trusted, now.beyond), (false, Some(format!("- {lost}"))));
+            keep_guards(&store, place, "p-1", &without, 2).await.expect("nothing is kept of it");
+            assert!(!standing(&store, place, ID, &without).expect("read").is_trusted, "{lost}");
+            agree(&store, place, "p-1", &without, 3).await.expect("kept");
+            assert!(standing(&store, place, ID, &without).expect("read").is_trusted, "{lost}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_guard_goes_with_what_it_guarded() {
+        let (store, place) = (MemoryStore::new(), Path::new("/p"));
+        let tool = "[tools.t]\nplugin = \"t\"\nhosts = [\"https://a.example\"]\napproval = { default = \"deny\" }";
+        agree(&store, place, "p-1", &powers_of(tool), 1).await.expect("kept");
+        assert!(standing(&store, place, ID, &powers_of("")).expect("read").is_trusted);
+        let refused = powers_of(&tool.replace("deny", "ask"));
+        let beyond = standing(&store, place, ID, &refused).expect("read").beyond;
+        assert_eq!(beyond.as_deref(), Some("- [tools.t] refuses calls"));
+    }
+
+    /// Another repository in the place of one, with the same powers, used to need no question.
+    #[tokio::test]
+    async fn another_repository_in_the_place_of_one_is_asked_about() {
+        let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::new());
+        let place = folder.path().join("p");
+        longhaul_worktree::new_project(&place, "p").expect("made");
+        let place = place.canonicalize().expect("there");
+        let text = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n[notify]\ncommand = [\"a\"]\n";
+        let config = Config::parse(text).expect("it is read");
+        let claimed = identity::claim(&store, &place, "p", &[1; 32]).await.expect("claimed");
+        agree(&store, &place, &claimed.id, &powers::of_project(&config, &place), 1).await.expect("kept");
+        expect(&store, &place, &config).expect("it is trusted");
+        std::fs::remove_dir_all(&place).expect("ours");
+        longhaul_worktree::new_project_with(&place, "p", &[("other.txt", "x")]).expect("made");
+        let refused = expect(&store, &place, &config).expect_err("another project").to_string();
+        assert!(refused.contains("asks for powers that nobody here agreed to (+ [notify] starts `a`"), "{refused}");
+        let claimed = identity::claim(&store, &place, "p", &[2; 32]).await.expect("claimed");
+        assert!(expect(&store, &place, &config).is_err(), "also once it is known");
+        agree(&store, &place, &claimed.id, &powers::of_project(&config, &place), 2).await.expect("kept");
+        expect(&store, &place, &config).expect("it is trusted");
+    }
+}

@@ -1,0 +1,17 @@
+//! `longhaul plugin inspect`: what a component is and what it asks for, without running it.
+
+use crate::cli::{Context, Exit};
+use longhaul_core::fault;
+use longhaul_plugins::Known;
+
+/// Carries it out.
+pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
+    let path = super::file_of(context, file)?;
+    let known = Known::read(&path)?;
+    if context.json {
+        outln!("{}", known.to_json());
+    } else {
+        known.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,99 @@
+//! What a collector gets of a run, and that a run does not care whether there is one.
+//!
+//! `cargo nextest run -p longhaul --test operations telemetry --no-capture` prints the trace of a planned run.
+
+mod receiver;
+
+use crate::common::lab::Lab;
+use crate::common::{DOER_CONFIG, THREE_FEATURES};
+use receiver::{Receiver, attribute};
+use std::collections::BTreeSet;
+
+/// Two features that pass; the second has helpers.
+fn goal() -> &'static str {
+    &THREE_FEATURES[..THREE_FEATURES.find("## Feature: the one without").expect("there")]
+}
+
+fn config(more: &str) -> String {
+    format!("{DOER_CONFIG}parallel_max = 2\n\n[telemetry]\n{more}\n")
+        .replace("[run.limits]", "[run]\nstrategy = \"pipeline\"\n\n[run.limits]")
+}
+
+#[test]
+fn a_planned_run_is_one_trace_with_metrics_and_logs_and_without_words() {
+    let receiver = Receiver::start();
+    let endpoint = format!("otlp_endpoint = \"http://{}\"\nservice_name = \"here\"", receiver.address);
+    let lab = Lab::new(&config(&endpoint), goal());
+    lab.run(&["run"]).expect(0);
+    let received = receiver.received();
+    println!("{}", received.tree());
+    let traces: BTreeSet<_> = received.spans.iter().map(|span| span.trace_id.clone()).collect();
+    assert_eq!(traces.len(), 1);
+    let ids: BTreeSet<_> = received.spans.iter().map(|span| span.span_id.clone()).collect();
+    assert_eq!(ids.len(), received.spans.len(), "no span is sent twice");
+    let roots: Vec<_> = received.spans.iter().filter(|span| span.parent_span_id.is_empty()).collect();
+    let [root] = roots.as_slice() else { panic!("{}", received.tree()) };
+    assert_eq!(attribute(&root.attributes, "gen_ai.workflow.name").as_deref(), Some("kept"));
+    assert!(received.spans.iter().all(|span| span.parent_span_id.is_empty() || ids.contains(&span.parent_span_id)));
+    let operations: BTreeSet<_> =
+        received.spans.iter().filter_map(|span| attribute(&span.attributes, "gen_ai.operation.name")).collect();
+    let expected = ["chat", "execute_tool", "invoke_agent", "invoke_workflow", "plan"];
+    assert_eq!(operations.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    assert!(
+        received.resources.iter().all(|resource| resource.contains("service.name=here")),
+        "{:?}",
+        received.resources
+    );
+    let names: BTreeSet<_> = received.metrics.iter().map(|metric| metric.name.as_str()).collect();
+    for name in ["gen_ai.client.token.usage", "gen_ai.client.operation.duration", "longhaul.tasks", "longhaul.runs"] {
+        assert!(names.contains(name), "{name} in {names:?}");
+    }
+    let events = lab.run(&["--json", "attach"]).stdout.lines().count();
+    assert_eq!(received.logs.len(), events, "one record an event");
+    assert!(received.logs.iter().all(|log| log.trace_id == root.trace_id));
+    for words in ["written one-1", "Do it", "line "] {
+        assert!(!received.text.contains(words), "`{words}` was sent without being asked for");
+    }
+}
+
+#[test]
+fn words_are_sent_where_the_operator_asks_for_them() {
+    let receiver = Receiver::start();
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", receiver.address)),
+        ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true".to_owned()),
+    ];
+    let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let lab = Lab::new(DOER_CONFIG, goal());
+    lab.start_with(&["run"], &environment).wait().expect(0);
+    assert!(receiver.received().text.contains("written one-1"));
+}
+
+#[test]
+fn nothing_is_sent_unless_a_collector_is_named_and_the_totals_are_there_all_the_same() {
+    let receiver = Receiver::start();
+    let lab = Lab::new(DOER_CONFIG, goal());
+    lab.start_with(&["run"], &[("OTEL_SERVICE_NAME", "here")]).wait().expect(0);
+    assert_eq!(receiver.received().requests, 0);
+    let text = lab.run(&["metrics"]).expect(0).stdout;
+    for line in [
+        "longhaul_runs_ended_total{status=\"completed\"} 1",
+        "longhaul_features_committed_total 2",
+        "longhaul_tasks_total{agent=\"planner\",ok=\"true\"} 1",
+    ] {
+        assert!(text.lines().any(|one| one == line), "no `{line}` in\n{text}");
+    }
+    assert!(text.contains("longhaul_model_tokens_total{model=\"fake\",type=\"input\"} "), "{text}");
+}
+
+#[test]
+fn a_collector_that_is_not_there_or_never_answers_changes_nothing_of_a_run() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let silent = format!("http://{}", silent.local_addr().expect("bound"));
+    for endpoint in ["http://127.0.0.1:1", &silent] {
+        let more = format!("otlp_endpoint = \"{endpoint}\"\nflush_ms_max = 500");
+        let lab = Lab::new(&config(&more), goal());
+        lab.run(&["run"]).expect(0);
+        assert_eq!(lab.newest().expect("a run")["status"], "completed");
+    }
+}

@@ -1,0 +1,27 @@
+//! Runs and asks from the outside: how each begins, goes on, is judged, steered and reported, and what a kill anywhere
+//! leaves of it.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../crates/redis/tests/support/server.rs"]
+mod redis_server;
+
+mod ask;
+mod ask_crash;
+mod checkpoints;
+mod context;
+mod crash;
+mod decisions;
+mod fallback;
+mod growth;
+mod memory;
+mod parallel;
+mod pipeline;
+mod project;
+mod replay;
+mod report;
+mod revert;
+mod rubric;
+mod trajectories;
+mod vision;
+mod watch;

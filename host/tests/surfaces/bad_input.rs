@@ -1,0 +1,989 @@
+//! What is wrong with what we are given is said in one clear error with its remedy, and nothing is lost
+//! by it.
+//!
+//! Each row is a folder made wrong in one way, a command, and words of the error that it must end in.
+
+use crate::common::lab::{Lab, Ran};
+use crate::common::{DOER_CONFIG, refused, repository};
+use expect_test::expect;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+const GOAL: &str = "# One\n\n## Feature: the first\n- id: one\n- check: wrote_one\n\nDo it.\n";
+
+/// One way to be wrong.
+struct Case {
+    what: &'static str,
+    /// Makes a good project wrong; what it changes is committed, unless that is the point.
+    spoil: fn(&Lab),
+    args: &'static [&'static str],
+    code: i32,
+    /// All of these are in the error.
+    expected: &'static [&'static str],
+}
+
+/// Everything but what is named is as it should be.
+fn case(what: &'static str, spoil: fn(&Lab), expected: &'static [&'static str]) -> Case {
+    Case { what, spoil, args: &["run"], code: 1, expected }
+}
+
+#[track_caller]
+fn check(cases: &[Case]) {
+    let mut wrong = Vec::new();
+    for Case { what, spoil, args, code, expected } in cases {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        spoil(&lab);
+        let before = files(&lab.project());
+        let ran = lab.run(args);
+        let mut complaints = complaints(&ran, *code, expected);
+        if files(&lab.project()) != before {
+            complaints.push("the project is not as it was".into());
+        }
+        if !complaints.is_empty() {
+            wrong.push(format!("{what}: {}\n{}", complaints.join("; "), ran.said()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn complaints(ran: &Ran, code: i32, expected: &[&str]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if ran.code() != Some(code) {
+        complaints.push(format!("it ended with {:?}, not {code}", ran.status));
+    }
+    // An error is on the error output; how a run ended is not an error of the program.
+    let said = if matches!(code, 1 | 2) { ran.stderr.clone() } else { ran.said() };
+    complaints.extend(expected.iter().filter(|words| !said.contains(**words)).map(|words| format!("no `{words}`")));
+    for never in ["panicked", "RUST_BACKTRACE", "stack backtrace"] {
+        if ran.said().contains(never) {
+            complaints.push(format!("it says `{never}`"));
+        }
+    }
+    if code == 1 && ran.stderr.matches("longhaul: ").count() != 1 {
+        complaints.push("not one error".into());
+    }
+    complaints
+}
+
+/// Every file outside of .git, with its length.
+fn files(directory: &Path) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() {
+            if entry.file_name() != ".git" {
+                found.extend(files(&path));
+            }
+        } else {
+            found.push((path.display().to_string(), entry.metadata().map_or(0, |found| found.len())));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Changes the configuration, and commits.
+fn config(lab: &Lab, from: &str, to: &str) {
+    let path = lab.project().join("longhaul.toml");
+    let text = fs::read_to_string(&path).expect("it is there");
+    assert!(text.contains(from), "no `{from}` in {text}");
+    fs::write(path, text.replace(from, to)).expect("ours");
+    commit(lab);
+}
+
+fn goal(lab: &Lab, text: &str) {
+    fs::write(lab.project().join("GOAL.md"), text).expect("ours");
+    commit(lab);
+}
+
+fn commit(lab: &Lab) {
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "changed"]);
+}
+
+/// Puts a file in place of the agent.
+fn agent(lab: &Lab, bytes: &[u8]) {
+    fs::write(lab.path("bad.wasm"), bytes).expect("ours");
+    config(lab, "plugin = \"doer\"", &format!("plugin = \"{}\"", lab.path("bad.wasm").display()));
+}
+
+fn doer() -> Vec<u8> {
+    fs::read(repository().join("target/plugins/tests/doer.wasm")).expect("the guests are built")
+}
+
+#[test]
+fn a_file_that_is_no_plugin_is_refused_by_what_it_is() {
+    check(&[
+        case("garbage", |lab| agent(lab, b"not wasm at all"), &["not a component"]),
+        case("empty", |lab| agent(lab, b""), &["not a component"]),
+        case("a corrupt section", |lab| agent(lab, b"\0asm\x0d\0\x01\0\x01\xff\xff\xff"), &["not a component"]),
+        case("half of a plugin", |lab| agent(lab, &doer()[..doer().len() / 2]), &["not a component"]),
+        case(
+            "a flipped byte in its types",
+            |lab| {
+                let mut bytes = doer();
+                bytes[40] ^= 0xff;
+                agent(lab, &bytes);
+            },
+            &["cannot be compiled", "offset 0x28"],
+        ),
+        case("a core module", |lab| agent(lab, b"\0asm\x01\0\0\0"), &["not a component", "module"]),
+        case("a component of no role", |lab| agent(lab, b"\0asm\x0d\0\x01\0"), &["no plugin of Longhaul"]),
+        case(
+            "a tool in place of an agent",
+            |lab| config(lab, "plugin = \"doer\"", "plugin = \"files\""),
+            &["plugin `files` is a tool", "agent is needed here"],
+        ),
+        case(
+            "an agent in place of a planner",
+            |lab| config(lab, "[agents.code]", "[planner]\nplugin = \"doer2\"\n\n[agents.code]"),
+            &["plugin `doer2` is a", "planner is needed here"],
+        ),
+        case(
+            "500 MB",
+            |lab| {
+                let file = File::create(lab.path("huge.wasm")).expect("ours");
+                file.set_len(500 << 20).expect("a sparse file");
+                let path = lab.path("huge.wasm").display().to_string();
+                config(lab, "plugin = \"doer\"", &format!("plugin = \"{path}\""));
+            },
+            &["bytes_max", "[compile]"],
+        ),
+        case(
+            "a name of nothing",
+            |lab| config(lab, "\"doer\"", "\"nope\""),
+            &["[agents.code]", "no plugin `nope`", "LONGHAUL_PLUGINS"],
+        ),
+        case("a path of nothing", |lab| config(lab, "\"doer\"", "\"./nope.wasm\""), &["there is no plugin at"]),
+        case("a directory", |lab| config(lab, "\"doer\"", "\"/tmp\""), &["there is no plugin at"]),
+    ]);
+}
+
+#[test]
+fn a_plugin_is_looked_at_before_it_is_run() {
+    let inspect =
+        |what, spoil, expected| Case { what, spoil, args: &["plugin", "inspect", "../bad.wasm"], code: 1, expected };
+    check(&[
+        inspect("garbage", |lab| agent(lab, b"not wasm at all"), &["not a component"]),
+        inspect("a core module", |lab| agent(lab, b"\0asm\x01\0\0\0"), &["not a component"]),
+        inspect("nothing", |_| {}, &["bad.wasm"]),
+    ]);
+}
+
+#[test]
+fn a_configuration_is_read_strictly() {
+    check(&[
+        case(
+            "no file",
+            |lab| {
+                lab.git(&["rm", "-q", "longhaul.toml"]);
+                commit(lab);
+            },
+            &["longhaul.toml", "longhaul init"],
+        ),
+        case("no TOML", |lab| config(lab, "[project]", "[project"), &["longhaul.toml", "line "]),
+        case(
+            "a field misspelt",
+            |lab| config(lab, "tools = [\"files\", \"poster\"]", "tols = []"),
+            &["unknown field `tols`", "line "],
+        ),
+        case("a table misspelt", |lab| config(lab, "[checks]", "[check]"), &["unknown field `check`"]),
+        case(
+            "a limit misspelt",
+            |lab| config(lab, "iterations_max", "iteration_max"),
+            &["unknown field `iteration_max`"],
+        ),
+        case("a limit of nothing", |lab| config(lab, "iterations_max = 2", "iterations_max = 0"), &["iterations_max"]),
+        case("a name with a slash", |lab| config(lab, "\"kept\"", "\"ke/pt\""), &["[project] name `ke/pt`"]),
+        case(
+            "a model of nothing",
+            |lab| config(lab, "models = [\"fake\"]", "models = [\"gone\"]"),
+            &["[agents.code] models names `gone`", "[models.gone]"],
+        ),
+        case(
+            "a tool of nothing",
+            |lab| config(lab, "\"poster\"]", "\"gone\"]"),
+            &["[agents.code] tools names `gone`", "[tools.gone]"],
+        ),
+        case("no agent", |lab| config(lab, "[agents.code]", "[planner]"), &["there is no agent"]),
+        case(
+            "a key of nothing",
+            |lab| config(lab, "id = \"fake\"", "id = \"fake\"\napi_key_env = \"NO_SUCH_KEY\""),
+            &["NO_SUCH_KEY", "export it"],
+        ),
+        case("a provider of nothing", |lab| config(lab, "provider = \"openai\"", "provider = \"oracle\""), &["oracle"]),
+        case(
+            "a recording of nothing",
+            |lab| {
+                config(
+                    lab,
+                    "[models.fake]",
+                    "[models.old]\nprovider = \"recorded\"\nfile = \"gone.jsonl\"\n\n[planner]\nplugin = \"initializer\"\nmodels = [\"old\"]\n\n[models.fake]",
+                )
+            },
+            &["gone.jsonl"],
+        ),
+        case(
+            "a host of everything",
+            |lab| config(lab, "hosts = [\"http://", "hosts = [\"*\", \"http://"),
+            &["host pattern"],
+        ),
+        case(
+            "a check without a command",
+            |lab| config(lab, "argv = [\"grep\", \"-q\", \"a fox\", \"three.txt\"]", "argv = []"),
+            &["has_fox"],
+        ),
+        Case {
+            args: &["run", "--recorded", "gone.jsonl"],
+            ..case("another recording of nothing", |_| {}, &["gone.jsonl"])
+        },
+    ]);
+}
+
+/// Everything that can be configured and is in order; each row of the table spoils one thing of it.
+const GOOD: &str = r#"[project]
+name = "kept"
+
+[run]
+contract_by = "helper"
+
+[run.limits]
+iterations_max = 2
+
+[planner]
+plugin = "initializer"
+
+[agents.code]
+plugin = "react"
+models = ["fake"]
+tools = ["files", "search", "mcp-clock"]
+agents = ["helper"]
+categories = ["testing"]
+settings = { steps_max = 5, style = "actions" }
+
+[agents.helper]
+plugin = "react"
+models = ["fake"]
+
+[tools.files]
+plugin = "files"
+directories = [{ guest = "/work", host = "tree", access = "write" }]
+settings = { read_bytes_max = 1000 }
+approval = { functions = { write = "ask" } }
+
+[tools.search]
+plugin = "builtin:search"
+
+[mcp.clock]
+command = ["true"]
+
+[models.fake]
+provider = "openai"
+id = "fake"
+base_url = "http://{server}/v1"
+
+[checks]
+fine = { argv = ["true"] }
+
+[notify]
+command = ["true"]
+"#;
+
+/// A change of [`GOOD`]: this is taken out, and this put in its place.
+type Slip = (&'static str, &'static str, &'static str);
+
+/// Rows of the table that are about `longhaul.toml`.
+const SLIPS: [Slip; 41] = [
+    ("no TOML", "[project]", "[project"),
+    ("a table misspelt", "[checks]", "[check]"),
+    ("a field misspelt", "tools = [\"files\"", "tols = [\"files\""),
+    ("a limit misspelt", "iterations_max", "iteration_max"),
+    ("a limit of nothing", "iterations_max = 2", "iterations_max = 0"),
+    ("a name with a slash", "\"kept\"", "\"ke/pt\""),
+    (
+        "a plugin misspelt",
+        "plugin = \"react\"\nmodels = [\"fake\"]\ntools",
+        "plugin = \"reakt\"\nmodels = [\"fake\"]\ntools",
+    ),
+    ("a plugin of nothing", "plugin = \"initializer\"", "plugin = \"./gone.wasm\""),
+    ("a plugin of another role", "plugin = \"initializer\"", "plugin = \"files\""),
+    ("a table without a plugin", "plugin = \"builtin:search\"", ""),
+    ("a tool misspelt", "\"files\", \"search\"", "\"flies\", \"search\""),
+    ("a tool of nothing", "\"search\", ", "\"zebra\", "),
+    ("a server misspelt", "\"mcp-clock\"", "\"mcp-clok\""),
+    ("a model misspelt", "models = [\"fake\"]\ntools", "models = [\"fak\"]\ntools"),
+    ("an agent for contracts misspelt", "contract_by = \"helper\"", "contract_by = \"helpr\""),
+    ("an agent to delegate to misspelt", "agents = [\"helper\"]", "agents = [\"hlper\"]"),
+    ("a category misspelt", "[\"testing\"]", "[\"testin\"]"),
+    ("a category given twice", "[agents.helper]", "[agents.helper]\ncategories = [\"testing\"]"),
+    ("a setting misspelt", "steps_max = 5", "step_max = 5"),
+    ("a setting of another kind", "steps_max = 5", "steps_max = \"five\""),
+    ("a setting of another word", "style = \"actions\"", "style = \"action\""),
+    ("a tool's setting misspelt", "read_bytes_max", "read_byte_max"),
+    ("a function misspelt", "write = \"ask\"", "wirte = \"ask\""),
+    ("a built-in tool misspelt", "builtin:search", "builtin:serach"),
+    ("a directory of nothing", "host = \"tree\"", "host = \"docs\""),
+    ("a directory that nobody asks for", "guest = \"/work\"", "guest = \"/wrok\""),
+    ("a program of nothing", "argv = [\"true\"]", "argv = [\"pytset\"]"),
+    ("a check without a program", "argv = [\"true\"]", "argv = []"),
+    ("a provider misspelt", "provider = \"openai\"", "provider = \"opnai\""),
+    ("a model without an id", "id = \"fake\"\n", ""),
+    ("a cap on money without prices", "iterations_max = 2", "cost_microdollars_max = 1000000"),
+    ("a key in the file", "id = \"fake\"", "id = \"fake\"\napi_key = \"sk-1\""),
+    ("a key of nothing", "id = \"fake\"", "id = \"fake\"\napi_key_env = \"NO_SUCH_KEY\""),
+    ("a fallback of nothing", "id = \"fake\"", "id = \"fake\"\nfallback = [\"other\"]"),
+    ("a server's program of nothing", "command = [\"true\"]\n\n[models", "command = [\"mcp-clokc\"]\n\n[models"),
+    (
+        "a server's directory of nothing",
+        "command = [\"true\"]\n\n[models",
+        "command = [\"true\"]\ndirectory = \"gone\"\n\n[models",
+    ),
+    (
+        "a server of two kinds",
+        "command = [\"true\"]\n\n[models",
+        "command = [\"true\"]\nurl = \"https://a.example\"\n\n[models",
+    ),
+    (
+        "a secret of nothing",
+        "[tools.search]",
+        "[tools.fetch]\nplugin = \"http-fetch\"\nsecrets = [{ name = \"token\", hosts = [\"https://a.example\"] }]\n\n[tools.search]",
+    ),
+    ("a program to notify of nothing", "[notify]\ncommand = [\"true\"]", "[notify]\ncommand = [\"notfy\"]"),
+    ("an address to notify of nothing", "[notify]\ncommand = [\"true\"]", "[notify]\nwebhook_env = \"NO_SUCH_HOOK\""),
+    ("a memory of nothing", "[run]", "[memory]\nbackend = \"redis\"\n\n[run]"),
+];
+
+/// Rows of the table that are about `GOAL.md`.
+const GOALS: [(&str, &str); 9] = [
+    ("a line that means nothing", "## Feature: a\n- prio: 9\n- check: fine\n\nx\n"),
+    ("a priority of 11", "## Feature: a\n- priority: 11\n- check: fine\n\nx\n"),
+    ("a category of nothing", "## Feature: a\n- category: tests\n- check: fine\n\nx\n"),
+    (
+        "a circle",
+        "## Feature: a\n- id: a\n- depends on: b\n- check: fine\n\nx\n\n## Feature: b\n- id: b\n- depends on: a\n- check: fine\n\nx\n",
+    ),
+    ("a dependency on nothing", "# Goal\n\n## Feature: a\n- depends on: gone\n- check: fine\n\nx\n"),
+    ("a check of nothing", "## Feature: a\n- check: fien\n\nx\n"),
+    ("an agent of nothing", "## Feature: a\n- agent: helpr\n- check: fine\n\nx\n"),
+    ("no check and no criterion", "## Feature: a\n\nx\n"),
+    ("free words and nobody to plan", "Build me a castle.\n"),
+];
+
+/// Each is one line with what to do, from `check` and from `run`, and no model hears of it.
+#[test]
+fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model_is_asked() {
+    const FINE: &str = "# Goal\n\n## Feature: the first\n- id: one\n- check: fine\n\nDo it.\n";
+    let lab = Lab::new(GOOD, FINE);
+    lab.run(&["mcp", "accept", "clock", &"0".repeat(64)]).expect(0);
+    let fine = lab.run(&["check"]).expect(0);
+    assert!(fine.stdout.contains("nothing is wrong") && fine.stdout.contains("one: the first"), "{}", fine.said());
+    let good = fs::read_to_string(lab.project().join("longhaul.toml")).expect("it is there");
+    let slip = |(what, from, to): &Slip| {
+        assert!(good.contains(from), "{what}: no `{from}`");
+        (*what, good.replacen(from, to, 1), FINE.to_owned())
+    };
+    let goal = |(what, goal): &(&'static str, &str)| (*what, good.clone(), (*goal).to_owned());
+    let mut told = String::new();
+    for (what, config, goal) in SLIPS.iter().map(slip).chain(GOALS.iter().map(goal)) {
+        fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
+        fs::write(lab.project().join("GOAL.md"), goal).expect("ours");
+        commit(&lab);
+        let checked = lab.run(&["check"]).expect(1);
+        let first = checked.stdout.lines().next().unwrap_or_default().to_owned();
+        let more = checked.stdout.lines().count() - 1;
+        let ran = lab.run(&["run"]);
+        refused(&ran, &[]);
+        let is_place = |(place, _): &(&str, &str)| place.starts_with("longhaul.toml") || place.starts_with("GOAL.md");
+        let text = first.split_once(": ").filter(is_place).map_or(first.as_str(), |(_, text)| text);
+        assert!(ran.stderr.contains(text), "{what}: `{first}` and: {}", ran.said());
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        told.push_str(&format!(
+            "{what}\n    {}{more}\n",
+            first.replace(&lab.project().display().to_string(), "PROJECT")
+        ));
+    }
+    assert_eq!((lab.fake.requests(), lab.runs()), Default::default(), "nobody was asked, and there is no run");
+    expect![[r#"
+        no TOML
+            longhaul.toml:1: [project] unclosed table, expected `]`
+        a table misspelt
+            longhaul.toml:42: [check] unknown field `check`; did you mean `checks`?
+        a field misspelt
+            longhaul.toml:16: [agents.code] unknown field `tols`; did you mean `tools`?
+        a limit misspelt
+            longhaul.toml:8: [run.limits] unknown field `iteration_max`; did you mean `iterations_max`?
+        a limit of nothing
+            longhaul.toml:8: [run.limits] `iterations_max` is 0, so nothing could ever be done; set it to 1 or more
+        a name with a slash
+            longhaul.toml:2: [project] name `ke/pt`: take 1 to 64 letters, digits, `-` and `_`
+        a plugin misspelt
+            longhaul.toml:14: [agents.code] there is no plugin `reakt`; did you mean `react`?
+        a plugin of nothing
+            longhaul.toml:11: [planner] there is no plugin at `PROJECT/./gone.wasm`
+        a plugin of another role
+            longhaul.toml:11: [planner] plugin `files` is a tool, and a planner is needed here
+        a table without a plugin
+            longhaul.toml:31: [tools.search] has no plugin; add: plugin = "NAME"
+        a tool misspelt
+            longhaul.toml:16: [agents.code] tools names `flies`, and there is no [tools.flies]; did you mean `files`?
+        a tool of nothing
+            longhaul.toml:16: [agents.code] tools names `zebra`, and there is no [tools.zebra]; add [tools.zebra], or remove the name
+        a server misspelt
+            longhaul.toml:16: [agents.code] tools names `mcp-clok`, and there is no [tools.mcp-clok]; did you mean `mcp-clock`?
+        a model misspelt
+            longhaul.toml:15: [agents.code] models names `fak`, and there is no [models.fak]; did you mean `fake`?
+        an agent for contracts misspelt
+            longhaul.toml:5: [run] contract_by names `helpr`, and there is no [agents.helpr]; did you mean `helper`?
+        an agent to delegate to misspelt
+            longhaul.toml:17: [agents.code] agents names `hlper`, and there is no [agents.hlper]; did you mean `helper`?
+        a category misspelt
+            longhaul.toml:13: [agents.code] categories names `testin`; did you mean `testing`?
+        a category given twice
+            longhaul.toml:13: category `testing` is given to [agents.code] and to [agents.helper]; keep one
+        a setting misspelt
+            longhaul.toml:19: [agents.code.settings] step_max: plugin `react` has no setting `step_max`; did you mean `steps_max`?
+        a setting of another kind
+            longhaul.toml:19: [agents.code.settings] steps_max: is "five"; write a whole number
+        a setting of another word
+            longhaul.toml:19: [agents.code.settings] style: is "action"; did you mean `actions`?
+        a tool's setting misspelt
+            longhaul.toml:28: [tools.files.settings] read_byte_max: plugin `files` has no setting `read_byte_max`; did you mean `read_bytes_max`?
+        a function misspelt
+            longhaul.toml:29: [tools.files.approval] names `wirte`, which the tool does not have; did you mean `write`?
+        a built-in tool misspelt
+            longhaul.toml:32: [tools.search] there is no tool `builtin:serach`; did you mean `builtin:search`?
+        a directory of nothing
+            longhaul.toml:27: [tools.files] directories gives `/work` the directory `docs`, and there is no `PROJECT/docs`; make it, or correct host (and 1 more)
+        a directory that nobody asks for
+            longhaul.toml:27: [tools.files] directories gives `/wrok`, which plugin `files` does not ask for; did you mean `/work`?
+        a program of nothing
+            longhaul.toml:43: [checks] fine cannot find the program `pytset`; install it, or give its full path
+        a check without a program
+            longhaul.toml:43: check `fine` has no program; write for example: argv = ["cargo", "test"]
+        a provider misspelt
+            longhaul.toml:37: [models.fake] unknown variant `opnai`; did you mean `openai`?
+        a model without an id
+            longhaul.toml:37: [models.fake] missing field `id`; add it
+        a cap on money without prices
+            longhaul.toml:8: [run.limits] cost_microdollars_max cannot be held: nobody knows what model `fake` costs; add to [models.fake], in US dollars, 0.0 where it costs nothing: price_input_usd_per_million = 0.0 and price_output_usd_per_million = 0.0, or remove the cap
+        a key in the file
+            longhaul.toml:40: [models.fake] unknown field `api_key`; did you mean `api_key_env`?
+        a key of nothing
+            longhaul.toml:37: the environment has no `NO_SUCH_KEY`, which should hold the key of model `fake`; export it, or set `api_key_file`
+        a fallback of nothing
+            longhaul.toml:37: `[models.fake] fallback` is `other`: there is no such model; add its table, or remove the name
+        a server's program of nothing
+            longhaul.toml:35: [mcp.clock] command cannot find the program `mcp-clokc`; install it, or give its full path
+        a server's directory of nothing
+            longhaul.toml:36: [mcp.clock] directory: there is no `PROJECT/gone`; make it, or correct the line
+        a server of two kinds
+            longhaul.toml:34: [mcp.clock] it has a command and a url; remove one
+        a secret of nothing
+            longhaul.toml:33: [tools.fetch] secrets: there is no secret `token` for this project; set it with: longhaul secrets set token
+        a program to notify of nothing
+            longhaul.toml:46: [notify] command cannot find the program `notfy`; install it, or give its full path
+        an address to notify of nothing
+            longhaul.toml:46: [notify] webhook_env: the environment has no `NO_SUCH_HOOK`; export it, or correct the name
+        a memory of nothing
+            longhaul.toml:4: [memory] backend is `redis`; add [memory.redis] url = "redis://HOST:PORT/0"
+        a line that means nothing
+            GOAL.md:2: in the feature `a`: `- prio:` means nothing; did you mean `- priority:`? Indent it to make it text
+        a priority of 11
+            GOAL.md:2: in the feature `a`: the priority `11` is not 1 to 10; higher goes first
+        a category of nothing
+            GOAL.md:2: in the feature `a`: the category `tests` is not one of functional, ui, performance, security, integration, testing, documentation
+        a circle
+            GOAL.md:1: these features depend on each other in a circle or wait for one that does: `a`, `b`; remove a dependency
+        a dependency on nothing
+            GOAL.md:3: the feature `a` depends on `gone`, which does not exist; there are: `a`
+        a check of nothing
+            GOAL.md: check `fien` of feature `a` runs `fien`, which is not in [checks] of longhaul.toml; there is: `fine`
+        an agent of nothing
+            GOAL.md: feature `a` asks for the agent `helpr`, which is not in [agents]; did you mean `helper`?
+        no check and no criterion
+            GOAL.md: feature `a` has neither criteria nor checks, so nobody could tell when it is done; add one
+        free words and nobody to plan
+            longhaul.toml:10: [planner] names no models, and `GOAL.md` writes no features; add: models = ["NAME"], or write `## Feature: TITLE` sections
+    "#]]
+    .assert_eq(&told);
+}
+
+/// A circle used to be what a run stayed with, and new features of a goal needed a new run.
+#[test]
+fn a_goal_is_read_again_for_a_run_that_goes_on() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.run(&["run", "--sessions", "1"]).expect(0);
+    let more = "\n## Feature: the fourth\n- id: four\n- check: wrote_four\n\nDo it.\n";
+    goal(&lab, &format!("{GOAL}{more}"));
+    let resumed = lab.run(&["resume", "--reread-goal"]).expect(0);
+    assert!(resumed.stdout.starts_with("added: four\n"), "{}", resumed.said());
+    let status = lab.newest().expect("a run");
+    let passing = |at: usize| (status["features"][at]["spec"]["id"].clone(), status["features"][at]["status"].clone());
+    assert_eq!((passing(0), passing(1)), (("one".into(), "passing".into()), ("four".into(), "passing".into())));
+
+    goal(&lab, &format!("{GOAL}{}", more.replace("- id: four", "- id: four\n- depends on: five")));
+    let ran = lab.run(&["resume", "--reread-goal"]);
+    refused(&ran, &["GOAL.md:9: ", "`five`, which does not exist"]);
+    assert_eq!(lab.newest().expect("a run")["features"], status["features"], "nothing changed");
+}
+
+#[test]
+fn a_project_must_be_a_repository_with_everything_committed() {
+    check(&[
+        case(
+            "no repository",
+            |lab| fs::remove_dir_all(lab.project().join(".git")).expect("ours"),
+            &["not in a git repository", "git init"],
+        ),
+        Case {
+            args: &["init"],
+            ..case(
+                "no longhaul.toml, in the middle of a merge",
+                |lab| {
+                    without_config(lab);
+                    merging(lab)
+                },
+                &["middle of a merge"],
+            )
+        },
+        Case { args: &["init"], ..case("a project already", |_| {}, &["is there already"]) },
+        Case { args: &["new", "."], ..case("a directory in use", |_| {}, &["is not empty"]) },
+        case(
+            "no commit",
+            |lab| {
+                fs::remove_dir_all(lab.project().join(".git")).expect("ours");
+                lab.git(&["init", "-q", "-b", "main"]);
+            },
+            &["has no commit yet", "git commit"],
+        ),
+        case(
+            "a file that is not committed",
+            |lab| fs::write(lab.project().join("new.txt"), "x").expect("ours"),
+            &["not committed", "new.txt"],
+        ),
+        case(
+            "a change that is not committed",
+            |lab| fs::write(lab.project().join("GOAL.md"), format!("{GOAL}\nAnd more.\n")).expect("ours"),
+            &["not committed", "GOAL.md"],
+        ),
+        case("a merge that is not finished", merging, &["in the middle of a merge", "git merge --abort"]),
+        case(
+            "a rebase that is not finished",
+            |lab| fs::create_dir(lab.project().join(".git/rebase-merge")).expect("ours"),
+            &["in the middle of a rebase", "git rebase --abort"],
+        ),
+        case(
+            "a branch that is looked at",
+            |lab| drop(lab.git(&["switch", "-q", "-c", "longhaul/kept"])),
+            &["longhaul/kept", "checked out"],
+        ),
+        case("a branch in the way", |lab| drop(lab.git(&["branch", "longhaul"])), &["leaves no room", "git branch -m"]),
+        Case {
+            args: &["--project", "nowhere", "run"],
+            ..case("no directory", |_| {}, &["there is no directory", "nowhere"])
+        },
+    ]);
+}
+
+/// A merge without conflicts, before its commit: no file differs.
+fn merging(lab: &Lab) {
+    lab.git(&["switch", "-q", "-c", "side"]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "side"]);
+    lab.git(&["switch", "-q", "main"]);
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "main"]);
+    lab.git(&["merge", "-q", "--no-commit", "side"]);
+}
+
+fn detached(lab: &Lab) {
+    drop(lab.git(&["switch", "-q", "--detach"]));
+}
+
+fn dirty(lab: &Lab) {
+    fs::write(lab.project().join("GOAL.md"), "# Another\n").expect("ours");
+    fs::write(lab.project().join("new.txt"), "x").expect("ours");
+}
+
+fn without_config(lab: &Lab) {
+    lab.git(&["rm", "-q", "longhaul.toml"]);
+    commit(lab);
+}
+
+fn without_commits(lab: &Lab) {
+    fs::remove_dir_all(lab.project().join(".git")).expect("ours");
+    lab.git(&["init", "-q", "-b", "main"]);
+}
+
+/// What a person sees of their own checkout.
+fn checkout(lab: &Lab) -> (String, String) {
+    let head = fs::read_to_string(lab.project().join(".git/HEAD")).expect("a repository");
+    (head, lab.git(&["status", "--porcelain", "--", ".", ":!longhaul.toml"]))
+}
+
+#[test]
+fn a_repository_in_any_state_has_one_clear_result() {
+    type Spoil = fn(&Lab);
+    let states: [(&str, Spoil); 3] = [("detached", detached), ("dirty", dirty), ("merging", merging)];
+    // A run begins where HEAD is, and says so where that is on no branch.
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    detached(&lab);
+    let ran = lab.run(&["run"]).expect(0);
+    assert!(ran.stdout.contains("HEAD is on no branch"), "{}", ran.said());
+
+    // A revert does not look at the user's checkout, whatever state that is in, and leaves it so.
+    for (what, spoil) in states {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        lab.run(&["run"]).expect(0);
+        let base = lab.git(&["rev-parse", "main"]);
+        spoil(&lab);
+        let before = checkout(&lab);
+        let ran = lab.run(&["revert", "--to", base.trim()]);
+        assert_eq!(ran.code(), Some(0), "{what}: {}", ran.said());
+        assert_eq!(checkout(&lab), before, "{what}");
+        assert_eq!(lab.git(&["rev-parse", "longhaul/kept"]), base, "{what}");
+    }
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.run(&["run"]).expect(0);
+    without_commits(&lab);
+    let ran = lab.run(&["revert", "--to", "abcdef"]);
+    assert_eq!(complaints(&ran, 1, &["has no commit yet"]), Vec::<String>::new(), "{}", ran.said());
+
+    // What `init` writes is in nobody's way, but for a merge that it would become part of.
+    for (what, spoil) in [("detached", detached as Spoil), ("dirty", dirty), ("no commits", without_commits)] {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        without_config(&lab);
+        spoil(&lab);
+        fs::remove_file(lab.project().join("longhaul.toml")).ok();
+        let before = checkout(&lab);
+        let ran = lab.run(&["init"]);
+        assert_eq!(ran.code(), Some(0), "{what}: {}", ran.said());
+        assert_eq!(checkout(&lab), before, "{what}");
+        assert!(lab.project().join("longhaul.toml").is_file(), "{what}");
+    }
+}
+
+#[test]
+fn a_goal_that_makes_no_plan_is_said_with_its_line() {
+    check(&[
+        case(
+            "no goal",
+            |lab| {
+                lab.git(&["rm", "-q", "GOAL.md"]);
+                commit(lab);
+            },
+            &["GOAL.md", "write what is to be built"],
+        ),
+        case("an empty goal", |lab| goal(lab, ""), &["GOAL.md", "is empty"]),
+        case("blanks", |lab| goal(lab, "\n\n  \n"), &["is empty"]),
+        case(
+            "no text",
+            |lab| {
+                fs::write(lab.project().join("GOAL.md"), [0xff, 0xfe, 0x00]).expect("ours");
+                commit(lab);
+            },
+            &["not text in UTF-8"],
+        ),
+        case("too much of it", |lab| goal(lab, &"many words ".repeat(200_000)), &["2200000 bytes", "1048576"]),
+    ]);
+    let planned = |what, spoil, expected| Case { what, spoil, args: &["run"], code: 1, expected };
+    check(&[
+        planned(
+            "a circle",
+            |lab| {
+                goal(
+                    lab,
+                    "## Feature: a\n- id: a\n- depends on: b\n- check: wrote_one\n\nx\n\n## Feature: b\n- id: b\n- depends on: a\n- check: wrote_one\n\nx\n",
+                )
+            },
+            &["GOAL.md:1: ", "circle"],
+        ),
+        planned(
+            "a dependency on nothing",
+            |lab| goal(lab, "## Feature: a\n- id: a\n- depends on: gone\n- check: wrote_one\n\nx\n"),
+            &["GOAL.md:1: ", "gone"],
+        ),
+        planned(
+            "an id twice",
+            |lab| {
+                goal(
+                    lab,
+                    "## Feature: a\n- id: a\n- check: wrote_one\n\nx\n\n## Feature: b\n- id: a\n- check: wrote_one\n\nx\n",
+                )
+            },
+            &["GOAL.md:7: ", "`a`"],
+        ),
+        planned(
+            "a priority of 11",
+            |lab| goal(lab, "## Feature: a\n- priority: 11\n- check: wrote_one\n\nx\n"),
+            &["11", "GOAL.md:2: "],
+        ),
+        planned("a check of nothing", |lab| goal(lab, "## Feature: a\n- check: gone\n\nx\n"), &["gone"]),
+        planned("nothing to judge by", |lab| goal(lab, "## Feature: a\n\nx\n"), &["criteria"]),
+        planned(
+            "ten thousand features",
+            |lab| {
+                let feature =
+                    |number| format!("## Feature: number {number}\n- id: n{number}\n- check: wrote_one\n\nx\n\n");
+                goal(lab, &(0..10_000).map(feature).collect::<String>());
+            },
+            &["features_max", "10000"],
+        ),
+        planned(
+            "no features and a planner without a model",
+            |lab| {
+                config(lab, "[agents.code]", "[planner]\nplugin = \"initializer\"\n\n[agents.code]");
+                goal(lab, "Build me a castle.\n");
+            },
+            &["[planner]", "models = "],
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_words_on_the_command_line_are_answered() {
+    let said = |args, code, expected| Case { args, code, ..case("arguments", |_| {}, expected) };
+    check(&[
+        said(&[], 2, &["Usage:"]),
+        said(&["fly"], 2, &["unrecognized subcommand 'fly'"]),
+        said(&["run", "--fast"], 2, &["unexpected argument '--fast'"]),
+        said(&["run", "extra"], 2, &["unexpected argument 'extra'"]),
+        said(&["answer", "--happened", "1", "--skip"], 2, &["cannot be used with"]),
+        said(&["journal", "--after", "many"], 2, &["invalid value 'many'"]),
+        said(&["status"], 1, &["no run of", "longhaul run"]),
+        said(&["status", "r-gone"], 1, &["there is no run `r-gone`", "longhaul runs"]),
+        said(&["resume", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["attach", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["pause", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["abandon", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["answer", "r-gone", "--skip"], 1, &["there is no run `r-gone`"]),
+        said(&["journal", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["replay", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["features", "r-gone"], 1, &["there is no run `r-gone`"]),
+        said(&["plugin", "inspect", "nope"], 1, &["no plugin `nope`"]),
+        said(&["models", "pull", "nope"], 1, &["no model `nope` to pull"]),
+    ]);
+}
+
+#[test]
+fn what_cannot_be_done_with_a_run_that_is_over_is_said() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    lab.run(&["run"]).expect(0);
+    let status = lab.newest();
+    let wrong: Vec<String> = [
+        (&["answer", "--happened", "{}"][..], "asks about no effect"),
+        (&["answer", "--text", "yes"], "no question is open"),
+        (&["pause"], "is over, so there is nothing to pause"),
+        (&["abandon"], "is over, so there is nothing to abandon"),
+        (&["features", "add", "one", "--instruction", "again"], "`one`"),
+        (&["features", "add", "a b", "--instruction", "x", "--check", "wrote_one"], "a b"),
+        (&["features", "add", "six", "--check", "wrote_one"], "no instruction"),
+        (&["features", "edit", "nine", "--title", "x"], "there is no feature `nine`"),
+        (&["features", "drop", "nine"], "nine"),
+        (&["journal", "--invocation", "f-nine/1/generate"], "there is no invocation"),
+        (&["replay", "--invocation", "f-one/1/generate", "--with", "gone.wasm"], "gone.wasm"),
+    ]
+    .into_iter()
+    .filter_map(|(args, expected)| {
+        let ran = lab.run(args);
+        let complaints = complaints(&ran, 1, &[expected]);
+        (!complaints.is_empty()).then(|| format!("{args:?}: {}\n{}", complaints.join("; "), ran.said()))
+    })
+    .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(lab.newest(), status, "nothing changed");
+}
+
+#[test]
+fn a_data_directory_must_be_ours_alone() {
+    let open_to_all = |path: &Path| {
+        fs::create_dir_all(path).expect("ours");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("ours");
+    };
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    open_to_all(&lab.home());
+    let ran = lab.run(&["run"]);
+    assert_eq!(
+        complaints(&ran, 1, &["others can reach the data directory", "chmod 700"]),
+        Vec::<String>::new(),
+        "{}",
+        ran.said()
+    );
+
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    fs::write(lab.home(), "a file").expect("ours");
+    let ran = lab.run(&["run"]);
+    assert_eq!(complaints(&ran, 1, &["home", "--home"]), Vec::<String>::new(), "{}", ran.said());
+
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    let mut command = lab.command(&["run"]);
+    open_to_all(&lab.path("cache/compiled"));
+    command.env("LONGHAUL_CACHE", lab.path("cache"));
+    let ran = lab.start_command(command).wait();
+    assert_eq!(complaints(&ran, 1, &["others can reach it", "chmod 700"]), Vec::<String>::new(), "{}", ran.said());
+
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    fs::create_dir_all(lab.home()).expect("ours");
+    fs::set_permissions(lab.home(), fs::Permissions::from_mode(0o500)).expect("ours");
+    if File::create(lab.home().join("probe")).is_ok() {
+        println!("skipped: root may write to a directory that is read-only");
+        return;
+    }
+    let ran = lab.run(&["run"]);
+    assert_eq!(complaints(&ran, 1, &["cannot open"]), Vec::<String>::new(), "{}", ran.said());
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_left_as_it_is() {
+    type Spoil = fn(Vec<u8>) -> Vec<u8>;
+    let spoil: [(&str, Spoil); 4] = [
+        ("garbage", |_| b"garbage".repeat(10_000)),
+        ("empty", |_| Vec::new()),
+        ("cut", |bytes| bytes[..bytes.len() / 3].to_vec()),
+        ("zeros in its head", |mut bytes| {
+            bytes[..256].fill(0);
+            bytes
+        }),
+    ];
+    for (what, spoil) in spoil {
+        let lab = Lab::new(DOER_CONFIG, GOAL);
+        lab.run(&["run"]).expect(0);
+        let path = lab.home().join("state.redb");
+        let good = fs::read(&path).expect("it is there");
+        let bad = spoil(good.clone());
+        fs::write(&path, &bad).expect("ours");
+        for args in [&["status"][..], &["run"], &["resume"]] {
+            let ran = lab.run(args);
+            let complaints = complaints(&ran, 1, &["damaged", "backup"]);
+            assert!(complaints.is_empty(), "{what}: {}\n{}", complaints.join("; "), ran.said());
+        }
+        assert!(
+            fs::read(&path).expect("it is there") == bad,
+            "{what}: it was changed, and a copy might have been mended"
+        );
+        fs::write(&path, &good).expect("ours");
+        assert_eq!(lab.newest().expect("the run is back")["status"], "completed");
+    }
+}
+
+/// The program, with room for no file beyond `bytes`.
+fn within(lab: &Lab, args: &[&str], bytes: u64) -> Ran {
+    // `ulimit -f` counts in blocks of 512 bytes. The signal is ignored, so that a write fails as on a
+    // full disk, and only the soft limit is set, which a check may set to its own.
+    let script = format!("trap '' XFSZ; ulimit -S -f {} && exec \"$@\"", bytes / 512);
+    lab.run_through(&["sh", "-c", &script, "sh"], args)
+}
+
+#[test]
+fn a_full_disk_is_said_and_nothing_is_lost() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    // The interpreter alone has more than 20 MB, so there is not even room for a run's plugins.
+    for bytes in [256 << 10, 4 << 20, 16 << 20] {
+        let ran = within(&lab, &["run"], bytes);
+        assert_eq!(
+            complaints(&ran, 1, &["no space left", "nothing is lost"]),
+            Vec::<String>::new(),
+            "{bytes} bytes: {}",
+            ran.said()
+        );
+    }
+    assert_eq!(lab.runs(), Vec::<String>::new());
+    lab.run(&["run"]).expect(0);
+    let first = lab.newest().expect("a run");
+
+    // Room that ends in the middle of a run.
+    let mut ended_early = 0;
+    for number in 0..8 {
+        let size = fs::metadata(lab.home().join("state.redb")).expect("it is there").len();
+        let ran = within(&lab, &["run"], size.saturating_sub(1 << 20) + number * (256 << 10));
+        if ran.code() != Some(0) {
+            ended_early += 1;
+            assert!(ran.said().to_lowercase().contains("no space left"), "{}", ran.said());
+            assert!(!ran.said().contains("panicked"), "{}", ran.said());
+        }
+        // What was there before is there, and with room again the work goes on.
+        let status = lab.newest().expect("a run");
+        if status["status"] != "completed" {
+            lab.run(&["resume"]).expect(0);
+        }
+    }
+    println!("ended early: {ended_early} of 8");
+    let run = first["run"].as_str().expect("a name");
+    assert_eq!(lab.json(&["status", run]), first);
+    for run in lab.runs() {
+        assert_eq!(lab.json(&["status", &run])["status"], "completed");
+    }
+}
+
+#[test]
+fn a_full_file_system_parks_or_ends_a_run_that_goes_on_with_room_again() {
+    // A check that finds no room is tried again; here nobody makes any until the run has ended.
+    let lab = Lab::new(&format!("{DOER_CONFIG}unavailable_retries_max = 2\n"), GOAL);
+    let small = lab.path("small");
+    fs::create_dir_all(&small).expect("ours");
+    let Some(_mounted) = Mounted::tmpfs(&small, "96m") else {
+        println!("skipped: mounting a small file system takes root");
+        return;
+    };
+    let home = small.join("home");
+    let command = |args: &[&str]| {
+        let mut command = lab.command(args);
+        command.env("LONGHAUL_HOME", &home);
+        let mut again = Command::new(command.get_program());
+        let args: Vec<_> = command.get_args().skip(2).collect();
+        again.arg("--home").arg(&home).args(args).current_dir(lab.project());
+        for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            again.env(name, value);
+        }
+        lab.start_command(again).wait()
+    };
+    let ballast = small.join("ballast");
+    let mut ended_early = 0;
+    // Too little for a run's plugins, then, when they are there, enough for less and less of a run.
+    for kilobytes in [16 << 10, 40 << 10, 1 << 10, 256, 64, 16, 0] {
+        let disk = rustix::fs::statvfs(&small).expect("mounted");
+        let free = disk.f_bavail * disk.f_frsize;
+        let size = free.saturating_sub(kilobytes << 10);
+        fs::write(&ballast, vec![0; usize::try_from(size).expect("small")]).expect("there is room");
+        let ran = command(&["run"]);
+        assert!(!ran.said().contains("panicked"), "{}", ran.said());
+        println!("{kilobytes} KB: {:?}: {}", ran.code(), ran.said().lines().last().unwrap_or_default());
+        if ran.code() != Some(0) {
+            ended_early += 1;
+            assert!(ran.said().to_lowercase().contains("no space left"), "{}", ran.said());
+        }
+        fs::remove_file(&ballast).expect("ours");
+        let status = command(&["--json", "status"]);
+        if status.code() == Some(0) && !status.stdout.contains("\"status\":\"completed\"") {
+            let resumed = command(&["resume"]);
+            if resumed.code() == Some(5) {
+                // There was room to announce an effect, and none for what came of it: that is a person's to say.
+                assert!(resumed.said().contains("nobody knows whether it happened"), "{}", resumed.said());
+                command(&["answer", "--happened", "{}"]).expect(0);
+                command(&["resume"]).expect(0);
+            } else {
+                resumed.expect(0);
+            }
+        }
+    }
+    println!("ended early: {ended_early} of 7");
+    assert!(ended_early > 0);
+    command(&["run"]).expect(0);
+}
+
+/// A small file system, for as long as this is.
+struct Mounted(std::path::PathBuf);
+
+impl Mounted {
+    fn tmpfs(at: &Path, size: &str) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "longhaul-test"]).arg(at);
+        mount.output().is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}

@@ -1,0 +1,12 @@
+//! Where people and programs meet the host: the command line with its errors, several terminals, HTTP, the web page,
+//! and the examples.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod do_prompt;
+mod examples;
+mod http;
+mod page;
+mod terminals;
