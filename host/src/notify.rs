@@ -14,9 +14,6 @@
 
 mod send;
 
-use crate::home::Home;
-use crate::trust;
-use crate::wiring::World;
 use longhaul_agents::ExecutionResult;
 use longhaul_config::notify::{NotifyConfig, Occasion, Way};
 use longhaul_config::{Config, server};
@@ -24,9 +21,12 @@ use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text::{printable, truncate};
-use longhaul_core::{Digest, Name, RunId};
+use longhaul_core::{Clock, Digest, Name, RunId};
+use longhaul_home::Home;
+use longhaul_home::crash::CrashPoints;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_schedule::{Task, TaskId};
+use longhaul_security::trust;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -158,8 +158,11 @@ enum SendState {
 }
 
 /// Who sends letters, one process at a time: the owner of the data directory.
-pub struct Mail {
+pub struct Notifier {
     home: PathBuf,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    crash: CrashPoints,
     known: Mutex<Known>,
     /// Told when there may be a new one.
     wake: tokio::sync::Notify,
@@ -176,11 +179,14 @@ struct Known {
     complaint: Option<String>,
 }
 
-impl Mail {
-    /// For a data directory.
-    pub fn new(home: &Home) -> Self {
+impl Notifier {
+    /// For a data directory, over its store.
+    pub fn new(home: &Home, store: Arc<dyn Store>, clock: Arc<dyn Clock>, crash: CrashPoints) -> Self {
         Self {
             home: home.path().to_owned(),
+            store,
+            clock,
+            crash,
             known: Mutex::default(),
             wake: tokio::sync::Notify::new(),
             sending: tokio::sync::Mutex::default(),
@@ -250,12 +256,12 @@ pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) ->
 /// As with runs, a configuration that was never read tells nobody: a task must not stay running for it.
 pub(crate) fn put_letter_of(
     batch: Batch,
-    mail: &Mail,
+    notifier: &Notifier,
     task: &Task,
     result: &ExecutionResult,
     at_ms: u64,
 ) -> fault::Result<Batch> {
-    let config = mail.config().ok().flatten();
+    let config = notifier.config().ok().flatten();
     let Some(config) = config.filter(|config| config.on.contains(&Occasion::Fails)) else { return Ok(batch) };
     let about = About::Task {
         task: task.id.clone(),
@@ -306,66 +312,68 @@ fn occasion(event: &Event) -> Option<(Occasion, &str, &str)> {
     }
 }
 
-/// Sends letters as they come, for as long as it is not dropped.
-pub async fn deliver_for_ever(world: Arc<World>) {
-    loop {
-        let next = match deliver_due(&world).await {
-            Ok(next) => next,
-            Err(error) => {
-                tracing::warn!("letters could not be sent: {error:#}");
-                None
+impl Notifier {
+    /// Sends letters as they come, for as long as it is not dropped.
+    pub async fn deliver_for_ever(&self) {
+        loop {
+            let next = match self.deliver_due().await {
+                Ok(next) => next,
+                Err(error) => {
+                    tracing::warn!("letters could not be sent: {error:#}");
+                    None
+                }
+            };
+            let wait = next.map(|at| at.saturating_sub(self.clock.now_ms()));
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(Duration::from_millis(wait.unwrap_or(HOUR_MS))) => {}
             }
+        }
+    }
+
+    /// Ends the courier between two letters, and sends what is due before the process ends.
+    pub async fn deliver_last(&self, courier: JoinHandle<()>) {
+        let last = async {
+            drop(self.sending.lock().await);
+            courier.abort();
+            // It holds the store, which the next owner of the data directory waits for.
+            let _ = courier.await;
+            self.deliver_due().await
         };
-        let wait = next.map(|at| at.saturating_sub(world.clock.now_ms()));
-        tokio::select! {
-            () = world.mail.wake.notified() => {}
-            () = tokio::time::sleep(Duration::from_millis(wait.unwrap_or(HOUR_MS))) => {}
+        match tokio::time::timeout(LAST_POST, last).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
+            Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
         }
     }
-}
 
-/// Ends the courier between two letters, and sends what is due before the process ends.
-pub async fn deliver_last(world: &World, courier: JoinHandle<()>) {
-    let last = async {
-        drop(world.mail.sending.lock().await);
-        courier.abort();
-        // It holds the world, and so the lock of the data directory.
-        let _ = courier.await;
-        deliver_due(world).await
-    };
-    match tokio::time::timeout(LAST_POST, last).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
-        Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
-    }
-}
-
-/// Sends every letter that is due; answers when the next one is.
-async fn deliver_due(world: &World) -> fault::Result<Option<u64>> {
-    let _alone = world.mail.sending.lock().await;
-    let mut next: Option<u64> = None;
-    let (letters, keys) = letters(&*world.store)?;
-    for (at, stored) in letters.iter().enumerate() {
-        let now_ms = world.clock.now_ms();
-        let waits = |one: &&Sending| one.state == SendState::Waits;
-        match stored.ways.iter().filter(waits).map(|one| one.due_ms).min() {
-            None if stored.letter.at_ms.saturating_add(HOUR_MS) < now_ms => forget(&*world.store, &keys[at]).await?,
-            None => {}
-            Some(due_ms) if due_ms > now_ms => next = Some(next.map_or(due_ms, |known| known.min(due_ms))),
-            Some(_) => {
-                // Those that left in this round count as well.
-                let (letters, _) = self::letters(&*world.store)?;
-                let later = Post { world, letters: &letters }.send(stored.clone()).await?;
-                next = next.into_iter().chain(later).min();
+    /// Sends every letter that is due; answers when the next one is.
+    async fn deliver_due(&self) -> fault::Result<Option<u64>> {
+        let _alone = self.sending.lock().await;
+        let mut next: Option<u64> = None;
+        let (letters, keys) = letters(&*self.store)?;
+        for (at, stored) in letters.iter().enumerate() {
+            let now_ms = self.clock.now_ms();
+            let waits = |one: &&Sending| one.state == SendState::Waits;
+            match stored.ways.iter().filter(waits).map(|one| one.due_ms).min() {
+                None if stored.letter.at_ms.saturating_add(HOUR_MS) < now_ms => forget(&*self.store, &keys[at]).await?,
+                None => {}
+                Some(due_ms) if due_ms > now_ms => next = Some(next.map_or(due_ms, |known| known.min(due_ms))),
+                Some(_) => {
+                    // Those that left in this round count as well.
+                    let (letters, _) = self::letters(&*self.store)?;
+                    let later = Post { notifier: self, letters: &letters }.send(stored.clone()).await?;
+                    next = next.into_iter().chain(later).min();
+                }
             }
         }
+        Ok(next)
     }
-    Ok(next)
 }
 
 /// One round of sending, with all letters that there are for the limits.
 struct Post<'a> {
-    world: &'a World,
+    notifier: &'a Notifier,
     letters: &'a [Stored],
 }
 
@@ -373,9 +381,9 @@ impl Post<'_> {
     /// Sends a letter on every way that is due; answers when it is to be tried again.
     async fn send(&self, mut stored: Stored) -> fault::Result<Option<u64>> {
         let is_of_a_task = matches!(stored.letter.about, About::Task { .. });
-        if is_of_a_task && self.world.mail.config().is_err() {
+        if is_of_a_task && self.notifier.config().is_err() {
             // Who mends the file wants to be told still.
-            return Ok(Some(self.world.clock.now_ms().saturating_add(MEND_WAIT_MS)));
+            return Ok(Some(self.notifier.clock.now_ms().saturating_add(MEND_WAIT_MS)));
         }
         let Some((config, directory)) = self.config(&stored.letter.about)? else {
             // Nobody is to be told any more.
@@ -387,7 +395,7 @@ impl Post<'_> {
         let over = is_new && self.sent(&stored.letter) >= config.per_hour_max;
         for at in 0..stored.ways.len() {
             let one = &stored.ways[at];
-            if one.state != SendState::Waits || one.due_ms > self.world.clock.now_ms() {
+            if one.state != SendState::Waits || one.due_ms > self.notifier.clock.now_ms() {
                 continue;
             }
             if over {
@@ -409,13 +417,13 @@ impl Post<'_> {
     ) -> fault::Result<()> {
         let one = &mut stored.ways[at];
         one.attempts += 1;
-        one.due_ms = self.world.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
+        one.due_ms = self.notifier.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
         let (way, attempts) = (one.way, one.attempts);
         // Counted before it leaves: a kill in the middle must not make it a first attempt again.
         self.keep(stored).await?;
-        self.world.crash.reach("notify.before-send");
+        self.notifier.crash.reach("notify.before-send");
         let sent = send::send(&stored.letter, way, config, directory).await;
-        self.world.crash.reach("notify.after-send");
+        self.notifier.crash.reach("notify.after-send");
         stored.ways[at].state = match sent {
             Ok(()) => SendState::Sent,
             Err(error) => {
@@ -429,19 +437,19 @@ impl Post<'_> {
 
     async fn keep(&self, stored: &Stored) -> fault::Result<()> {
         let batch = Batch::new().put(Table::States, key(&stored.letter), serde_json::to_vec(stored)?);
-        Ok(self.world.store.commit(batch).await?)
+        Ok(self.notifier.store.commit(batch).await?)
     }
 
     /// Who is told, and where commands run.
     fn config(&self, about: &About) -> fault::Result<Option<(NotifyConfig, PathBuf)>> {
         let About::Run { run, .. } = about else {
-            let home = self.world.home.path();
-            return Ok(self.world.mail.config()?.map(|config| (config, home.to_owned())));
+            let home = &self.notifier.home;
+            return Ok(self.notifier.config()?.map(|config| (config, home.to_owned())));
         };
-        let Some(record) = record::record(&*self.world.store, run)? else { return Ok(None) };
+        let Some(record) = record::record(&*self.notifier.store, run)? else { return Ok(None) };
         let config: Option<Config> = record.config_now().ok();
         if let Some(config) = &config
-            && let Err(error) = trust::expect(&*self.world.store, &record.directory, config)
+            && let Err(error) = trust::expect(&*self.notifier.store, &record.directory, config)
         {
             tracing::warn!(run = %record.run, "nobody is told: {error:#}");
             return Ok(None);
@@ -462,7 +470,7 @@ impl Post<'_> {
     }
 
     fn suppressed(&self, about: &About) -> u32 {
-        let since = self.world.clock.now_ms().saturating_sub(HOUR_MS);
+        let since = self.notifier.clock.now_ms().saturating_sub(HOUR_MS);
         let is_suppressed = |one: &&Stored| {
             one.letter.about.counted_with() == about.counted_with()
                 && one.letter.at_ms >= since

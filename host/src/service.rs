@@ -277,7 +277,8 @@ impl Service {
 
     /// Has letters sent from now on.
     pub(crate) fn send_letters(&self) {
-        let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
+        let notifier = Arc::clone(&self.world.notifier);
+        let courier = || tokio::spawn(async move { notifier.deliver_for_ever().await });
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
     }
 
@@ -291,7 +292,7 @@ impl Service {
         self.end_remembering().await;
         let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(courier) = courier {
-            crate::notify::deliver_last(&self.world, courier).await;
+            self.world.notifier.deliver_last(courier).await;
         }
         self.end_reports().await;
     }

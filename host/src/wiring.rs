@@ -7,7 +7,7 @@ use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
 use crate::memory::{MemoryFactory, Rememberer};
-use crate::notify::Mail;
+use crate::notify::Notifier;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
@@ -41,8 +41,8 @@ pub struct World {
     pub agents: Arc<agents::Desk>,
     /// What this program gives to the models that it asks.
     pub models: ProgramEnvironment,
-    /// Who sends letters.
-    pub mail: Arc<Mail>,
+    /// Sends letters.
+    pub notifier: Arc<Notifier>,
     /// What is used of the machine, and whether there is room.
     pub resources: Arc<Monitor>,
     /// Makes what memory is kept and found with.
@@ -91,7 +91,7 @@ impl World {
         let (store, touched) = Noticed::new(Arc::new(store));
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
         let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
-        let mail = Arc::new(Mail::new(&home));
+        let notifier = Arc::new(Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock), crash.clone()));
         let models = model_environment()?;
         let of_projects: Arc<dyn ProjectModels> =
             Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: models.clone() });
@@ -100,7 +100,7 @@ impl World {
             Arc::clone(&clock),
             &home,
             crash.clone(),
-            Arc::clone(&mail),
+            Arc::clone(&notifier),
             Arc::clone(&of_projects),
         );
         agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
@@ -114,7 +114,7 @@ impl World {
             agents: Arc::new(agents),
             touched,
             models,
-            mail,
+            notifier,
             memories,
             rememberer: Arc::new(rememberer),
             host,

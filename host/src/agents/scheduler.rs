@@ -36,7 +36,7 @@ impl Scheduler {
         service.send_letters();
         let (desk, hands) = (service.agents_desk(), service.hands());
         // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
-        let _ = desk.mail.config();
+        let _ = desk.notifier.config();
         Self::over(desk, hands).await
     }
 

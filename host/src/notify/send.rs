@@ -5,9 +5,9 @@
 //! environment, redirects and retries.
 
 use super::{About, Letter};
-use crate::wiring::variable;
 use longhaul_config::notify::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::variable;
 use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustix::process::{Pid, Signal, kill_process_group};

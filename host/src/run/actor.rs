@@ -442,7 +442,7 @@ impl Actor {
         if is_a_step_of_the_run {
             self.until_kept = self.until;
         }
-        self.world.mail.wake();
+        self.world.notifier.wake();
         for event in numbered {
             self.event_number = event.number;
             self.bus.tell(Heard::Event(event));
