@@ -3,6 +3,7 @@
 use crate::agents;
 use crate::audit::{AuditLog, What};
 use crate::backup::{Keeps, Prepared};
+use crate::checkpoint::RunShareFactory;
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
@@ -13,6 +14,7 @@ use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
 use crate::signing::Signer;
 use crate::toolbox::plugin_host::PluginHost;
+use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
@@ -47,6 +49,8 @@ pub struct World {
     pub resources: Arc<Monitor>,
     /// Makes what memory is kept and found with.
     pub memories: Arc<dyn MemoryFactory>,
+    /// Makes clients of the servers that machines share runs on.
+    pub shares: Arc<dyn RunShareFactory>,
     /// Remembers runs that have ended.
     pub rememberer: Arc<Rememberer>,
     /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
@@ -116,6 +120,7 @@ impl World {
             models,
             notifier,
             memories,
+            shares: Arc::new(Backends),
             rememberer: Arc::new(rememberer),
             host,
         })
@@ -178,14 +183,6 @@ fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
 pub(crate) use longhaul_home::MachineClock;
 pub use longhaul_home::{cache, own_program, variable};
 
-/// A server that several machines share.
-pub use longhaul_redis::RedisConfig as ServerConfig;
-
-/// Runs on a server.
-pub fn runs_on(server: &ServerConfig, directory: &Path) -> fault::Result<Box<dyn RunShare>> {
-    Ok(Box::new(SharedRuns::new(server, &variable, directory)?))
-}
-
 /// Sentence models of this program, and servers that several machines share.
 struct Backends;
 
@@ -208,6 +205,13 @@ impl MemoryFactory for Backends {
 
     fn check_embeddings(&self, model: Option<&str>) -> fault::Result<()> {
         model.map_or(Ok(()), |name| embedder(name).map(drop))
+    }
+}
+
+impl RunShareFactory for Backends {
+    fn open(&self, config: &CheckpointConfig, directory: &Path) -> fault::Result<Option<Box<dyn RunShare>>> {
+        let Some(server) = &config.redis else { return Ok(None) };
+        Ok(Some(Box::new(SharedRuns::new(server, &variable, directory)?)))
     }
 }
 

@@ -99,13 +99,13 @@ impl Service {
     }
 
     async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> fault::Result<()> {
-        for run in gc::old_runs(&self.world, &self.active_runs(), older_ms)? {
+        for run in gc::old_runs(&*self.world.store, self.world.clock.now_ms(), &self.active_runs(), older_ms)? {
             let record = record::record(&*self.world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
             let _alone = self.turns.take(super::turns::of_run(&record)).await;
             if self.handle(&run).is_some() {
                 continue;
             }
-            let (rows, bytes) = gc::remove_run(&self.world, &run, swept.dry_run).await?;
+            let (rows, bytes) = gc::remove_run(&self.world.home, &*self.world.store, &run, swept.dry_run).await?;
             swept.rows += rows;
             swept.tree_bytes += bytes;
             swept.runs.push(run);

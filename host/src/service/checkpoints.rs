@@ -193,7 +193,7 @@ impl Service {
     fn shared(&self, directory: &Path) -> fault::Result<Shared> {
         let config = Config::read(directory)?;
         self.expect_trust(&directory.canonicalize()?, &config)?;
-        let shared = Shared::open(&self.world, &config.checkpoints, directory)?;
+        let shared = Shared::open(&self.world.home, &*self.world.shares, &config.checkpoints, directory)?;
         shared
             .context("no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"")
     }

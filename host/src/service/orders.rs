@@ -87,7 +87,7 @@ impl Service {
             RunStatus::New => 0,
             _ => record::last_event(&*self.world.store, &run)?,
         };
-        let shared = checkpoint::of_record(&self.world, &stored.record)?;
+        let shared = checkpoint::of_record(&self.world.home, &*self.world.shares, &stored.record)?;
         let lease = match &shared {
             Some(shared) => Some((Arc::clone(shared), shared.begin(&run).await?)),
             None => None,
