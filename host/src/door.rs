@@ -6,7 +6,7 @@ use crate::crash::CrashPoints;
 use crate::home::Home;
 use crate::server::socket::{self, Call, Line, Reply, StrangeOwner};
 use crate::service::{Answer, Request, Service, Which};
-use crate::wiring::World;
+use crate::wiring;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, bail};
@@ -105,9 +105,9 @@ impl Door {
         let compile = project
             .and_then(|project| Config::read(project).ok())
             .map_or_else(CompileLimits::default, |config| config.compile);
-        let world = World::open(owned, CrashPoints::from_environment(), compile)?;
-        let seed = world.fresh_seed();
-        let service = Arc::new(Service::new(world));
+        let parts = wiring::open(owned, CrashPoints::from_environment(), compile)?;
+        let seed = parts.host.fresh_seed();
+        let service = Arc::new(Service::new(parts));
         let server = socket::serve(home, Arc::clone(&service), seed)?;
         Ok(Self::Own { service, server, home: home.clone() })
     }

@@ -12,6 +12,7 @@ use crate::notify::Notifier;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
+use crate::service::ServiceParts;
 use crate::signing::Signer;
 use crate::toolbox::plugin_host::PluginHost;
 use longhaul_config::checkpoints::CheckpointConfig;
@@ -24,7 +25,7 @@ use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::set::ProgramEnvironment;
-use longhaul_records::index::{Noticed, Touched};
+use longhaul_records::index::Noticed;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_store::{Options, RedbStore};
@@ -32,38 +33,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Everything that outlives a run.
-pub struct World {
-    /// Of which runs something was written.
-    pub touched: Arc<Touched>,
-    /// Graphs of steps of code.
-    pub graphs: Arc<Desk>,
-    /// Agents, their schedules and tasks.
-    pub agents: Arc<agents::Desk>,
-    /// What this program gives to the models that it asks.
-    pub models: ProgramEnvironment,
-    /// Sends letters.
-    pub notifier: Arc<Notifier>,
-    /// What is used of the machine, and whether there is room.
-    pub resources: Arc<Monitor>,
-    /// Makes what memory is kept and found with.
-    pub memories: Arc<dyn MemoryFactory>,
-    /// Makes clients of the servers that machines share runs on.
-    pub shares: Arc<dyn RunShareFactory>,
-    /// Remembers runs that have ended.
-    pub rememberer: Arc<Rememberer>,
-    /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
-    pub host: Arc<PluginHost>,
-}
-
-impl std::ops::Deref for World {
-    type Target = PluginHost;
-
-    fn deref(&self) -> &PluginHost {
-        &self.host
-    }
-}
 
 /// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
 const STORE_WAIT: Duration = Duration::from_secs(10);
@@ -80,51 +49,48 @@ fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError>
     }
 }
 
-impl World {
-    /// Opens the store and starts the engine.
-    pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<Self> {
-        let home = owned.home().clone();
-        crash.reach("store.before-open");
-        let store = open_store(&home, &crash)?;
-        crash.reach("store.after-open");
-        // We hold the lock, so every check that left something here is over.
-        longhaul_worktree::clear_scratch(&home.scratch());
-        let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
-        let engine =
-            Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
-        let (store, touched) = Noticed::new(Arc::new(store));
-        let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
-        let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
-        let notifier = Arc::new(Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock), crash.clone()));
-        let models = model_environment()?;
-        let of_projects: Arc<dyn ProjectModels> =
-            Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: models.clone() });
-        let agents = agents::Desk::new(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            &home,
-            crash.clone(),
-            Arc::clone(&notifier),
-            Arc::clone(&of_projects),
-        );
-        agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
-        let graphs = Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
-        let host = Arc::new(PluginHost::new(owned, store, clock, engine, crash));
-        let memories: Arc<dyn MemoryFactory> = Arc::new(Backends);
-        let rememberer = Rememberer::new(Arc::clone(&host), Arc::clone(&memories), models.clone());
-        Ok(Self {
-            resources,
-            graphs,
-            agents: Arc::new(agents),
-            touched,
-            models,
-            notifier,
-            memories,
-            shares: Arc::new(Backends),
-            rememberer: Arc::new(rememberer),
-            host,
-        })
-    }
+/// Opens the store and starts the engine: what a service of a data directory works with.
+pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<ServiceParts> {
+    let home = owned.home().clone();
+    crash.reach("store.before-open");
+    let store = open_store(&home, &crash)?;
+    crash.reach("store.after-open");
+    // We hold the lock, so every check that left something here is over.
+    longhaul_worktree::clear_scratch(&home.scratch());
+    let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
+    let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
+    let (store, touched) = Noticed::new(Arc::new(store));
+    let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
+    let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
+    let notifier = Arc::new(Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock), crash.clone()));
+    let environment = model_environment()?;
+    let of_projects: Arc<dyn ProjectModels> =
+        Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: environment.clone() });
+    let agents = agents::Desk::new(
+        Arc::clone(&store),
+        Arc::clone(&clock),
+        &home,
+        crash.clone(),
+        Arc::clone(&notifier),
+        Arc::clone(&of_projects),
+    );
+    agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
+    let graphs = Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
+    let host = Arc::new(PluginHost::new(owned, store, clock, engine, crash));
+    let memories: Arc<dyn MemoryFactory> = Arc::new(Backends);
+    let rememberer = Rememberer::new(Arc::clone(&host), Arc::clone(&memories), environment.clone());
+    Ok(ServiceParts {
+        resources,
+        graphs,
+        agents: Arc::new(agents),
+        touched,
+        environment,
+        notifier,
+        memories,
+        shares: Arc::new(Backends),
+        rememberer: Arc::new(rememberer),
+        host,
+    })
 }
 
 /// Reads the store of a restored data directory from end to end, looks for the record with a digest in its audit log, and

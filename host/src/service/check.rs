@@ -20,9 +20,9 @@ impl Service {
 
     fn checker(&self) -> Checker {
         Checker {
-            host: Arc::clone(&self.world.host),
-            memories: Arc::clone(&self.world.memories),
-            environment: self.world.models.clone(),
+            host: Arc::clone(&self.host),
+            memories: Arc::clone(&self.memories),
+            environment: self.environment.clone(),
         }
     }
 
