@@ -48,7 +48,8 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     let hall = Hall::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
     let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
     let serving = tokio::spawn(http::serve(Arc::clone(&hall), listener));
-    let scheduling = Scheduler::start(Arc::clone(service)).await?;
+    service.send_letters();
+    let scheduling = Scheduler::start(service.agents_desk(), service.hands()).await?;
     outln!("serving at http://{address}");
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
     until_told(context, &args, &hall).await?;
