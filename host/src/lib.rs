@@ -12,7 +12,7 @@ pub mod bombs;
 pub mod check;
 pub mod checkpoint;
 pub mod cli;
-pub mod door;
+pub mod client;
 pub mod events;
 pub mod gc;
 pub mod graphs;

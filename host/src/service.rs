@@ -31,6 +31,8 @@
 //! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/tokens.rs` | who is let in over HTTP |
+//! | `service/seen.rs` | what a watcher of a run sees |
+//! | `service/watch.rs` | watching a run that is worked on here |
 //! | `service/news.rs` | which runs there is something new of |
 //! | `service/fault.rs` | of which kind a refusal is |
 //! | `service/security.rs` | the audit log, trust, and which project a checkout is |
@@ -66,10 +68,12 @@ mod resources;
 mod reverts;
 mod schedules;
 mod security;
+mod seen;
 mod telemetry;
 mod tokens;
 mod trajectories;
 mod turns;
+mod watch;
 
 use crate::checkpoint::RunShareFactory;
 use crate::memory::{MemoryFactory, Rememberer};
@@ -102,8 +106,10 @@ pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};
 pub use security::{SecurityAsk, SecurityDone};
+pub use seen::Seen;
 pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
+pub use watch::watch_here;
 
 /// What a service of one data directory works with. The program makes it.
 pub struct ServiceParts {

@@ -4,6 +4,8 @@ use crate::agents;
 use crate::audit::{AuditLog, What};
 use crate::backup::{Keeps, Prepared};
 use crate::checkpoint::RunShareFactory;
+use crate::client::Door;
+use crate::client::wire::{self, StrangeOwner};
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
@@ -12,9 +14,11 @@ use crate::notify::Notifier;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
-use crate::service::ServiceParts;
+use crate::server::socket;
+use crate::service::{Service, ServiceParts};
 use crate::signing::Signer;
 use crate::toolbox::plugin_host::PluginHost;
+use longhaul_config::Config;
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::fault::{self, bail};
@@ -34,8 +38,65 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long an owner that does not answer is waited for: it may just be starting, or dying.
+const OWNER_WAIT: Duration = Duration::from_secs(20);
+
 /// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
 const STORE_WAIT: Duration = Duration::from_secs(10);
+
+/// The way to the service of a data directory: becomes the owner, or finds who is.
+///
+/// # Errors
+/// When the directory can neither be opened nor its owner be reached.
+pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Door> {
+    let asked = tokio::time::Instant::now();
+    loop {
+        if let Some(owned) = home.try_own()? {
+            return own(home, owned, project);
+        }
+        match wire::connect(home).await {
+            Ok(_) => return Ok(Door::Far(home.clone())),
+            Err(error) if error.is::<StrangeOwner>() => return Err(error),
+            Err(_) => {}
+        }
+        if asked.elapsed() > OWNER_WAIT {
+            bail!("another longhaul holds `{}` and does not answer; end it and try again", home.path().display());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Becomes the owner, once a command that is about to end has.
+///
+/// # Errors
+/// When the directory cannot be opened, or another process keeps it.
+pub async fn own_soon(home: &Home) -> fault::Result<Door> {
+    let asked = tokio::time::Instant::now();
+    loop {
+        if let Some(owned) = home.try_own()? {
+            return own(home, owned, None);
+        }
+        if asked.elapsed() > OWNER_WAIT {
+            bail!(
+                "another longhaul owns `{}`, perhaps one that follows a run; end it and try again",
+                home.path().display()
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Door> {
+    // The caps on compiling are the project's, where there is one that can be read.
+    let compile = project
+        .and_then(|project| Config::read(project).ok())
+        .map_or_else(CompileLimits::default, |config| config.compile);
+    let parts = service_parts(owned, CrashPoints::from_environment(), compile)?;
+    let seed = parts.host.fresh_seed();
+    let service = Arc::new(Service::new(parts));
+    let server = socket::serve(home, Arc::clone(&service), seed)?;
+    Ok(Door::Own { service, server, home: home.clone() })
+}
 
 fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
     let asked = Instant::now();
@@ -50,7 +111,7 @@ fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError>
 }
 
 /// Opens the store and starts the engine: what a service of a data directory works with.
-pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<ServiceParts> {
+fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<ServiceParts> {
     let home = owned.home().clone();
     crash.reach("store.before-open");
     let store = open_store(&home, &crash)?;

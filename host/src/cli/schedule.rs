@@ -4,7 +4,7 @@ mod show;
 
 use super::{Context, Exit};
 use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
-use crate::door::Door;
+use crate::client::Door;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::Name;

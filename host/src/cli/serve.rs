@@ -5,9 +5,10 @@
 
 use super::{Context, Exit, owner};
 use crate::agents::Scheduler;
-use crate::door::Door;
+use crate::client::Door;
 use crate::server::http::{self, Hall, Shared};
 use crate::server::{supervisor, upkeep};
+use crate::wiring;
 use clap::Args;
 use longhaul_config::server::{FILE, Settings};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -41,7 +42,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let door = Door::own_soon(&context.home).await?;
+    let door = wiring::own_soon(&context.home).await?;
     let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
     let (stop, stopping) = watch::channel(false);
     let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());

@@ -1,7 +1,6 @@
 //! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
 
-use super::{Answer, Service};
-use crate::door::{Seen, watch_here};
+use super::{Answer, Seen, Service, watch_here};
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_home::variable;
