@@ -1,7 +1,7 @@
 //! The parts of memory that are not this room's own: sentence models, and servers that several machines share. The
 //! program that opens the data directory makes them.
 
-use super::MemoryConfig;
+use longhaul_config::memory::MemoryConfig;
 use longhaul_core::Clock;
 use longhaul_core::fault;
 use longhaul_core::memory::{MemoryBackend, Ranking};
