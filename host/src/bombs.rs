@@ -5,12 +5,12 @@
 //! host could not compile, nothing was shown.
 
 use crate::exec;
-use crate::wiring::MachineClock;
 use longhaul_bombs::{Bomb, End, Form, LIMITS};
 use longhaul_capabilities::{Console, Scope, Setup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError};
+use longhaul_home::MachineClock;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -48,14 +48,16 @@ mod trajectories;
 mod trust;
 mod words;
 
-use crate::door::{Door, OwnerGone, which};
+use crate::client::wire::OwnerGone;
+use crate::client::{Door, which};
 use crate::home::Home;
 use crate::logs::{self, LogSettings};
 use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
-use crate::wiring::{ModelOptions, variable};
+use crate::wiring::{self, variable};
 use clap::{Args, Parser, Subcommand};
 use follow::Form;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_models::set::ModelOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -505,7 +507,7 @@ impl Context {
     }
 
     async fn door(&self) -> fault::Result<Door> {
-        Door::open(&self.home, Some(&self.project)).await
+        wiring::open(&self.home, Some(&self.project)).await
     }
 
     /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.

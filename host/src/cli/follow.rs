@@ -3,8 +3,9 @@
 use super::progress::Progress;
 use super::prompt::{Asked, Person};
 use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, owner, terminal, words};
-use crate::door::{Door, OwnerGone, Seen};
-use crate::service::{Answer, Request, Status, Summary, Which};
+use crate::client::Door;
+use crate::client::wire::OwnerGone;
+use crate::service::{Answer, Request, Seen, Status, Summary, Which};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};

@@ -1,7 +1,7 @@
 //! `longhaul log`: the commits of a run.
 
 use super::{Context, Exit, words};
-use crate::door::which;
+use crate::client::which;
 use crate::service::{Answer, Request};
 use clap::Args;
 use longhaul_core::fault::{self, bail};

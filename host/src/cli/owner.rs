@@ -3,7 +3,7 @@
 //! A run that another terminal follows goes on there, once what is on its way has come. One that nobody follows keeps
 //! this process, until it is over or somebody presses Ctrl-C.
 
-use crate::door::Door;
+use crate::client::Door;
 use crate::service::{Answer, Request, Status, Which};
 use longhaul_core::RunId;
 use longhaul_engine::HAND_OVER_MS_MAX;

@@ -4,7 +4,7 @@
 //! an empty line are no answers; the run stays as it is and can be answered from anywhere.
 
 use super::{Context, approvals};
-use crate::door::Door;
+use crate::client::Door;
 use crate::service::{Answer, Request, Which};
 use longhaul_approval::{Approval, Asks, Standing, banner, visible};
 use longhaul_core::RunId;

@@ -1,7 +1,7 @@
 //! `longhaul revert`: back to an earlier commit of a run.
 
 use super::{Context, Exit, words};
-use crate::door::which;
+use crate::client::which;
 use crate::run::Reverted;
 use crate::service::{Answer, Request};
 use clap::Args;

@@ -4,13 +4,12 @@ mod show;
 
 use super::{Context, Exit};
 use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
-use crate::door::Door;
+use crate::client::Door;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -273,7 +272,8 @@ async fn work(context: &Context, time: Option<Duration>) -> fault::Result<Exit> 
     let mut terminated = signal(SignalKind::terminate())?;
     let door = owned(context).await?;
     let Door::Own { service, .. } = &door else { bail!("the data directory is not ours") };
-    let scheduler = match Scheduler::start(Arc::clone(service)).await {
+    service.send_letters();
+    let scheduler = match Scheduler::start(service.agents_desk(), service.hands()).await {
         Ok(scheduler) => scheduler,
         Err(error) => {
             door.close().await;

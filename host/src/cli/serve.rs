@@ -5,9 +5,10 @@
 
 use super::{Context, Exit, owner};
 use crate::agents::Scheduler;
-use crate::door::Door;
+use crate::client::Door;
 use crate::server::http::{self, Hall, Shared};
 use crate::server::{supervisor, upkeep};
+use crate::wiring;
 use clap::Args;
 use longhaul_config::server::{FILE, Settings};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -41,14 +42,15 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let door = Door::own_soon(&context.home).await?;
+    let door = wiring::own_soon(&context.home).await?;
     let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
     let (stop, stopping) = watch::channel(false);
     let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
     let hall = Hall::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
     let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
     let serving = tokio::spawn(http::serve(Arc::clone(&hall), listener));
-    let scheduling = Scheduler::start(Arc::clone(service)).await?;
+    service.send_letters();
+    let scheduling = Scheduler::start(service.agents_desk(), service.hands()).await?;
     outln!("serving at http://{address}");
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
     until_told(context, &args, &hall).await?;

@@ -10,7 +10,7 @@ const VARIABLE: &str = "NOTIFY_SOCKET";
 
 /// Says it.
 pub fn tell(state: &str) {
-    let Some(place) = crate::wiring::variable(VARIABLE) else { return };
+    let Some(place) = longhaul_home::variable(VARIABLE) else { return };
     let told = UnixDatagram::unbound().and_then(|socket| {
         let address = match place.strip_prefix('@') {
             Some(name) => SocketAddr::from_abstract_name(name)?,

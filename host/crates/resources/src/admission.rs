@@ -5,22 +5,13 @@
 
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
+use longhaul_core::capacity::{Need, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Time for which an admitted newcomer counts as taken besides the machine's own figures, in milliseconds. By then it
 /// has begun, and the figures include its memory.
 pub const SETTLES_MS: u64 = 30_000;
-
-/// The needs of a newcomer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Need {
-    /// Memory, in MB.
-    pub memory_mb: f64,
-    /// Memory of one graphics card, in MB; 0: it needs none.
-    pub gpu_memory_mb: f64,
-}
 
 /// The share that stays free for the rest of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,16 +27,6 @@ impl Default for Reserve {
     fn default() -> Self {
         Self { memory_mb: 256.0, gpu_memory_mb: 0.0 }
     }
-}
-
-/// The answer to a newcomer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The newcomer may begin.
-    Admit,
-    /// The newcomer waits, for this reason.
-    Wait(String),
 }
 
 /// Newcomers that were let in and have not settled.

@@ -6,7 +6,7 @@
 use super::plugins::{Given, Plugins};
 use super::verbs;
 use crate::cli::Context;
-use crate::door::Door;
+use crate::client::Door;
 use longhaul_core::fault;
 use rmcp::ServerHandler;
 use rmcp::model::{

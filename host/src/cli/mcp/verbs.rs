@@ -2,7 +2,7 @@
 
 use super::desk::{Done, Said};
 use crate::cli::{Context, report};
-use crate::door::which;
+use crate::client::which;
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use longhaul_approval::{Approval, Standing, banner};
 use longhaul_core::RunId;

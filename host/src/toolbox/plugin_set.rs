@@ -2,15 +2,11 @@
 
 pub use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
 
-use crate::crash::CrashPoints;
-use crate::manifest::Manifest;
-use crate::plugins::{self, verdict};
-use crate::run::unkept::Unkept;
-use crate::secrets::Vault;
-use crate::toolbox::built_in::{self, Site};
-use crate::toolbox::gate::ToolGate;
-use crate::toolbox::mcp;
-use crate::wiring::World;
+use super::built_in::{self, Site};
+use super::gate::ToolGate;
+use super::mcp;
+use super::plugin_host::PluginHost;
+use super::unkept::Unkept;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_config::quarantine::{self, Shape};
@@ -29,6 +25,10 @@ use longhaul_core::tool::HostTool;
 use longhaul_core::{InvocationId, Limits, RunId};
 use longhaul_egress::{Keyring, Redactor};
 use longhaul_engine::{Plugin, Role};
+use longhaul_home::crash::CrashPoints;
+use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::{self as plugins, verdict};
+use longhaul_security::secrets::Vault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const REACHED_MAX: usize = 10_000;
 
 /// Reads every plugin that the configuration names; `batch` keeps their bytes.
-pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<Pins> {
+pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<Pins> {
     let mut pins = Pins::new();
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
@@ -46,11 +46,11 @@ pub fn pin(world: &World, config: &Config, project: &Path, batch: &mut Batch) ->
             // The host's own code: there are no bytes that could change.
             continue;
         }
-        if table == PYTHON_CHECKS && plugins::find(&part.plugin, Some(project), &world.home).is_err() {
+        if table == PYTHON_CHECKS && plugins::find(&part.plugin, Some(project), &host.home).is_err() {
             // Only a feature with such a check needs it, and says so then.
             continue;
         }
-        let found = plugins::read(&part.plugin, Some(project), &world.home, &world.engine)
+        let found = plugins::read(&part.plugin, Some(project), &host.home, &host.engine)
             .with_context(|| format!("[{table}]"))?;
         let digest = batch.blob(found.bytes);
         let Manifest { asks, world, .. } = found.manifest.unwrap_or_default();
@@ -83,7 +83,7 @@ pub struct Part {
 
 /// The parts of a run.
 pub struct Cast {
-    world: Arc<World>,
+    host: Arc<PluginHost>,
     project: String,
     parts: BTreeMap<String, Part>,
     /// Tools that the host answers itself, by their names.
@@ -103,23 +103,23 @@ pub struct Cast {
 impl Cast {
     /// Loads every pinned plugin.
     pub async fn load(
-        world: Arc<World>,
+        host: Arc<PluginHost>,
         config: &Config,
         pins: &Pins,
         directory: &Path,
         tree: &Path,
         supervisor: &Arc<dyn Supervisor>,
     ) -> fault::Result<Self> {
-        world.secrets.learn(config, directory);
+        host.secrets.learn(config, directory);
         let mut parts = BTreeMap::new();
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
-            parts.insert(table.clone(), part(&world, config, table, pin, directory, tree).await?);
+            parts.insert(table.clone(), part(&host, config, table, pin, directory, tree).await?);
         }
         let own_tools = config.tools.iter().filter(|(_, part)| is_built_in(part));
         let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
-        let site = Site { world: &world, project: directory, name, sandbox_min, tree, supervisor };
+        let site = Site { host: &host, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
-        let servers = mcp::open(&world, config, directory, tree)?.into_iter().map(Ok);
+        let servers = mcp::open(&host, config, directory, tree)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<fault::Result<_>>()?;
         let gates = config
             .tools
@@ -132,17 +132,7 @@ impl Cast {
         let servers =
             servers.map(|(name, server)| (tool_name(name), server.secrets().map(str::to_owned).collect())).collect();
         let project = config.scope().to_owned();
-        Ok(Self {
-            world,
-            project,
-            parts,
-            own_tools,
-            gates,
-            web_tools,
-            servers,
-            reached: Mutex::default(),
-            unkept: None,
-        })
+        Ok(Self { host, project, parts, own_tools, gates, web_tools, servers, reached: Mutex::default(), unkept: None })
     }
 
     /// With somebody who looks after what calls write into the tree.
@@ -170,13 +160,18 @@ impl Cast {
     }
 
     /// The plugin that memory is kept by, and nobody else.
-    pub async fn of_memory(world: Arc<World>, config: &Config, pins: &Pins, directory: &Path) -> fault::Result<Self> {
+    pub async fn of_memory(
+        host: Arc<PluginHost>,
+        config: &Config,
+        pins: &Pins,
+        directory: &Path,
+    ) -> fault::Result<Self> {
         let pin = pins.get(memory::PLUGIN).with_context(|| {
             format!("this run began without [{}]; a run keeps the memory that it began with", memory::PLUGIN)
         })?;
-        let loaded = part(&world, config, memory::PLUGIN, pin, directory, directory).await?;
+        let loaded = part(&host, config, memory::PLUGIN, pin, directory, directory).await?;
         Ok(Self {
-            world,
+            host,
             project: config.scope().to_owned(),
             parts: BTreeMap::from([(memory::PLUGIN.to_owned(), loaded)]),
             own_tools: BTreeMap::new(),
@@ -208,7 +203,7 @@ impl Cast {
 
     /// Where crash tests end the process.
     pub fn crash(&self) -> &CrashPoints {
-        &self.world.crash
+        &self.host.crash
     }
 
     /// The part of a table.
@@ -243,18 +238,18 @@ impl Cast {
 
     /// The secrets of one call of a tool, with fresh placeholders.
     pub fn keyring(&self, part: &Part) -> fault::Result<Keyring> {
-        let vault = Vault::of(&self.world.home);
+        let vault = Vault::of(&self.host.home);
         let keys = part
             .secrets
             .iter()
             .map(|granted| vault.key(granted, &self.project, &part.table))
             .collect::<fault::Result<_>>()?;
-        Ok(Keyring::new(&part.table, keys, || self.world.fresh_seed()))
+        Ok(Keyring::new(&part.table, keys, || self.host.fresh_seed()))
     }
 
     /// What is taken out of what tools and checks answer.
     pub fn redactor(&self) -> Redactor {
-        self.world.secrets.redactor()
+        self.host.secrets.redactor()
     }
 
     /// Says in the audit log which secrets a run hands to a tool.
@@ -264,19 +259,19 @@ impl Cast {
         let of_server = self.servers.get(tool).into_iter().flatten();
         let of_server = of_server.map(|secret| (tool.replacen('-', ".", 1), secret.as_str()));
         for (table, secret) in of_plugin.chain(of_server) {
-            self.world.audit.secret_used(run, &table, secret).await?;
+            self.host.audit.secret_used(run, &table, secret).await?;
         }
         Ok(())
     }
 
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
     pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
-        setup_alone(&self.world, &self.project, part, caller, grants)
+        setup_alone(&self.host, &self.project, part, caller, grants)
     }
 }
 
 /// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
-pub fn setup_alone(world: &World, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+pub fn setup_alone(host: &PluginHost, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
     let null = Arc::new(NullServices);
     Setup {
         invocation: caller.clone(),
@@ -291,15 +286,15 @@ pub fn setup_alone(world: &World, project: &str, part: &Part, caller: &Invocatio
             graphs: null.clone(),
             approvals: null.clone(),
             supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
-            store: Arc::clone(&world.store),
-            memory: Arc::new(Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock))),
-            clock: Arc::clone(&world.clock),
+            store: Arc::clone(&host.store),
+            memory: Arc::new(Embedded::new(Arc::clone(&host.store), Arc::clone(&host.clock))),
+            clock: Arc::clone(&host.clock),
             watch: null,
             exchange: None,
         },
         journal: None,
         context: None,
-        seed: world.fresh_seed(),
+        seed: host.fresh_seed(),
         console: None,
         keyring: Arc::default(),
         told: None,
@@ -308,29 +303,35 @@ pub fn setup_alone(world: &World, project: &str, part: &Part, caller: &Invocatio
 
 /// One part, loaded from the bytes that its run pinned.
 async fn part(
-    world: &World,
+    host: &PluginHost,
     config: &Config,
     table: &str,
     pin: &Pin,
     directory: &Path,
     tree: &Path,
 ) -> fault::Result<Part> {
-    let bytes = world
+    let bytes = host
         .store
         .blob(&pin.digest)?
         .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
-    ready(world, config, table, pin, &bytes, directory, tree).await
+    ready(host, config, table, pin, &bytes, directory, tree).await
 }
 
 /// The part of a table as a run pinned it, for work without a tree.
-pub async fn pinned(world: &World, config: &Config, pins: &Pins, table: &str, directory: &Path) -> fault::Result<Part> {
+pub async fn pinned(
+    host: &PluginHost,
+    config: &Config,
+    pins: &Pins,
+    table: &str,
+    directory: &Path,
+) -> fault::Result<Part> {
     let pin = pins.get(table).with_context(|| format!("the run has no plugin for [{table}]"))?;
-    part(world, config, table, pin, directory, directory).await
+    part(host, config, table, pin, directory, directory).await
 }
 
 /// One part, loaded from `bytes`.
 pub async fn ready(
-    world: &World,
+    host: &PluginHost,
     config: &Config,
     table: &str,
     pin: &Pin,
@@ -346,7 +347,7 @@ pub async fn ready(
             .part(table)
             .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
     };
-    let plugin = world.loaded.get(&world.engine, &pin.plugin, bytes).await?;
+    let plugin = host.loaded.get(&host.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;
     verdict::check_world(pin.world.as_deref(), plugin.role())?;
     let mut grants = match table {

@@ -6,9 +6,9 @@
 //! What cannot be read or stored lets nothing pass: the run waits and the same call is decided about again. It is
 //! never told to the agent as a refusal.
 
-use crate::cast::{Cast, Part};
-use crate::toolbox::gate::{ToolGate, itself};
-use crate::wiring::World;
+use super::gate::{ToolGate, itself};
+use super::plugin_host::PluginHost;
+use super::plugin_set::{Cast, Part};
 use longhaul_approval::{Approval, Asks, Mode, Standing, Subject, Verdict, question};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::fault::{self, Fault};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Decides for one agent.
 pub struct Gatekeeper {
-    world: Arc<World>,
+    host: Arc<PluginHost>,
     cast: Arc<Cast>,
     agent: String,
     plugin: String,
@@ -29,9 +29,9 @@ pub struct Gatekeeper {
 
 impl Gatekeeper {
     /// The gatekeeper of the agent of that part.
-    pub fn new(world: &Arc<World>, cast: &Arc<Cast>, part: &Part) -> Self {
+    pub fn new(host: &Arc<PluginHost>, cast: &Arc<Cast>, part: &Part) -> Self {
         let (agent, plugin) = (part.table.clone(), part.plugin.name().to_owned());
-        Self { world: Arc::clone(world), cast: Arc::clone(cast), agent, plugin }
+        Self { host: Arc::clone(host), cast: Arc::clone(cast), agent, plugin }
     }
 
     fn gate(&self, call: &ToolCall) -> fault::Result<&ToolGate> {
@@ -41,8 +41,8 @@ impl Gatekeeper {
     /// The operator's no comes first, then what a person said of this very call, then what lets calls like it pass.
     async fn decided(&self, intent: &Intent) -> fault::Result<Result<(Decision, Batch), Question>> {
         let gate = self.gate(&intent.call)?;
-        let subject = subject(intent, gate, &*self.world.store)?;
-        let known = approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?;
+        let subject = subject(intent, gate, &*self.host.store)?;
+        let known = approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?;
         let verdict = gate.verdict(&intent.call);
         if let Verdict::Deny(denial) = verdict {
             return Ok(Ok((Decision::Denied(denial), taken_back(known)?)));
@@ -52,7 +52,7 @@ impl Gatekeeper {
             return Ok(Ok((Decision::Denied(gate.refused_when_heard(intent)), taken_back(known)?)));
         }
         if let Some(approval) = &known
-            && let Some((decision, used)) = approval.used(&subject, self.world.clock.now_ms())?
+            && let Some((decision, used)) = approval.used(&subject, self.host.clock.now_ms())?
         {
             return Ok(Ok((decision, approvals::swap(Batch::new(), approval, &used)?)));
         }
@@ -86,7 +86,7 @@ impl Gatekeeper {
         if gate.asks == Asks::Question {
             return Ok(None);
         }
-        let rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
+        let rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
         let rule = rules.into_iter().find(|rule| rule.covers(subject, gate.runs_commands(call)));
         Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
     }
@@ -99,7 +99,7 @@ impl Gatekeeper {
     /// The sources of untrusted words that no rule of the run allows this call to follow. A rule allows them for the
     /// calls that it covers, as its text says, and for no other tool.
     fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &Subject) -> fault::Result<Vec<String>> {
-        let mut rules = approvals::rules(&*self.world.store, &subject.invocation.run())?;
+        let mut rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
         rules.retain(|rule| rule.covers(subject, gate.runs_commands(&intent.call)));
         let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
         Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
@@ -116,7 +116,7 @@ impl Gatekeeper {
                 && matches!(one.standing, Standing::Open | Standing::Answered { .. })
         };
         // What cannot be read is decided about, and fails there.
-        approvals::list(&*self.world.store, &run).map_or(true, |all| all.iter().any(is_it))
+        approvals::list(&*self.host.store, &run).map_or(true, |all| all.iter().any(is_it))
     }
 
     /// The question is durable before its run waits with it.
@@ -136,11 +136,11 @@ impl Gatekeeper {
             effect: intent.effect,
             runs_commands: gate.runs_commands(&intent.call),
             heard,
-            at_ms: self.world.clock.now_ms(),
+            at_ms: self.host.clock.now_ms(),
             standing: Standing::Open,
         };
-        self.world.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
-        self.world.crash.reach("approval.asked");
+        self.host.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
+        self.host.crash.reach("approval.asked");
         Ok(approval)
     }
 }
@@ -183,8 +183,8 @@ impl Approvals for Gatekeeper {
 
     fn withdraw(&self, intent: &Intent) -> Batch {
         let withdrawn = || -> fault::Result<Batch> {
-            let subject = subject(intent, self.gate(&intent.call)?, &*self.world.store)?;
-            taken_back(approvals::get(&*self.world.store, &subject.invocation.run(), &subject.id())?)
+            let subject = subject(intent, self.gate(&intent.call)?, &*self.host.store)?;
+            taken_back(approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?)
         };
         // A question that stays open asks for nothing that could happen: its entry has its decision.
         withdrawn().unwrap_or_default()
