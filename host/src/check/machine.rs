@@ -11,6 +11,7 @@ use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::{Home, text_file, variable};
 use longhaul_mcp::McpConfig;
 use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
+use longhaul_security::secrets::{Vault, Wanting};
 use longhaul_worktree::{Branch, NativeCheck, Project};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
