@@ -83,6 +83,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operati
 
 #[cfg(test)]
 mod tests {
+    use super::super::gate::needs_token;
     use super::super::routes;
     use super::*;
 
@@ -94,7 +95,7 @@ mod tests {
         let mut names = std::collections::BTreeSet::new();
         for (path, item) in &mut document.paths.paths {
             for (method, operation) in operations(item) {
-                let is_open = !scopes::needs_token(path);
+                let is_open = !needs_token(path);
                 assert_eq!(operation.security.is_none(), is_open, "{method} {path} is not in the table of scopes");
                 assert!(operation.summary.is_some(), "{method} {path} says what it is for");
                 let name = operation.operation_id.clone().unwrap_or_default();

@@ -3,8 +3,9 @@
 //! A body is JSON in UTF-8 of so many bytes at most, says so, and comes within a time. A field or a parameter that is not
 //! known is refused: it would be a spelling mistake that nobody notices.
 
-use super::Shared;
 use super::problem::Problem;
+use super::state::SharedState;
+use crate::service::Which;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts};
 use http::request::Parts;
@@ -44,25 +45,25 @@ fn form(text: &str) -> Result<form_urlencoded::Parse<'_>, Problem> {
 /// A body of JSON.
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<SharedState> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request<Body>, hall: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, state: &SharedState) -> Result<Self, Problem> {
         expect_json(&request)?;
-        read(&whole(request, hall.settings().body_bytes_max).await?).map(Self)
+        read(&whole(request, state.settings().body_bytes_max).await?).map(Self)
     }
 }
 
 /// A body that may be left out: then it is as an empty object.
 pub struct MaybeJson<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Shared> for MaybeJson<T> {
+impl<T: DeserializeOwned> FromRequest<SharedState> for MaybeJson<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request<Body>, hall: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, state: &SharedState) -> Result<Self, Problem> {
         let says_what = request.headers().contains_key(header::CONTENT_TYPE);
         let checked = if says_what { expect_json(&request) } else { Ok(()) };
-        let bytes = whole(request, hall.settings().body_bytes_max).await?;
+        let bytes = whole(request, state.settings().body_bytes_max).await?;
         match (bytes.is_empty(), says_what) {
             (true, _) => read(b"{}").map(Self),
             (false, false) => Err(not_json()),
@@ -165,6 +166,18 @@ pub fn limited(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     match limit.unwrap_or(default) {
         limit if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
         limit => Err(Problem::invalid("limit", format!("limit is {limit}; write a number from 1 to {LIMIT_MAX}"))),
+    }
+}
+
+/// The run whose name a path has, or begins.
+pub fn which(run: &str) -> Result<Which, Problem> {
+    const DIGITS_MIN: usize = 4;
+    let digits = run.strip_prefix("r-").unwrap_or_default();
+    let is_name = digits.len() >= DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_name {
+        Ok(Which::Named(run.to_owned()))
+    } else {
+        Err(Problem::unknown("there is no such run; GET /api/v1/runs lists them"))
     }
 }
 

@@ -3,8 +3,8 @@
 //! They are the same for everybody and hold no data, so they need no token. Refuses paths below a folder, names that are
 //! not among its files, and anything that would run a script that is not one of them.
 
-use super::Shared;
 use super::problem::Problem;
+use super::state::SharedState;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -23,19 +23,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// `GET /`.
-pub async fn index(State(hall): State<Shared>, headers: HeaderMap) -> Response {
-    serve(&hall, "index.html", &headers)
+pub async fn index(State(state): State<SharedState>, headers: HeaderMap) -> Response {
+    serve(&state, "index.html", &headers)
 }
 
 /// `GET /NAME`.
-pub async fn file(State(hall): State<Shared>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    serve(&hall, &name, &headers)
+pub async fn file(State(state): State<SharedState>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    serve(&state, &name, &headers)
 }
 
-fn serve(hall: &Shared, name: &str, headers: &HeaderMap) -> Response {
+fn serve(state: &SharedState, name: &str, headers: &HeaderMap) -> Response {
     let unknown = || Problem::unknown("there is no such page").into_response();
     let Some(kind) = media_type(name) else { return unknown() };
-    let Some(bytes) = bytes_of(hall.page.as_deref(), name) else { return unknown() };
+    let Some(bytes) = bytes_of(state.page.as_deref(), name) else { return unknown() };
     let tag = format!("\"{}\"", Digest::of(&bytes).short());
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let is_known = known.flat_map(|value| value.split(',')).any(|one| one.trim().trim_start_matches("W/") == tag);

@@ -15,24 +15,18 @@ mod runs;
 mod schedules;
 mod server;
 
-use super::Shared;
-use super::input::Window;
-use super::problem::Problem;
+use super::reply::json;
+use super::state::SharedState;
 use super::{document, page, scopes};
-use crate::service::{Answer, Request, Status, Which};
 use axum::Router;
-use axum::body::Body;
 use axum::middleware::from_fn;
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::{HeaderValue, StatusCode, header};
-use serde::Serialize;
-use utoipa::ToSchema;
+use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// All routes, with the description of the API among them.
-pub fn router(hall: &Shared) -> Router {
+pub fn router(state: &SharedState) -> Router {
     let (api, mut described) = api().split_for_parts();
     document::complete(&mut described);
     let text = serde_json::to_vec(&described).unwrap_or_default();
@@ -44,12 +38,12 @@ pub fn router(hall: &Shared) -> Router {
         .route("/", get(page::index))
         .route("/{file}", get(page::file))
         .route_layer(from_fn(scopes::check))
-        .with_state(hall.clone())
+        .with_state(state.clone())
 }
 
 /// The routes that the description is made of.
 #[rustfmt::skip]
-pub(super) fn api() -> OpenApiRouter<Shared> {
+pub(super) fn api() -> OpenApiRouter<SharedState> {
     OpenApiRouter::with_openapi(document::empty())
         .routes(routes!(server::health))
         .routes(routes!(server::ready))
@@ -114,90 +108,4 @@ pub(super) fn api() -> OpenApiRouter<Shared> {
         .routes(routes!(resources::show))
         .routes(routes!(plugins::list))
         .routes(routes!(exec::run))
-}
-
-/// An answer, or what is wrong.
-type Told<T> = Result<Out<T>, Problem>;
-
-/// An answer in JSON.
-struct Out<T>(T);
-
-/// The same of something that was made.
-struct Made<T> {
-    told: T,
-    location: Option<String>,
-}
-
-impl<T: Serialize> IntoResponse for Out<T> {
-    fn into_response(self) -> Response {
-        serde_json::to_vec(&self.0).map_or_else(
-            |error| {
-                tracing::error!("an answer cannot be written: {error}");
-                Problem::internal().into_response()
-            },
-            |text| json(StatusCode::OK, text),
-        )
-    }
-}
-
-impl<T: Serialize> IntoResponse for Made<T> {
-    fn into_response(self) -> Response {
-        let mut response = Out(self.told).into_response();
-        if response.status().is_success() {
-            *response.status_mut() = StatusCode::CREATED;
-            if let Some(Ok(place)) = self.location.map(|place| HeaderValue::from_str(&place)) {
-                response.headers_mut().insert(header::LOCATION, place);
-            }
-        }
-        response
-    }
-}
-
-fn json(status: StatusCode, text: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-/// A page of a list.
-#[derive(Debug, Serialize, ToSchema)]
-struct Page<T> {
-    /// The items.
-    items: Vec<T>,
-    /// Items of the whole list.
-    total: usize,
-    /// Items of a page.
-    limit: usize,
-    /// Items before this page.
-    offset: usize,
-}
-
-impl<T> Page<T> {
-    /// The page of a list; only what is on it is made into views.
-    fn of<F>(all: Vec<F>, window: Window, view: impl Fn(F) -> T) -> Self {
-        let (total, Window { limit, offset }) = (all.len(), window);
-        let items = all.into_iter().skip(offset).take(limit).map(view).collect();
-        Self { items, total, limit, offset }
-    }
-}
-
-/// The run whose name a path has, or begins.
-fn which(run: &str) -> Result<Which, Problem> {
-    const DIGITS_MIN: usize = 4;
-    let digits = run.strip_prefix("r-").unwrap_or_default();
-    let is_name = digits.len() >= DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_name {
-        Ok(Which::Named(run.to_owned()))
-    } else {
-        Err(Problem::unknown("there is no such run; GET /api/v1/runs lists them"))
-    }
-}
-
-/// A run at length.
-async fn status(hall: &Shared, run: &str) -> Result<Box<Status>, Problem> {
-    match hall.ask(Request::Status { run: which(run)? }).await? {
-        Answer::Status(status) => Ok(status),
-        _ => Err(Problem::odd()),
-    }
 }

@@ -1,6 +1,6 @@
 //! What each route asks for: one table. A route that is not in it lets nobody in.
 
-use super::gate::{self, Caller};
+use super::gate::{self, needs_token};
 use super::problem::Problem;
 use crate::service::Scope::{self, Admin, Approve, Read, Run};
 use axum::extract::{MatchedPath, Request};
@@ -95,11 +95,6 @@ pub const TABLE: &[(&str, &str, Scope)] = &[
     ("POST", "/api/v1/exec", Run),
 ];
 
-/// Whether nobody may look without a token.
-pub fn needs_token(path: &str) -> bool {
-    path == "/metrics" || path == "/api" || path.starts_with("/api/")
-}
-
 /// What a route asks for.
 pub fn of(method: &Method, path: &str) -> Option<Scope> {
     // To be told of a thing without its body is to look at it.
@@ -109,7 +104,7 @@ pub fn of(method: &Method, path: &str) -> Option<Scope> {
 
 /// Lets a request go on that its caller may make.
 pub async fn check(path: MatchedPath, request: Request, next: Next) -> Response {
-    let caller = request.extensions().get::<Caller>().cloned().unwrap_or(Caller::Anybody);
+    let caller = gate::of(request.extensions());
     let allowed = match of(request.method(), path.as_str()) {
         Some(scope) => caller.expect(scope),
         // The router says which methods there are.
@@ -120,16 +115,5 @@ pub async fn check(path: MatchedPath, request: Request, next: Next) -> Response 
     match allowed {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
-    }
-}
-
-/// The caller of a request, where a handler looks at what its body names.
-pub struct By(pub Caller);
-
-impl<S: Sync> axum::extract::FromRequestParts<S> for By {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self(gate::of(parts)))
     }
 }

@@ -7,7 +7,7 @@
 use super::gate::Caller;
 use super::listen::stopped;
 use super::problem::Problem;
-use super::{Place, Shared};
+use super::state::{Place, SharedState};
 use crate::door::{Seen, watch_here};
 use crate::service::Scope;
 use axum::body::Body;
@@ -42,15 +42,15 @@ const FRAMES_BYTES_MAX: usize = 64 << 10;
 const RETRY_MS: u32 = 1_000;
 
 /// The stream of a run behind a number. With `follow` it goes on when the run does, else it ends when nobody works on it.
-pub fn of_run(hall: &Shared, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
+pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
     let reading = Reading {
-        hall: hall.clone(),
+        state: state.clone(),
         run,
         last: after,
         follow,
         seen: None,
-        news: hall.service.news(),
-        pulse: Pulse::new(hall, caller),
+        news: state.service.news(),
+        pulse: Pulse::new(state, caller),
         began: false,
         is_gone: false,
         is_over: false,
@@ -60,10 +60,10 @@ pub fn of_run(hall: &Shared, caller: Caller, place: Place, run: RunId, after: u6
 }
 
 /// What is durable of every run from now on.
-pub fn of_all(hall: &Shared, caller: Caller, place: Place) -> Response {
+pub fn of_all(state: &SharedState, caller: Caller, place: Place) -> Response {
     let (sender, frames) = mpsc::channel(256);
-    let gathering = Task(tokio::spawn(gather(hall.clone(), sender)));
-    let reading = (frames, Pulse::new(hall, caller), gathering, place);
+    let gathering = Task(tokio::spawn(gather(state.clone(), sender)));
+    let reading = (frames, Pulse::new(state, caller), gathering, place);
     respond(unfold(reading, async |mut reading| {
         let (frames, pulse, ..) = &mut reading;
         if pulse.is_refused {
@@ -97,7 +97,7 @@ impl Drop for Task {
 
 /// Says that the stream lives, and when it is to end.
 struct Pulse {
-    hall: Shared,
+    state: SharedState,
     caller: Caller,
     beat: Interval,
     stop: watch::Receiver<bool>,
@@ -108,13 +108,13 @@ struct Pulse {
 }
 
 impl Pulse {
-    fn new(hall: &Shared, caller: Caller) -> Self {
+    fn new(state: &SharedState, caller: Caller) -> Self {
         let mut beat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let left_ms = caller.expires_ms().map(|until| until.saturating_sub(hall.service.now_ms()));
+        let left_ms = caller.expires_ms().map(|until| until.saturating_sub(state.service.now_ms()));
         let expires = left_ms.and_then(|left| Instant::now().checked_add(Duration::from_millis(left)));
-        let (stop, removed) = (hall.stop.clone(), hall.service.tokens_removed());
-        Self { hall: hall.clone(), caller, beat, stop, removed, expires, is_refused: false }
+        let (stop, removed) = (state.stop.clone(), state.service.tokens_removed());
+        Self { state: state.clone(), caller, beat, stop, removed, expires, is_refused: false }
     }
 
     /// A sign of life, or why the client is let in no more; none when the stream is to end.
@@ -128,7 +128,7 @@ impl Pulse {
             () = passed(self.expires) => self.expires = None,
             () = stopped(&mut self.stop) => return None,
         }
-        match self.caller.expect_still(&self.hall, Scope::Read) {
+        match self.caller.expect_still(&self.state, Scope::Read) {
             Ok(()) => Some(Bytes::from_static(b": hb\n\n")),
             Err(problem) => {
                 self.is_refused = true;
@@ -154,7 +154,7 @@ fn refused(problem: &Problem) -> String {
 
 /// A client that reads a run.
 struct Reading {
-    hall: Shared,
+    state: SharedState,
     run: RunId,
     /// The last number that was sent.
     last: u64,
@@ -205,8 +205,8 @@ impl Reading {
 
     fn watch(&mut self) {
         let (sender, receiver) = mpsc::channel(256);
-        let (hall, run, after) = (self.hall.clone(), self.run.clone(), self.last);
-        let task = tokio::spawn(async move { watch_here(&hall.service, &run, after, &sender).await });
+        let (state, run, after) = (self.state.clone(), self.run.clone(), self.last);
+        let task = tokio::spawn(async move { watch_here(&state.service, &run, after, &sender).await });
         self.seen = Some((receiver, Task(task)));
     }
 
@@ -274,15 +274,15 @@ fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
 }
 
 /// Sends what is durable of every run, until the client is gone.
-async fn gather(hall: Shared, sender: mpsc::Sender<Bytes>) {
-    let mut news = hall.service.news();
-    let mut gathering = Gathering { hall, sender, at_work: JoinSet::new(), watched: HashSet::new() };
+async fn gather(state: SharedState, sender: mpsc::Sender<Bytes>) {
+    let mut news = state.service.news();
+    let mut gathering = Gathering { state, sender, at_work: JoinSet::new(), watched: HashSet::new() };
     let _ = gathering.all(&mut news).await;
 }
 
 /// A client that reads all runs.
 struct Gathering {
-    hall: Shared,
+    state: SharedState,
     sender: mpsc::Sender<Bytes>,
     at_work: JoinSet<RunId>,
     watched: HashSet<RunId>,
@@ -293,7 +293,7 @@ struct Left;
 
 impl Gathering {
     async fn all(&mut self, news: &mut broadcast::Receiver<RunId>) -> Result<(), Left> {
-        let active = self.hall.service.active();
+        let active = self.state.service.active();
         let runs: Vec<_> = active.iter().map(|run| json!({ "run": run, "last": self.last(run) })).collect();
         let hello = format!("retry: {RETRY_MS}\nevent: hello\ndata: {}\n\n", json!({ "runs": runs }));
         send(&self.sender, hello).await?;
@@ -315,7 +315,7 @@ impl Gathering {
     }
 
     async fn changed(&mut self, run: RunId) -> Result<(), Left> {
-        let active = self.hall.service.active().contains(&run);
+        let active = self.state.service.active().contains(&run);
         let changed = json!({ "run": run, "last": self.last(&run), "active": active });
         send(&self.sender, format!("event: run\ndata: {changed}\n\n")).await?;
         if active {
@@ -325,7 +325,7 @@ impl Gathering {
     }
 
     fn last(&self, run: &RunId) -> u64 {
-        self.hall.service.last_event(run).unwrap_or(0)
+        self.state.service.last_event(run).unwrap_or(0)
     }
 
     fn follow(&mut self, run: RunId) {
@@ -333,12 +333,12 @@ impl Gathering {
             return;
         }
         // Before the number is read, so that nothing falls between.
-        let watching = self.hall.service.watch(&run);
+        let watching = self.state.service.watch(&run);
         let last = self.last(&run);
-        let (hall, sender) = (self.hall.clone(), self.sender.clone());
+        let (state, sender) = (self.state.clone(), self.sender.clone());
         self.at_work.spawn(async move {
             if let Some(watching) = watching {
-                let _ = one(&hall, &run, last, watching.receiver, &sender).await;
+                let _ = one(&state, &run, last, watching.receiver, &sender).await;
             }
             run
         });
@@ -347,7 +347,7 @@ impl Gathering {
 
 /// What is durable of one run, until nobody works on it.
 async fn one(
-    hall: &Shared,
+    state: &SharedState,
     run: &RunId,
     mut last: u64,
     mut heard: broadcast::Receiver<Heard>,
@@ -364,7 +364,7 @@ async fn one(
             Ok(Heard::Event(_)) | Err(RecvError::Lagged(_)) => false,
             Ok(Heard::Gone { .. }) | Err(RecvError::Closed) => true,
         };
-        for event in hall.service.events(run, last).map_err(|_| Left)? {
+        for event in state.service.events(run, last).map_err(|_| Left)? {
             last = event.number;
             send_event(sender, event).await?;
         }

@@ -2,11 +2,12 @@
 //!
 //! Without directories and hosts it sees nothing of this machine. To name those is for who may do everything.
 
+use super::super::gate::By;
 use super::super::input::Json;
-use super::super::scopes::By;
-use super::super::{Shared, place};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Told};
+use super::super::state::{SharedState, place};
 use super::projects::absolute;
-use super::{Out, Problem, Told};
 use crate::exec::{Code, ExecError, Job, JobLimits, Report as InnerReport};
 use crate::service::Scope;
 use axum::extract::State;
@@ -137,18 +138,18 @@ impl From<InnerReport> for Report {
 ///
 /// What the code does wrong is in the report, and is no error of the request.
 #[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = Report)))]
-pub async fn run(State(hall): State<Shared>, By(caller): By, Json(new): Json<NewJob>) -> Told<Report> {
+pub async fn run(State(state): State<SharedState>, By(caller): By, Json(new): Json<NewJob>) -> Told<Report> {
     if !new.directories.is_empty() || !new.hosts.is_empty() {
         caller.expect(Scope::Admin)?;
     }
     let job = job(new)?;
-    let most = hall.settings().exec_max;
+    let most = state.settings().exec_max;
     let full = || {
         let detail = format!("{most} jobs run, which is exec_max in [server] of server.toml; come again");
         Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(1), detail)
     };
-    let _place = place(&hall, most, |hall| &hall.jobs).ok_or_else(full)?;
-    let executor = hall.executor().await.map_err(of_exec)?;
+    let _place = place(&state, most, |state| &state.jobs).ok_or_else(full)?;
+    let executor = state.executor().await.map_err(of_exec)?;
     Ok(Out(executor.run(job).await.map_err(of_exec)?.into()))
 }
 
