@@ -7,14 +7,15 @@
 //! |---|---|
 //! | `http/listen.rs` | connections: how many, how slow, how they end |
 //! | `http/gate.rs` | who may come in |
-//! | `http/scopes.rs` | what each route asks for |
+//! | `http/operations.rs` | the operations: each handler with its scope, and the router of all |
+//! | `http/scopes.rs` | the scope that each operation needs |
 //! | `http/rate.rs` | how often somebody may ask |
 //! | `http/state.rs` | the state that all requests share |
 //! | `http/input.rs` | queries and bodies |
 //! | `http/problem.rs` | what is wrong with a request |
 //! | `http/reply.rs` | replies in JSON, and pages of lists |
 //! | `http/views/` | the types of answers |
-//! | `http/routes/` | the routes |
+//! | `http/routes/` | the handlers |
 //! | `http/stream.rs` | events as they come |
 //! | `http/document.rs` | the description of all this, as OpenAPI |
 //! | `http/page.rs` | the web page |
@@ -23,6 +24,7 @@ mod document;
 mod gate;
 mod input;
 pub(crate) mod listen;
+mod operations;
 mod page;
 mod problem;
 mod rate;
@@ -55,7 +57,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Serves until the state says to stop, then lets requests that are under way end.
 pub(crate) async fn serve(state: SharedState, listener: TcpListener) {
-    let router = guarded(routes::router(&state));
+    let router = guarded(operations::router(&state));
     let (connections_max, stop) = (state.settings().connections_max, state.stop.clone());
     let answer = move |peer, request: Request<Incoming>| {
         let (state, router) = (Arc::clone(&state), router.clone());
