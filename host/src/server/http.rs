@@ -1,23 +1,23 @@
 //! The HTTP API and the web page of the process that owns the data directory.
 //!
-//! A view like any other: what it offers are requests of the service, in types of its own, so that what is on the wire
-//! does not move with what is within. It takes no decision about a run, keeps no session, and sets no cookie.
+//! It turns requests into those of the service, and answers into types of its own, so that the wire format does not
+//! change with the types inside. It takes no decision about a run, keeps no session, and sets no cookie.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `http/listen.rs` | connections: how many, how slow, how they end |
-//! | `http/gate.rs` | who may come in |
+//! | `http/listen.rs` | connections: their number, timeouts and shutdown |
+//! | `http/gate.rs` | authentication of requests |
 //! | `http/operations.rs` | the operations: each handler with its scope, and the router of all |
 //! | `http/scopes.rs` | the scope that each operation needs |
-//! | `http/rate.rs` | how often somebody may ask |
+//! | `http/rate.rs` | rate limits of tokens and addresses |
 //! | `http/state.rs` | the state that all requests share |
-//! | `http/input.rs` | queries and bodies |
-//! | `http/problem.rs` | what is wrong with a request |
+//! | `http/input.rs` | queries, bodies and names in paths |
+//! | `http/problem.rs` | problem documents, the replies to refused requests |
 //! | `http/reply.rs` | replies in JSON, and pages of lists |
 //! | `http/views/` | the types of answers |
 //! | `http/routes/` | the handlers |
-//! | `http/stream.rs` | events as they come |
-//! | `http/document.rs` | the description of all this, as OpenAPI |
+//! | `http/stream.rs` | server-sent events |
+//! | `http/document.rs` | the OpenAPI document |
 //! | `http/page.rs` | the web page |
 
 mod document;
@@ -52,7 +52,7 @@ use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
 
-/// The header that names a request, here and in the log.
+/// Header with the id of a request, under which the log has it.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Serves until the state says to stop, then lets requests that are under way end.
@@ -66,7 +66,7 @@ pub(crate) async fn serve(state: SharedState, listener: TcpListener) {
     listen::serve(listener, connections_max, stop, answer).await;
 }
 
-/// A fault of ours in one request ends no other.
+/// Answers a panic of a handler with a problem, so that it ends no other request.
 fn guarded(router: axum::Router) -> axum::Router {
     let failed = |_: Box<dyn Any + Send>| Problem::internal().into_response();
     router.layer(CatchPanicLayer::custom(failed))
@@ -93,7 +93,7 @@ async fn answer(state: &SharedState, router: axum::Router, peer: SocketAddr, mut
     response
 }
 
-/// What every answer says beside its own.
+/// Adds the headers of every response, and makes a problem of an error that came without one.
 fn dressed(response: Response, id: &str) -> Response {
     let status = response.status();
     let is_problem = |response: &Response| {

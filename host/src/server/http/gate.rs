@@ -1,7 +1,8 @@
-//! Who may come in: decided before a request is read any further.
+//! Authentication of requests, before their bodies are read.
 //!
-//! In this order: the name that the server is called by, the page that asks, the token, how often its holder asks, and at
-//! the route what the token allows. It refuses cookies, tokens in addresses, and to say why a token does not fit.
+//! It checks the header `Host`, the origin of a page, the token and the rate of its holder, in this order; the scope is
+//! checked at the route, by [`super::scopes`]. It takes no cookie and no token in a URL, and never says why it refuses
+//! a token.
 
 use super::problem::Problem;
 use super::rate::{Rate, Who};
@@ -15,24 +16,24 @@ use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Who asks.
+/// The identity of a client.
 #[derive(Clone, Debug)]
 pub enum Caller {
     /// The holder of a token.
     Holder {
-        /// What is known of it.
+        /// Its name, scopes and expiry.
         token: AccessToken,
-        /// As it was sent, by which it is looked at again.
+        /// The token as the client sent it, so that a stream can check it again.
         sent: Shown,
     },
-    /// Somebody of this machine, where no tokens are needed.
+    /// A client of this machine, at a server that needs no tokens.
     Local,
-    /// Somebody who asks for what everybody may see.
+    /// A client without a token, at a path that needs none.
     Anybody,
 }
 
 impl Caller {
-    /// Refuses what the token does not allow.
+    /// Refuses a caller whose token does not cover the scope.
     pub fn expect(&self, scope: Scope) -> Result<(), Problem> {
         match self {
             Self::Local => Ok(()),
@@ -48,8 +49,8 @@ impl Caller {
         }
     }
 
-    /// Refuses a caller that was let in and would not be now: its token was removed or has expired, or tokens are needed
-    /// since.
+    /// Refuses a caller that was admitted and would not be now: its token was removed or has expired, or the server
+    /// needs tokens since.
     pub fn expect_still(&self, state: &AppState, scope: Scope) -> Result<(), Problem> {
         let gone = |detail: String| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         match self {
@@ -63,7 +64,7 @@ impl Caller {
         }
     }
 
-    /// When its token expires, in milliseconds since 1970-01-01 UTC; none: never by itself.
+    /// Expiry of its token, in milliseconds since 1970-01-01 UTC; none if it does not expire.
     pub fn expires_ms(&self) -> Option<u64> {
         match self {
             Self::Holder { token, .. } => token.expires_ms,
@@ -72,7 +73,7 @@ impl Caller {
     }
 }
 
-/// Lets a request in, or says why not. What it may do is looked at by [`super::scopes::check`].
+/// Admits a request, or refuses it with a problem. [`super::scopes::check`] then checks what its caller may do.
 pub fn enter(state: &AppState, peer: SocketAddr, request: &Request<Body>) -> Result<Caller, Problem> {
     let host = host(request.uri(), request.headers())?;
     if !state.settings().answers_to(host.host()) {
@@ -113,7 +114,7 @@ fn bearer(said: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// The name and port that the client believes to speak with.
+/// The host and port that the request names.
 fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Problem> {
     let wrong = |detail: &str| Problem::new(StatusCode::BAD_REQUEST, detail);
     let mut said = headers.get_all(header::HOST).iter();
@@ -130,7 +131,7 @@ fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
-/// A page of somebody else changes nothing here.
+/// Refuses changes by pages of other origins.
 fn refuse_other_pages(headers: &HeaderMap, host: &Authority) -> Result<(), Problem> {
     let refused = || Problem::new(StatusCode::FORBIDDEN, "a page of another origin may change nothing here");
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
@@ -152,7 +153,7 @@ pub fn needs_token(path: &str) -> bool {
     path == "/metrics" || path == "/api" || path.starts_with("/api/")
 }
 
-/// The caller of a request that was let in.
+/// The caller of a request that was admitted.
 pub fn of(extensions: &Extensions) -> Caller {
     extensions.get::<Caller>().cloned().unwrap_or(Caller::Anybody)
 }

@@ -1,7 +1,7 @@
-//! What requests bring: queries, bodies and names in paths. Nothing of it is believed.
+//! Queries, bodies and names in paths of requests, all of them untrusted.
 //!
-//! A body is JSON in UTF-8 of so many bytes at most, says so, and comes within a time. A field or a parameter that is not
-//! known is refused: it would be a spelling mistake that nobody notices.
+//! A body is JSON in UTF-8, has that content type and at most `body_bytes_max` bytes, and arrives within [`BODY_TIME`].
+//! Unknown fields and parameters are refused, since a misspelt one would go unnoticed.
 
 use super::problem::Problem;
 use super::state::SharedState;
@@ -15,14 +15,15 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// How long a body may take to come.
+/// Longest time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Items of a page, where nobody says, and at most.
+/// Default of the items of a page.
 pub const LIMIT: usize = 100;
+/// Most items of a page.
 pub const LIMIT_MAX: usize = 1_000;
 
-/// The parameters behind the `?`.
+/// The query parameters of a request.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
@@ -35,14 +36,14 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The pairs of a query. What is not UTF-8 is refused, and not replaced.
+/// The pairs of a query. Bytes that are not UTF-8 are refused, not replaced.
 fn form(text: &str) -> Result<form_urlencoded::Parse<'_>, Problem> {
     let not_text = |_| Problem::new(StatusCode::BAD_REQUEST, "the query is not UTF-8 behind its percent signs");
     percent_decode_str(text).decode_utf8().map_err(not_text)?;
     Ok(form_urlencoded::parse(text.as_bytes()))
 }
 
-/// A body of JSON.
+/// A body that is JSON.
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<SharedState> for Json<T> {
@@ -54,7 +55,7 @@ impl<T: DeserializeOwned> FromRequest<SharedState> for Json<T> {
     }
 }
 
-/// A body that may be left out: then it is as an empty object.
+/// A body that is JSON or is left out, which reads as an empty object.
 pub struct MaybeJson<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<SharedState> for MaybeJson<T> {
@@ -129,11 +130,11 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// Names the field where one is known.
+/// The problem of input that cannot be read, with its field where one is known.
 fn at_fault<E: std::fmt::Display>(error: &serde_path_to_error::Error<E>) -> Problem {
     let text = error.inner().to_string();
     let path = error.path().to_string();
-    // A field that is missing or not known is told of the object that it is of.
+    // serde reports a missing or unknown field at the object around it.
     let named = ["missing field `", "unknown field `", "duplicate field `"]
         .iter()
         .find_map(|start| text.strip_prefix(start)?.split_once('`').map(|(name, _)| name.to_owned()));
@@ -145,7 +146,7 @@ fn at_fault<E: std::fmt::Display>(error: &serde_path_to_error::Error<E>) -> Prob
     Problem::invalid(field, text)
 }
 
-/// A page of a list.
+/// Limit and offset of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Items of the page.
@@ -155,13 +156,13 @@ pub struct Window {
 }
 
 impl Window {
-    /// Refuses pages that are too long, and empty ones.
+    /// Reads limit and offset; refuses empty pages and pages that are too long.
     pub fn of(limit: Option<usize>, offset: Option<usize>) -> Result<Self, Problem> {
         Ok(Self { limit: limited(limit, LIMIT)?, offset: offset.unwrap_or(0) })
     }
 }
 
-/// How many are wanted.
+/// Reads a limit; refuses 0 and more than [`LIMIT_MAX`].
 pub fn limited(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     match limit.unwrap_or(default) {
         limit if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
@@ -169,7 +170,7 @@ pub fn limited(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     }
 }
 
-/// The run whose name a path has, or begins.
+/// Reads a run's name, or the beginning of one, from a path.
 pub fn which(run: &str) -> Result<Which, Problem> {
     const DIGITS_MIN: usize = 4;
     let digits = run.strip_prefix("r-").unwrap_or_default();

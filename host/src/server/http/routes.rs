@@ -1,4 +1,7 @@
-//! The routes, by what they are about. Each is a request of the service and a view of its answer.
+//! The handlers of operations, by resource. Each asks the service and replies with a view of its answer.
+//!
+//! A handler's attribute declares its method, its path and its part of the OpenAPI document; [`super::operations`]
+//! lists the handlers with their scopes.
 
 pub mod agents;
 pub mod approvals;

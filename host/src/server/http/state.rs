@@ -1,6 +1,6 @@
 //! The state that all requests of the HTTP server share: the service, the settings, the counters of what is open.
 //!
-//! It answers no request. It says how many streams and jobs there are; who may open one more is decided at the route.
+//! It decides nothing about a request; handlers say how many streams and jobs may be open.
 
 use super::problem::Problem;
 use super::rate::Rates;
@@ -19,7 +19,7 @@ pub(crate) struct AppState {
     pub(super) rates: Rates,
     /// Directory of the page's files, in place of those in the binary.
     pub(super) page: Option<PathBuf>,
-    /// Plugins and interpreters are looked up below it.
+    /// The data directory, for the lookup of plugins and interpreters.
     pub(super) home: crate::home::Home,
     /// Becomes true when the server is to end.
     pub(super) stop: watch::Receiver<bool>,

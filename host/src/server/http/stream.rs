@@ -1,8 +1,8 @@
-//! Events as they come, as server-sent events. The run never waits for who reads them.
+//! Events of runs as server-sent events. A run never waits for its readers.
 //!
-//! What is durable has its number as `id`, so a client that lost its connection goes on behind the last one that it has,
-//! also at another process. A client that reads slowly loses live parts, and is told so; one that does not read is let go.
-//! Its token is looked at again at each sign of life, when it expires, and when one is removed.
+//! Durable events carry their number as `id`, so a client that lost its connection resumes after the last it has, also
+//! at another process. Slow readers lose live parts and receive `lagged`; after 30 s without reading they are
+//! disconnected. The token of a client is checked again at each heartbeat, when it expires, and when any is removed.
 
 use super::gate::Caller;
 use super::listen::stopped;
@@ -29,19 +29,20 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-/// The wait between two signs of life, so that nobody on the way takes a silent stream for a dead one.
+/// Time between two heartbeats, so that no proxy takes a silent stream for a dead one.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How long a client may not read at all before it is let go.
+/// Time without reading after which a client is disconnected.
 const READER_WAIT: Duration = Duration::from_secs(30);
 
-/// Bytes that are sent as one, where there is more than one frame to send.
+/// Bytes of frames that are gathered before they are sent.
 const FRAMES_BYTES_MAX: usize = 64 << 10;
 
-/// What a client waits before it comes again, in milliseconds.
+/// Time that a client waits before it reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
-/// The stream of a run behind a number. With `follow` it goes on when the run does, else it ends when nobody works on it.
+/// Streams the events of a run after a number. With `follow` the stream stays while nobody works on the run, and goes
+/// on with it; else it ends then.
 pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
     let reading = Reading {
         state: state.clone(),
@@ -59,7 +60,7 @@ pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, aft
     respond(unfold(reading, async |mut reading| reading.next().await.map(|frames| (Ok(frames), reading))))
 }
 
-/// What is durable of every run from now on.
+/// Streams the durable events of all runs from now on.
 pub fn of_all(state: &SharedState, caller: Caller, place: Place) -> Response {
     let (sender, frames) = mpsc::channel(256);
     let gathering = Task(tokio::spawn(gather(state.clone(), sender)));
@@ -81,12 +82,12 @@ fn respond(frames: impl futures_util::Stream<Item = Result<Bytes, Infallible>> +
     let mut response = Response::new(Body::from_stream(frames));
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // For proxies that would keep a frame until there are more.
+    // Tells proxies not to keep a frame until there are more.
     fields.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
-/// A task that ends with who wanted it.
+/// A task that is aborted when its owner is dropped.
 struct Task(JoinHandle<()>);
 
 impl Drop for Task {
@@ -95,14 +96,14 @@ impl Drop for Task {
     }
 }
 
-/// Says that the stream lives, and when it is to end.
+/// The heartbeats of a stream, and the checks that end it.
 struct Pulse {
     state: SharedState,
     caller: Caller,
     beat: Interval,
     stop: watch::Receiver<bool>,
     removed: watch::Receiver<u64>,
-    /// When the caller's token expires; none once that was looked at.
+    /// Expiry of the caller's token; none once it has passed.
     expires: Option<Instant>,
     is_refused: bool,
 }
@@ -117,7 +118,7 @@ impl Pulse {
         Self { state: state.clone(), caller, beat, stop, removed, expires, is_refused: false }
     }
 
-    /// A sign of life, or why the client is let in no more; none when the stream is to end.
+    /// A heartbeat, or the problem of a client that is admitted no more; none when the stream is to end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_refused {
             return None;
@@ -145,9 +146,9 @@ async fn passed(at: Option<Instant>) {
     }
 }
 
-/// The last frame of a stream.
+/// The last frame of a stream whose client is admitted no more.
 fn refused(problem: &Problem) -> String {
-    // One that cannot be written would be our own fault, and the stream ends all the same.
+    // A problem that cannot be written would be our own fault; the stream ends all the same.
     let text = serde_json::to_string(problem).unwrap_or_default();
     format!("event: problem\ndata: {text}\n\n")
 }
@@ -156,22 +157,22 @@ fn refused(problem: &Problem) -> String {
 struct Reading {
     state: SharedState,
     run: RunId,
-    /// The last number that was sent.
+    /// Number of the last event that was sent.
     last: u64,
     follow: bool,
-    /// What comes; none while nobody works on the run.
+    /// The watcher of the run; none while nobody works on it.
     seen: Option<(mpsc::Receiver<Seen>, Task)>,
     news: broadcast::Receiver<RunId>,
     pulse: Pulse,
     began: bool,
-    /// Whether it was told that nobody works on the run, and nothing since.
+    /// Whether the client was told that nobody works on the run, and received no event since.
     is_gone: bool,
     is_over: bool,
     _place: Place,
 }
 
 impl Reading {
-    /// One frame or several; none at the end.
+    /// The next frames; none at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_over || self.pulse.is_refused {
             return None;
@@ -210,13 +211,13 @@ impl Reading {
         self.seen = Some((receiver, Task(task)));
     }
 
-    /// As frames, with whatever else is there by now.
+    /// Writes frames of what was seen, and of everything else that has arrived.
     fn take(&mut self, seen: Option<Seen>) -> String {
         let mut frames = String::new();
         let mut next = seen;
         loop {
             let Some(seen) = next else {
-                // The watcher went without a word: the store does not answer.
+                // The watcher ended without `Gone`: the store does not answer.
                 self.is_over = true;
                 return frames;
             };
@@ -265,7 +266,7 @@ async fn next_seen(seen: &mut Option<(mpsc::Receiver<Seen>, Task)>) -> Option<Se
 }
 
 fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
-    // A line that cannot be written would be our own fault, and is better missing than the stream.
+    // A line that cannot be written would be our own fault; the stream goes on without it.
     let Ok(text) = serde_json::to_string(line) else { return };
     if let Some(id) = id {
         let _ = writeln!(frames, "id: {id}");
@@ -273,7 +274,7 @@ fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
     let _ = write!(frames, "event: {name}\ndata: {text}\n\n");
 }
 
-/// Sends what is durable of every run, until the client is gone.
+/// Sends the durable events of all runs until the client is gone.
 async fn gather(state: SharedState, sender: mpsc::Sender<Bytes>) {
     let mut news = state.service.news();
     let mut gathering = Gathering { state, sender, at_work: JoinSet::new(), watched: HashSet::new() };
@@ -332,7 +333,7 @@ impl Gathering {
         if !self.watched.insert(run.clone()) {
             return;
         }
-        // Before the number is read, so that nothing falls between.
+        // Watched before the number is read, so that no event falls between.
         let watching = self.state.service.watch(&run);
         let last = self.last(&run);
         let (state, sender) = (self.state.clone(), self.sender.clone());
@@ -345,7 +346,7 @@ impl Gathering {
     }
 }
 
-/// What is durable of one run, until nobody works on it.
+/// Sends the durable events of one run until nobody works on it.
 async fn one(
     state: &SharedState,
     run: &RunId,

@@ -1,6 +1,7 @@
-//! Agents as records: made, changed, switched, run, and what they hand on.
+//! Agents: registered, changed, activated and run; the artifacts that they pass to their next run.
 //!
-//! What they are made of and may reach is for who may do everything. A change by version overwrites nothing unseen.
+//! Only the scope `admin` makes, changes and removes agents. A change that names a version overwrites no change that
+//! its author has not seen.
 
 use super::super::input::{Json, MaybeJson, Query, Window};
 use super::super::problem::Problem;
@@ -33,7 +34,7 @@ async fn one(state: &SharedState, wanted: AgentAsk) -> Result<Agent, Problem> {
     }
 }
 
-/// With its version as the tag.
+/// A reply with the version as its `ETag`.
 fn tagged<T: serde::Serialize>(told: T, version: u64) -> Response {
     let mut response = Out(told).into_response();
     if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
@@ -42,13 +43,13 @@ fn tagged<T: serde::Serialize>(told: T, version: u64) -> Response {
     response
 }
 
-/// The version that a change is for.
+/// The version that the header `If-Match` names.
 enum Expected {
     /// This one.
     Version(u64),
-    /// Whichever there is.
+    /// Any version.
     Any,
-    /// Nobody said.
+    /// There is no such header.
     Unsaid,
 }
 
@@ -69,7 +70,7 @@ impl Expected {
         if let Self::Version(version) = self { Some(*version) } else { None }
     }
 
-    /// Where a change without one could overwrite what nobody saw.
+    /// The version of a change that must name one, since it could overwrite an unseen change.
     fn needed(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
         match Self::of(headers)? {
             Self::Unsaid => {
@@ -81,7 +82,7 @@ impl Expected {
     }
 }
 
-/// Which agents are listed.
+/// Filter and page of the list of agents.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -127,7 +128,7 @@ pub async fn show(State(state): State<SharedState>, Path(agent): Path<String>) -
     Ok(tagged(told, version))
 }
 
-/// One that cannot be a name is nobody's.
+/// Reads the name of an agent; text that cannot be a name is an unknown agent.
 fn named(agent: &str) -> Result<longhaul_core::Name, Problem> {
     name("agent", agent).map_err(|_| Problem::unknown("there is no such agent; GET /api/v1/agents lists them"))
 }
@@ -213,7 +214,7 @@ pub async fn execute(
     }
 }
 
-/// Which version is shown.
+/// The version of an artifact that is shown.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

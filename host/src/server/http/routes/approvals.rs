@@ -1,4 +1,4 @@
-//! Approvals: listed, shown, answered; rules that came of them, and their end.
+//! Approvals: listed, shown and answered; the rules that answers made, listed and revoked.
 
 use super::super::input::{Json, Query, Window, which};
 use super::super::problem::Problem;
@@ -14,7 +14,7 @@ use longhaul_core::RunId;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which approvals are listed.
+/// Filter and page of the list of approvals.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -82,7 +82,7 @@ pub async fn answer(
     Ok(Out(Approved { approval: (*approval).into(), rule, active }))
 }
 
-/// Which rules are listed.
+/// Filter and page of the list of rules.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! Events of runs: pages of what is stored, and streams of what comes.
+//! Events of runs: pages of stored events, and streams of new ones.
 
 use super::super::gate::By;
 use super::super::input::{Query, limited, which};
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use std::time::Duration;
 use utoipa::IntoParams;
 
-/// Which events are shown.
+/// Start and length of a page of events.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -46,7 +46,7 @@ pub async fn page(
     Ok(Out(Events { items: items.into_iter().map(Line::of).collect(), next_after, last }))
 }
 
-/// Where a stream begins, and when it ends.
+/// Start and end of a stream.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

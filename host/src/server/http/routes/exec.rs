@@ -1,6 +1,6 @@
-//! Running code that nobody trusts, in an instance of its own.
+//! Jobs: untrusted code, each run in an instance of its own.
 //!
-//! Without directories and hosts it sees nothing of this machine. To name those is for who may do everything.
+//! Without directories and hosts a job sees nothing of this machine; only the scope `admin` may name them.
 
 use super::super::gate::By;
 use super::super::input::Json;
@@ -18,13 +18,13 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 use utoipa::ToSchema;
 
-/// Bytes of memory that a job may ask for.
+/// Most memory that a job may ask for, in bytes.
 const MEMORY_BYTES_MAX: u64 = 4 << 30;
 
-/// Bytes of output that are kept of each stream, at most: they are kept in memory and in the answer.
+/// Most output that a job may have kept of each stream, in bytes: it is kept in memory and in the answer.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
-/// Time that a job may ask for, in milliseconds.
+/// Longest time that a job may ask for, in milliseconds.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
 
 /// In which language a job is.

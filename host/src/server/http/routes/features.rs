@@ -1,4 +1,4 @@
-//! The features of a run: listed, added, edited, dropped.
+//! The features of a run: listed, added, edited and dropped.
 
 use super::super::input::{Json, Query, Window, which};
 use super::super::problem::Problem;

@@ -1,4 +1,4 @@
-//! Journals: which invocations there are, what they hold, and whether they come to the same again.
+//! Journals of runs: their invocations, the entries of one, and replays that compare the outcomes.
 
 use super::super::input::{MaybeJson, Query, Window, limited, which};
 use super::super::problem::Problem;
@@ -27,7 +27,7 @@ pub async fn list(
     Ok(Out(Page::of(parts, window, Invocation::from)))
 }
 
-/// Which entries are shown.
+/// The invocation whose entries are shown, and how many of them.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! What a project decided and remembers, what agents propose, and what they were told, said and did.
+//! Decisions and memory of a project; proposals and trajectories of its agents.
 
 use super::super::input::{Json, MaybeJson, Query, Window, limited, which};
 use super::super::problem::Problem;
@@ -17,7 +17,7 @@ use longhaul_records::proposals::{Change, Proposal as InnerProposal};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which decisions are listed.
+/// Question and length of the list of decisions.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -79,7 +79,7 @@ pub async fn judge(
     hits.pop().map(|hit| Out(hit.into())).ok_or_else(Problem::odd)
 }
 
-/// What of a memory is shown.
+/// Filter and length of the list of memories.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -120,7 +120,7 @@ async fn remembered(state: &SharedState, run: &str, wanted: MemoryAsk) -> Result
     }
 }
 
-/// What is forgotten.
+/// The memory that is forgotten.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -180,7 +180,7 @@ pub async fn accept(
     let proposed = proposed(&state, run.clone()).await?;
     let is_project = |one: &InnerProposal| one.id == proposal && matches!(one.change, Change::NewProject { .. });
     if proposed.iter().any(is_project) {
-        // Where it is to be is no affair of an agent, and none of who may only run things.
+        // Neither an agent nor a caller with the scope `run` alone decides where a project is made.
         let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
@@ -213,7 +213,7 @@ pub async fn reject(
     Ok(Out(named(&state, Request::RejectProposal { run: which(&run)?, proposal, why: said.why }).await?))
 }
 
-/// Which trajectories are listed.
+/// Filter and page of the list of trajectories.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -253,7 +253,7 @@ pub async fn trajectories(
     Ok(Out(Page::of(trajectories, window, Trajectory::from)))
 }
 
-/// Which trajectory is shown.
+/// The trajectory that is shown.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! Plugins that runs of any project find: installed ones and shipped ones, with what they ask for.
+//! Plugins that runs of any project find, installed and shipped, with the capabilities that they ask for.
 
 use super::super::input::{Query, Window};
 use super::super::problem::Problem;
@@ -81,7 +81,7 @@ fn all(home: &Home) -> fault::Result<Vec<Plugin>> {
     Ok(plugins)
 }
 
-/// What is known of files, by their time and length: to look into one takes long.
+/// Plugins by their files, as long as time and length of a file stay: reading a component takes long.
 static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Looked>>> = LazyLock::new(Mutex::default);
 
 type Looked = (SystemTime, u64, Plugin);

@@ -1,4 +1,4 @@
-//! Projects: listed, made, and found by name.
+//! Projects: listed, made and found by name.
 
 use super::super::input::{Json, Query, Window};
 use super::super::problem::Problem;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::{IntoParams, ToSchema};
 
-/// A page.
+/// Page of a list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -64,6 +64,7 @@ pub async fn create(
     Ok(Made { told, location: None })
 }
 
+/// All projects, the most recent first.
 pub async fn all(state: &SharedState) -> Result<Vec<ProjectSummary>, Problem> {
     match state.ask(Request::Projects).await? {
         Answer::Projects { projects } => Ok(projects),
@@ -83,7 +84,7 @@ pub async fn directory_of(state: &SharedState, name: &str) -> Result<PathBuf, Pr
     }
 }
 
-/// A path of the server's machine.
+/// Reads an absolute path on the server's machine.
 pub fn absolute(field: &str, path: &str) -> Result<PathBuf, Problem> {
     let found = PathBuf::from(path);
     if !found.is_absolute() || path.contains('\0') {

@@ -1,4 +1,4 @@
-//! What runs came to and what they cost.
+//! Reports of runs, and their costs.
 
 use super::super::input::{Query, Window, which};
 use super::super::problem::Problem;
@@ -29,7 +29,7 @@ pub enum Form {
     Json,
 }
 
-/// Which report is wanted.
+/// Format of a report.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -62,14 +62,14 @@ pub async fn report(
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Never shown in place: it holds what models wrote.
+    // A download, never shown in place: it holds what models wrote.
     if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{run}.{end}\"")) {
         fields.insert(header::CONTENT_DISPOSITION, value);
     }
     Ok(response)
 }
 
-/// Of which runs the costs are wanted.
+/// Filter and page of the list of costs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! What is used of the machine, now and over the last hours.
+//! Resource use of the machine, now and over the last hours.
 
 use super::super::input::Query;
 use super::super::problem::Problem;
@@ -11,10 +11,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Samples that are shown at most: an hour of them.
+/// Most samples that are shown: those of one hour.
 const SAMPLES: usize = 720;
 
-/// Since when.
+/// Start of the samples that are shown.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

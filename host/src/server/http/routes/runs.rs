@@ -1,4 +1,4 @@
-//! Runs: listed, started, looked at, steered.
+//! Runs: listed, started, shown and steered.
 
 use super::super::gate::{By, Caller};
 use super::super::input::{Json, MaybeJson, Query, Window, limited, which};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which runs are listed.
+/// Filter and page of the list of runs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -59,7 +59,7 @@ fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
     words.map(read).collect()
 }
 
-/// Oldest first.
+/// All runs, the oldest first.
 pub async fn all(state: &SharedState) -> Result<Vec<Summary>, Problem> {
     match state.ask(Request::Runs).await? {
         Answer::Runs { runs } => Ok(runs),
@@ -183,7 +183,7 @@ fn at_least_one(sessions: Option<u32>) -> Result<Option<u32>, Problem> {
     }
 }
 
-/// Where the project is. Whose token is not for the machine itself names one that the server knows.
+/// The directory of a project. Without the scope `admin` a caller names a project that the server knows.
 async fn place(
     state: &SharedState,
     caller: &Caller,
@@ -212,7 +212,7 @@ async fn made(state: &SharedState, asked: Request) -> Result<Made<RunNamed>, Pro
     Ok(Made { told, location })
 }
 
-/// An order about a run, and whose it was.
+/// Has the service act on a run, and names that run.
 pub async fn named(state: &SharedState, asked: Request) -> Result<RunNamed, Problem> {
     match state.ask(asked).await? {
         Answer::Run { run } => Ok(RunNamed { run: run.to_string() }),
@@ -220,7 +220,7 @@ pub async fn named(state: &SharedState, asked: Request) -> Result<RunNamed, Prob
     }
 }
 
-/// A run at length.
+/// The status of a run, with its features and its ledger.
 pub async fn at_length(state: &SharedState, run: &str) -> Result<Box<Status>, Problem> {
     match state.ask(Request::Status { run: which(run)? }).await? {
         Answer::Status(status) => Ok(status),
@@ -424,7 +424,7 @@ pub async fn cancel(
     Ok(Out(named(&state, Request::CancelTask { run: which(&run)?, task }).await?))
 }
 
-/// Which commits are listed.
+/// Filter and length of the list of commits.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! Schedules and the tasks that come of them. Three routes are where programs have looked for tasks before.
+//! Schedules and their tasks. Three paths stand outside of `/api/v1`, where programs have looked for tasks before.
 
 use super::super::input::{Json, MaybeJson, Query, Window, limited};
 use super::super::problem::Problem;
@@ -36,7 +36,7 @@ async fn task_of(state: &SharedState, wanted: ScheduleAsk) -> Result<Task, Probl
     }
 }
 
-/// One that cannot be a name is nobody's.
+/// Reads the name of a schedule; text that cannot be a name is an unknown schedule.
 fn named(schedule: &str) -> Result<Name, Problem> {
     name("schedule", schedule)
         .map_err(|_| Problem::unknown("there is no such schedule; GET /api/v1/schedules lists them"))
@@ -82,7 +82,7 @@ pub async fn replace(
     if new.name != schedule {
         return Err(Problem::invalid("name", "the schedule of the path has another name, which cannot be changed"));
     }
-    // What is not there is not made by a wrong name.
+    // A misspelt name must not make a new schedule.
     one(&state, ScheduleAsk::Show { name: named(&schedule)?, fires: 0 }).await?;
     Ok(Out(one(&state, ScheduleAsk::Put { schedule: Box::new(new.taken()?), replace: true }).await?))
 }
@@ -125,7 +125,7 @@ pub async fn run_now(
     Ok(Out(task_of(&state, ScheduleAsk::RunNow { name: named(&schedule)? }).await?))
 }
 
-/// How many are shown.
+/// Length of a list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -175,7 +175,7 @@ pub async fn status(State(state): State<SharedState>) -> Told<SchedulerStatus> {
     Ok(Out(SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms }))
 }
 
-/// Which tasks are listed.
+/// Filter and page of the list of tasks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -218,7 +218,7 @@ async fn listed(
     }
 }
 
-/// Which tasks of an agent are listed.
+/// Filter and page of the list of an agent's tasks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -1,4 +1,4 @@
-//! The server itself: whether it lives, whether it can be asked, who one is, and figures for Prometheus.
+//! The server itself: its health, its readiness, the token of the caller, and metrics for Prometheus.
 
 use super::super::gate::{By, Caller};
 use super::super::problem::Problem;
@@ -67,7 +67,7 @@ pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Probl
     Ok(response)
 }
 
-/// How everything stands in this moment.
+/// The gauges of this moment.
 async fn now(state: &SharedState) -> Result<String, Problem> {
     let runs = all(state).await?;
     let Answer::Approvals { approvals, .. } = state.ask(Request::Approvals { run: None }).await? else {
@@ -97,7 +97,7 @@ async fn now(state: &SharedState) -> Result<String, Problem> {
     Ok(text)
 }
 
-/// Each is there also when no run has it, so that a rule over it is never without data.
+/// Statuses with a gauge of their own even while no run has them, so that an alert rule is never without data.
 const STATUSES: &[&str] =
     &["new", "planning", "working", "parked", "paused", "completed", "incomplete", "failed", "abandoned"];
 
