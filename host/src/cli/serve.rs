@@ -6,7 +6,7 @@
 use super::{Context, Exit, owner};
 use crate::agents::Scheduler;
 use crate::client::Door;
-use crate::server::http::{self, Hall, Shared};
+use crate::server::http::{self, AppState, SharedState};
 use crate::server::{supervisor, upkeep};
 use crate::wiring;
 use clap::Args;
@@ -46,14 +46,14 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
     let (stop, stopping) = watch::channel(false);
     let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
-    let hall = Hall::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
+    let state = AppState::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
     let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
-    let serving = tokio::spawn(http::serve(Arc::clone(&hall), listener));
+    let serving = tokio::spawn(http::serve(Arc::clone(&state), listener));
     service.send_letters();
     let scheduling = Scheduler::start(service.agents_desk(), service.hands()).await?;
     outln!("serving at http://{address}");
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
-    until_told(context, &args, &hall).await?;
+    until_told(context, &args, &state).await?;
     supervisor::tell("STOPPING=1");
     let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
     errln!(
@@ -85,28 +85,28 @@ fn settings(context: &Context, args: &ServeArgs) -> fault::Result<Settings> {
 }
 
 /// Waits for SIGTERM or Ctrl-C; at SIGHUP the file is read again.
-async fn until_told(context: &Context, args: &ServeArgs, hall: &Shared) -> fault::Result<()> {
+async fn until_told(context: &Context, args: &ServeArgs, state: &SharedState) -> fault::Result<()> {
     let mut ends = signal(SignalKind::terminate())?;
     let mut hangs_up = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {
             _ = tokio::signal::ctrl_c() => return Ok(()),
             _ = ends.recv() => return Ok(()),
-            _ = hangs_up.recv() => reload(context, args, hall),
+            _ = hangs_up.recv() => reload(context, args, state),
         }
     }
 }
 
 /// What is wrong with the file leaves everything as it was.
-fn reload(context: &Context, args: &ServeArgs, hall: &Shared) {
+fn reload(context: &Context, args: &ServeArgs, state: &SharedState) {
     supervisor::tell_reloading();
     match settings(context, args) {
         Ok(read) => {
-            let before = hall.settings();
+            let before = state.settings();
             // Where a free port was asked for, the one that was found is meant.
             let listen = if read.listen.port() == 0 { before.listen } else { read.listen };
             let (now, kept) = before.reloaded(Settings { listen, ..read });
-            hall.set(now);
+            state.set(now);
             errln!("read {FILE} again");
             if !kept.is_empty() {
                 errln!("{} changes when the server is started again", kept.join(", "));
