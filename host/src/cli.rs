@@ -35,7 +35,7 @@ mod progress;
 mod project;
 mod prompt;
 mod ps;
-pub(crate) mod report;
+mod report;
 mod revert;
 mod runtimes;
 mod schedule;
@@ -46,11 +46,11 @@ mod speech;
 mod token;
 mod trajectories;
 mod trust;
-mod words;
 
 use crate::door::{Door, OwnerGone, which};
 use crate::home::Home;
 use crate::logs::{self, LogSettings};
+use crate::report::words;
 use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
 use crate::wiring::{ModelOptions, variable};
 use clap::{Args, Parser, Subcommand};
@@ -630,8 +630,18 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
 
 /// An order that is done when it is answered.
 async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
-    words::print_answer(context.json, &context.ask(request).await?, done)?;
+    print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
+}
+
+/// Prints an answer that has nothing to show but that it is done.
+fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
+    if json {
+        outln!("{}", serde_json::to_string(answer)?);
+    } else if let Answer::Run { run } = answer {
+        outln!("run {run}: {done}");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

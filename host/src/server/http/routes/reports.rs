@@ -6,7 +6,7 @@ use super::super::views::runs::{Costs, RunCost};
 use super::super::views::spent::Usage;
 use super::runs::all;
 use super::{Out, Problem, Told, which};
-use crate::cli::report::{Format, of_service};
+use crate::report::{self, ReportFormat};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -52,12 +52,12 @@ pub async fn report(
     Query(query): Query<ReportQuery>,
 ) -> Result<Response, Problem> {
     let (format, kind, end) = match query.format.unwrap_or_default() {
-        Form::Md => (Format::Md, "text/markdown; charset=utf-8", "md"),
-        Form::Html => (Format::Html, "text/html; charset=utf-8", "html"),
-        Form::Json => (Format::Json, "application/json", "json"),
+        Form::Md => (ReportFormat::Md, "text/markdown; charset=utf-8", "md"),
+        Form::Html => (ReportFormat::Html, "text/html; charset=utf-8", "html"),
+        Form::Json => (ReportFormat::Json, "application/json", "json"),
     };
     let run = hall.service.find(&which(&run)?)?.record.run;
-    let text = of_service(&hall.service, Which::Named(run.to_string()), format).await?;
+    let text = report::of(&hall.service, Which::Named(run.to_string()), format).await?;
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
