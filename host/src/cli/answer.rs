@@ -37,6 +37,7 @@ pub struct AnswerArgs {
 pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     let AnswerArgs { run, feature, question, happened, did_not_happen, skip, take_back, text } = args;
     let run = context.which(run);
+    context.client.keep();
     if take_back {
         let answer = context.ask(Request::TakeBackAnswer { run, feature, question }).await?;
         return told(context, &answer, "taken back", None).await;

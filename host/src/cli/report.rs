@@ -1,5 +1,6 @@
 //! `longhaul report`: the report of a run, printed or written into a file.
 
+use super::command_client::CommandClient;
 use super::{Context, Exit, RunArg, terminal};
 use crate::report::{self, ReportFormat, RequestHandler};
 use crate::service::{Answer, Request};
@@ -43,7 +44,9 @@ impl From<FormatArg> for ReportFormat {
 /// Carries it out.
 pub(super) async fn run(context: &Context, args: ReportArgs) -> fault::Result<Exit> {
     let format = if context.json { ReportFormat::Json } else { args.format.into() };
-    let text = report::of(context, context.which(args.run), format).await?;
+    context.client.keep();
+    let text = report::of(&context.client, context.which(args.run), format).await?;
+    context.client.release().await;
     match args.output {
         Some(path) => {
             std::fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
@@ -54,7 +57,7 @@ pub(super) async fn run(context: &Context, args: ReportArgs) -> fault::Result<Ex
     Ok(Exit::Done)
 }
 
-impl RequestHandler for Context {
+impl RequestHandler for CommandClient {
     async fn answer(&self, request: Request) -> fault::Result<Answer> {
         self.ask(request).await
     }

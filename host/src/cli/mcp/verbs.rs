@@ -203,7 +203,7 @@ impl Verb {
             Kind::Report => {
                 let OfRun { run } = self.read(arguments)?;
                 let run = which(run, &context.project);
-                Ok(Done::Value(report::of(context, run, ReportFormat::Md).await?.into()))
+                Ok(Done::Value(report::of(&context.client, run, ReportFormat::Md).await?.into()))
             }
         }
     }
