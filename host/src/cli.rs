@@ -12,6 +12,7 @@ mod backup;
 mod check;
 mod checkpoint;
 mod children;
+mod command_client;
 mod conform;
 mod decisions;
 mod detect;
@@ -35,7 +36,7 @@ mod progress;
 mod project;
 mod prompt;
 mod ps;
-pub(crate) mod report;
+mod report;
 mod revert;
 mod runtimes;
 mod schedule;
@@ -46,20 +47,20 @@ mod speech;
 mod token;
 mod trajectories;
 mod trust;
-mod words;
 
 use crate::client::wire::OwnerGone;
 use crate::client::{Door, which};
 use crate::home::Home;
 use crate::logs::{self, LogSettings};
+use crate::report::words;
 use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
 use crate::wiring::{self, variable};
 use clap::{Args, Parser, Subcommand};
+use command_client::{CommandClient, OWNER_PAUSE, OWNERS_MAX};
 use follow::Form;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_models::set::ModelOptions;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
@@ -362,9 +363,10 @@ enum Command {
 }
 
 impl Command {
-    /// Whether the powers of longhaul.toml are used by it.
+    /// Whether the powers of longhaul.toml are used by it. A server asks about them itself, once it owns the data
+    /// directory.
     fn works_with_the_file(&self) -> bool {
-        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Ask(_) | Self::Serve(_))
+        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Ask(_))
     }
 
     fn prints_events(&self) -> bool {
@@ -463,9 +465,14 @@ pub fn main(cli: Cli) -> fault::Result<Exit> {
     // A stream is for programs, too: nothing else is printed between its lines.
     let json = cli.json || command.prints_events();
     let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
-    let context =
-        Context { home: Home::find(cli.home)?, project: whole(project)?, names_project, json, trust: cli.trust };
-    let exit = runtime.block_on(dispatch(*command, &context));
+    let (home, project) = (Home::find(cli.home)?, whole(project)?);
+    let client = CommandClient::new(&home, &project);
+    let context = Context { home, project, names_project, json, trust: cli.trust, client };
+    let exit = runtime.block_on(async {
+        let exit = dispatch(*command, &context).await;
+        context.client.release().await;
+        exit
+    });
     // A guest that does not yield must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     exit
@@ -480,12 +487,6 @@ fn whole(project: &Path) -> fault::Result<PathBuf> {
         .with_context(|| format!("`{}` is no path", project.display()))
 }
 
-/// Owners of a data directory that may stop one after the other while a command asks.
-const OWNERS_MAX: u32 = 10;
-
-/// How long an owner that has just stopped takes to be gone.
-const OWNER_PAUSE: Duration = Duration::from_millis(50);
-
 /// What every command needs.
 struct Context {
     home: Home,
@@ -496,6 +497,7 @@ struct Context {
     json: bool,
     /// Whether longhaul.toml is agreed to without a question.
     trust: bool,
+    client: CommandClient,
 }
 
 impl Context {
@@ -506,31 +508,19 @@ impl Context {
         Ok(*done)
     }
 
+    /// See [`CommandClient::take`].
     async fn door(&self) -> fault::Result<Door> {
-        wiring::open(&self.home, Some(&self.project)).await
+        self.client.take().await
     }
 
-    /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
+    /// See [`CommandClient::ask`].
     async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        let mut tries = OWNERS_MAX;
-        loop {
-            let door = self.door().await?;
-            let answered = door.ask(request.clone()).await;
-            owner::hand_over(door).await;
-            tries -= 1;
-            match answered {
-                Err(error) if error.is::<OwnerGone>() && tries > 0 => tokio::time::sleep(OWNER_PAUSE).await,
-                other => return other,
-            }
-        }
+        self.client.ask(request).await
     }
 
-    /// Asks for something that would be done twice if it was asked twice.
+    /// See [`CommandClient::ask_once`].
     async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
-        let door = self.door().await?;
-        let answered = door.ask(request).await;
-        owner::hand_over(door).await;
-        answered
+        self.client.ask_once(request).await
     }
 
     fn which(&self, run: RunArg) -> Which {
@@ -540,6 +530,7 @@ impl Context {
 
 async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
     if command.works_with_the_file() {
+        context.client.keep();
         trust::ask_first(context, context.trust).await?;
     }
     match command {
@@ -632,8 +623,18 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
 
 /// An order that is done when it is answered.
 async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
-    words::print_answer(context.json, &context.ask(request).await?, done)?;
+    print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
+}
+
+/// Prints an answer that has nothing to show but that it is done.
+fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
+    if json {
+        outln!("{}", serde_json::to_string(answer)?);
+    } else if let Answer::Run { run } = answer {
+        outln!("run {run}: {done}");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod graphs;
 pub mod memory;
 pub mod notify;
 mod project_models;
+mod report;
 pub mod resources;
 pub mod run;
 pub mod server;

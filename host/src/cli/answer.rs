@@ -1,6 +1,6 @@
 //! `longhaul answer`: what a person says to a run that waits, and what is still to be said then.
 
-use super::{Context, Exit, RunArg, words};
+use super::{Context, Exit, RunArg, print_answer};
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
@@ -37,6 +37,7 @@ pub struct AnswerArgs {
 pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     let AnswerArgs { run, feature, question, happened, did_not_happen, skip, take_back, text } = args;
     let run = context.which(run);
+    context.client.keep();
     if take_back {
         let answer = context.ask(Request::TakeBackAnswer { run, feature, question }).await?;
         return told(context, &answer, "taken back", None).await;
@@ -58,7 +59,7 @@ pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
 
 /// What was done, what is asked still, and how to go on. `undo` says of which answer that can be taken back.
 async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> fault::Result<Exit> {
-    words::print_answer(context.json, answer, done)?;
+    print_answer(context.json, answer, done)?;
     let Answer::Run { run } = answer else { bail!("the service answered something else") };
     if context.json {
         return Ok(Exit::Done);

@@ -240,6 +240,7 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
         CheckpointAsk::TakeOver { key: from, directory, replace, accepts }
     } else {
         let snapshot = if saved {
+            context.client.keep();
             self::snapshot(context, CheckpointAsk::Saved { name: from }).await?
         } else {
             Box::new(read(&from)?)

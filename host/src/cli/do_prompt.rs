@@ -5,6 +5,7 @@
 
 mod user;
 
+use super::command_client::CommandClient;
 use super::{Context, Exit, ModelArgs, detect, follow};
 use crate::service::{Request, SecurityAsk};
 use clap::Args;
@@ -47,28 +48,27 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
+    let client = CommandClient::new(&context.home, &directory);
     let own = Context {
         home: context.home.clone(),
         project: directory.clone(),
         names_project: true,
         json: context.json,
         trust: context.trust,
+        client,
     };
+    let models = models.options();
+    let request = Request::Run { directory, models, plan: None, plan_only: false, sessions: None, again: false };
+    let exit = work(&own, request).await;
+    own.client.release().await;
+    exit
+}
+
+async fn work(own: &Context, request: Request) -> fault::Result<Exit> {
+    own.client.keep();
     // Nobody but the user wrote it: the template is theirs.
-    own.security(SecurityAsk::Trust { directory: directory.clone(), digest: None }).await?;
-    follow::start(
-        &own,
-        Request::Run {
-            directory,
-            models: models.options(),
-            plan: None,
-            plan_only: false,
-            sessions: None,
-            again: false,
-        },
-        if context.json { follow::Form::Json } else { follow::Form::Words },
-    )
-    .await
+    own.security(SecurityAsk::Trust { directory: own.project.clone(), digest: None }).await?;
+    follow::start(own, request, if own.json { follow::Form::Json } else { follow::Form::Words }).await
 }
 
 /// Why no project is made, if none is.

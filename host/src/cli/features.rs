@@ -83,6 +83,7 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fau
             order(context, Request::AddFeature { run, spec }, "added").await
         }
         Command::Edit(spec) => {
+            context.client.keep();
             let old = features(context, run.clone()).await?.into_iter().find(|old| old.id == spec.id);
             let old =
                 old.with_context(|| format!("there is no feature `{}`; `longhaul features` lists them", spec.id))?;

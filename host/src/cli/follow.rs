@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::prompt::{Asked, Person};
-use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, owner, terminal, words};
+use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, features, owner, terminal, words};
 use crate::client::Door;
 use crate::client::wire::OwnerGone;
 use crate::service::{Answer, Request, Seen, Status, Summary, Which};
@@ -59,13 +59,10 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> fault
     // Whoever goes on with an ask gets its answer as whoever asked.
     let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
     let (view, person) = (View::new(form, asks, run.clone(), progress), Person::default());
-    let follower =
-        Follower { context, run: run.clone(), after, owns: true, asks, sessions, pauses: false, view, person };
-    let exit = follower.follow(door).await?;
-    if plan_only && exit == Exit::Paused && form != Form::Stream {
-        super::features::run(context, Which::Named(run.to_string()), None).await?;
-    }
-    Ok(exit)
+    let shows_plan = plan_only && form != Form::Stream;
+    Follower { context, run, after, owns: true, asks, sessions, pauses: false, shows_plan, view, person }
+        .follow(door)
+        .await
 }
 
 /// How to go on with the run that an owner took before it stopped, and did not tell, if it did. It goes as far as was
@@ -97,7 +94,8 @@ pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> 
     }
     let (_, progress) = caught_up(&door, &Which::Named(run.to_string()), after).await;
     let (view, person) = (View::new(form, false, run.clone(), progress), Person::default());
-    Follower { context, run, after, owns: false, asks: false, sessions: None, pauses: false, view, person }
+    let (owns, asks, shows_plan) = (false, false, false);
+    Follower { context, run, after, owns, asks, sessions: None, pauses: false, shows_plan, view, person }
         .follow(door)
         .await
 }
@@ -136,6 +134,8 @@ struct Follower<'a> {
     sessions: Option<u32>,
     /// Whether it was asked to pause from here.
     pauses: bool,
+    /// Whether its features are shown once it pauses.
+    shows_plan: bool,
     view: View,
     person: Person,
 }
@@ -176,6 +176,8 @@ impl Follower<'_> {
                 Over::AtOnce => {
                     self.view.say(&format!("run {} pauses where it is worked on", self.run));
                     self.view.finish();
+                    let door = self.planned(door).await?;
+                    owner::hand_over(door).await;
                     return Ok(Exit::Paused);
                 }
                 Over::Gone(Some(why)) => {
@@ -360,6 +362,16 @@ impl Follower<'_> {
         }
     }
 
+    /// Shows the features of a run that was to be planned alone, by the same client.
+    async fn planned(&self, door: Door) -> fault::Result<Door> {
+        if !self.shows_plan {
+            return Ok(door);
+        }
+        self.context.client.put(door).await;
+        features::run(self.context, Which::Named(self.run.to_string()), None).await?;
+        self.context.door().await
+    }
+
     async fn end(mut self, door: Door, status: &Status) -> fault::Result<Exit> {
         self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
@@ -389,6 +401,7 @@ impl Follower<'_> {
             let answer = words::plain(&answer.answer);
             terminal::document(&answer);
         }
+        let door = if exit == Exit::Paused { self.planned(door).await? } else { door };
         // Only now: a run may still be remembered, and nobody should wait for that with what it came to.
         owner::stay(door).await;
         Ok(exit)

@@ -3,7 +3,7 @@
 //! It serves the socket of all other commands, the HTTP API and the web page, and goes on with runs that a kill or a
 //! shutdown cut off. SIGTERM and Ctrl-C end it: runs are left as they are, and go on when it is started again.
 
-use super::{Context, Exit, owner};
+use super::{Context, Exit, owner, trust};
 use crate::agents::Scheduler;
 use crate::client::Door;
 use crate::server::http::{self, AppState, SharedState};
@@ -42,7 +42,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let door = wiring::own_soon(&context.home).await?;
+    let door = agreed(context, wiring::own_soon(&context.home).await?).await?;
     let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
     let (stop, stopping) = watch::channel(false);
     let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
@@ -73,6 +73,13 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     }
     outln!("stopped; runs that were worked on go on when it is started again");
     Ok(Exit::Done)
+}
+
+/// The same client, once longhaul.toml is agreed to, where somebody can be asked.
+async fn agreed(context: &Context, door: Door) -> fault::Result<Door> {
+    context.client.put(door).await;
+    trust::ask_first(context, context.trust).await?;
+    context.door().await
 }
 
 /// Those of the file, and what the command line says above it.

@@ -156,6 +156,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         }
         Command::Export { run, wanted, format, output } => {
             let run = context.which(run);
+            context.client.keep();
             let found = ask(context, Request::Trajectories { run, wanted: wanted.into() }).await?;
             export(context, &found, format, output).await?;
         }

@@ -90,12 +90,16 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
 
 /// As [`ask_first`], for what this process does itself with the file: refuses it where nobody agreed.
 pub async fn expect(context: &Context) -> fault::Result<()> {
+    context.client.keep();
     ask_first(context, context.trust).await?;
     let wanted = SecurityAsk::Expect { directory: context.project.clone() };
-    context.security(wanted).await.map(drop)
+    context.security(wanted).await?;
+    context.client.release().await;
+    Ok(())
 }
 
 async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
+    context.client.keep();
     let wanted = SecurityAsk::Standing { directory: context.project.clone() };
     let SecurityDone::Standing(standing) = context.security(wanted).await? else {
         bail!("the service answered something else")

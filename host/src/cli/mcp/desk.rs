@@ -6,7 +6,7 @@
 use super::plugins::{Given, Plugins};
 use super::verbs;
 use crate::cli::Context;
-use crate::client::Door;
+use crate::cli::command_client::CommandClient;
 use longhaul_core::fault;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -17,7 +17,6 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tokio::sync::Mutex;
 
 /// The name of the one question that a call can ask.
 const QUESTION: &str = "text";
@@ -32,10 +31,9 @@ const INSTRUCTIONS: &str = "Longhaul runs long-lived agents on projects. `longha
 pub struct Desk(Arc<Inner>);
 
 struct Inner {
+    /// Its client is kept as long as the server: runs that it starts go on here.
     context: Context,
     plugins: Plugins,
-    /// Held as long as the server: runs that it starts go on here.
-    door: Mutex<Option<Door>>,
 }
 
 /// What came of a verb.
@@ -63,36 +61,21 @@ pub struct Said {
 
 impl Desk {
     pub fn new(context: &Context, given: Given) -> fault::Result<Self> {
-        let context = Context {
-            home: context.home.clone(),
-            project: context.project.clone(),
-            names_project: true,
-            json: true,
-            trust: false,
-        };
+        let (home, project) = (context.home.clone(), context.project.clone());
+        let client = CommandClient::new(&home, &project);
+        client.keep();
+        let context = Context { home, project, names_project: true, json: true, trust: false, client };
         let plugins = Plugins::new(&context, given);
-        Ok(Self(Arc::new(Inner { context, plugins, door: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { context, plugins })))
     }
 
     /// Stops what runs here; it is resumed later.
     pub async fn close(&self) {
-        if let Some(door) = self.0.door.lock().await.take() {
-            door.close().await;
-        }
-    }
-
-    /// Whoever owned the data directory may be gone: then we own it, and what runs goes on.
-    async fn hold_door(&self) -> fault::Result<()> {
-        let mut door = self.0.door.lock().await;
-        if !door.as_ref().is_some_and(Door::is_owner) {
-            *door = Some(self.0.context.door().await?);
-        }
-        Ok(())
+        self.0.context.client.close().await;
     }
 
     async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<Said>) -> fault::Result<Done> {
         if let Some(verb) = verbs::find(name) {
-            self.hold_door().await?;
             return verb.call(&self.0.context, Value::Object(arguments), said).await;
         }
         self.0.plugins.call(name, Value::Object(arguments)).await.map(Done::Value)

@@ -1,8 +1,9 @@
 //! What the harness can be asked for, as tools: one request of the service each.
 
 use super::desk::{Done, Said};
-use crate::cli::{Context, report};
+use crate::cli::Context;
 use crate::client::which;
+use crate::report::{self, ReportFormat};
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use longhaul_approval::{Approval, Standing, banner};
 use longhaul_core::RunId;
@@ -201,7 +202,8 @@ impl Verb {
             }
             Kind::Report => {
                 let OfRun { run } = self.read(arguments)?;
-                Ok(Done::Value(report::markdown_of(context, which(run, &context.project)).await?.into()))
+                let run = which(run, &context.project);
+                Ok(Done::Value(report::of(&context.client, run, ReportFormat::Md).await?.into()))
             }
         }
     }

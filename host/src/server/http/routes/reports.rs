@@ -7,7 +7,7 @@ use super::super::state::SharedState;
 use super::super::views::runs::{Costs, RunCost};
 use super::super::views::spent::Usage;
 use super::runs::all;
-use crate::cli::report::{Format, of_service};
+use crate::report::{self, ReportFormat};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -53,12 +53,12 @@ pub async fn report(
     Query(query): Query<ReportQuery>,
 ) -> Result<Response, Problem> {
     let (format, kind, end) = match query.format.unwrap_or_default() {
-        Form::Md => (Format::Md, "text/markdown; charset=utf-8", "md"),
-        Form::Html => (Format::Html, "text/html; charset=utf-8", "html"),
-        Form::Json => (Format::Json, "application/json", "json"),
+        Form::Md => (ReportFormat::Md, "text/markdown; charset=utf-8", "md"),
+        Form::Html => (ReportFormat::Html, "text/html; charset=utf-8", "html"),
+        Form::Json => (ReportFormat::Json, "application/json", "json"),
     };
     let run = state.service.find(&which(&run)?)?.record.run;
-    let text = of_service(&state.service, Which::Named(run.to_string()), format).await?;
+    let text = report::of(&state.service, Which::Named(run.to_string()), format).await?;
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,7 +1,8 @@
 //! A report as Markdown. What plugins and models wrote is escaped, so that it stays text.
 
-use super::{Line, Report, Share, moment, short, span};
-use crate::cli::words::{self, ledger_words, short_number, used_words};
+use super::shares::Share;
+use super::words::{self, ledger_words, moment, short, short_number, used_words};
+use super::{Line, Report, span};
 use longhaul_core::text::printable;
 use std::fmt::Write as _;
 

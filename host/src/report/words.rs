@@ -1,8 +1,8 @@
-//! Words and numbers for people.
+//! Words and numbers for people, whatever shows them: a terminal, a report.
+//!
+//! They are put together here and printed elsewhere.
 
-use crate::service::Answer;
 use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, Used};
-use longhaul_core::fault;
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::Spent;
 pub use longhaul_core::text::count;
@@ -10,16 +10,6 @@ use longhaul_core::text::printable;
 use longhaul_core::work::{FeatureStatus, Mark};
 use longhaul_records::ledger::LedgerView;
 use serde_json::Value;
-
-/// Prints an answer that has nothing to show but that it is done.
-pub fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
-    if json {
-        outln!("{}", serde_json::to_string(answer)?);
-    } else if let Answer::Run { run } = answer {
-        outln!("run {run}: {done}");
-    }
-    Ok(())
-}
 
 /// An event in one line, or a few of which each is the host's; none when it is of no interest to a person.
 pub fn line(event: &RunEvent) -> Option<String> {

@@ -1,9 +1,10 @@
 //! A report as one HTML file: no script, no font, no address; plots are drawn in it. What plugins and models wrote is
 //! escaped.
 
-use super::{Line, Report, Share, moment, plot, short, span};
-use crate::cli::words::{ledger_words, short_number, used_words};
-use longhaul_core::text::is_hidden;
+use super::escape::escaped;
+use super::shares::Share;
+use super::words::{ledger_words, moment, short, short_number, used_words};
+use super::{Line, Report, plot, span};
 use longhaul_core::work::FeatureStatus;
 use std::fmt::Write as _;
 
@@ -202,22 +203,4 @@ fn lines(to: &mut String, heading: &str, lines: &[Line]) -> std::fmt::Result {
         writeln!(to, "<li><time>{}</time><span>{}</span></li>", moment(*at_ms), escaped(text))?;
     }
     writeln!(to, "</ol>")
-}
-
-/// Text without markup, fit for an attribute too.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            '\n' => escaped.push('\n'),
-            char if is_hidden(char) => escaped.push('�'),
-            char => escaped.push(char),
-        }
-    }
-    escaped
 }
