@@ -48,13 +48,12 @@ mod token;
 mod trajectories;
 mod trust;
 
-use crate::client::wire::OwnerGone;
 use crate::client::{Door, which};
 use crate::home::Home;
 use crate::logs::{self, LogSettings};
 use crate::report::words;
 use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
-use crate::wiring::{self, variable};
+use crate::wiring::variable;
 use clap::{Args, Parser, Subcommand};
 use command_client::{CommandClient, OWNER_PAUSE, OWNERS_MAX};
 use follow::Form;
