@@ -24,7 +24,6 @@ pub mod run;
 pub mod server;
 pub mod service;
 pub mod steps;
-mod toolbox;
 pub mod wiring;
 
 pub use longhaul_config as config;
@@ -36,4 +35,4 @@ pub use longhaul_plugins as plugins;
 pub use longhaul_plugins::manifest;
 pub use longhaul_records as records;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
-pub use toolbox::plugin_set as cast;
+pub use longhaul_toolbox as toolbox;
