@@ -19,9 +19,10 @@ impl Service {
     }
 
     fn checker(&self) -> Checker {
+        let memories = Arc::clone(&self.memories);
         Checker {
             host: Arc::clone(&self.host),
-            memories: Arc::clone(&self.memories),
+            check_embeddings: Arc::new(move |model: Option<&str>| memories.check_embeddings(model)),
             environment: self.environment.clone(),
         }
     }

@@ -1,12 +1,12 @@
-//! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
+//! The plugins of a run: pinned by digest, loaded, with their grants and limits.
 
-pub use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
 
-use super::built_in::{self, Site};
-use super::gate::ToolGate;
-use super::mcp;
-use super::plugin_host::PluginHost;
-use super::unkept::Unkept;
+use crate::built_in::{self, Site};
+use crate::gate::ToolGate;
+use crate::mcp;
+use crate::plugin_host::PluginHost;
+use crate::unkept::Unkept;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_config::quarantine::{self, Shape};
