@@ -171,7 +171,7 @@ impl Cast {
 
     /// The plugin that memory is kept by, and nobody else.
     pub async fn of_memory(world: Arc<World>, config: &Config, pins: &Pins, directory: &Path) -> fault::Result<Self> {
-        let pin = pins.get(memory::PLUGIN).with_context(|| {
+        let pin = pins.get(memory::PLUGIN).or_invalid(|| {
             format!("this run began without [{}]; a run keeps the memory that it began with", memory::PLUGIN)
         })?;
         let loaded = part(&world, config, memory::PLUGIN, pin, directory, directory).await?;
@@ -318,7 +318,7 @@ async fn part(
     let bytes = world
         .store
         .blob(&pin.digest)?
-        .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+        .or_internal(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
     ready(world, config, table, pin, &bytes, directory, tree).await
 }
 
@@ -344,7 +344,7 @@ pub async fn ready(
     } else {
         config
             .part(table)
-            .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
+            .or_invalid(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
     };
     let plugin = world.loaded.get(&world.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;

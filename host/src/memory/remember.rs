@@ -121,7 +121,7 @@ async fn remember(world: &Arc<World>, run: &RunId) -> fault::Result<()> {
     }
     let _alone = world.remembering.lock().await;
     let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(()) };
-    let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
+    let due: Due = serde_json::from_slice(&bytes).or_internal(|| "what is to be remembered is damaged")?;
     let stored = record::load(&*world.store, run)?.with_context(|| format!("run {run} is gone"))?;
     let config = stored.record.config_now()?;
     trust::expect(&*world.store, &stored.record.directory, &config)?;

@@ -123,8 +123,8 @@ pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> fa
 /// As [`revert`]; the order stays, and the next command tries again.
 pub async fn finish(world: &Arc<World>, run: &RunId) -> fault::Result<Option<Reverted>> {
     let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(None) };
-    let noted = serde_json::from_slice(&bytes).context("the order of a revert is damaged")?;
-    let stored = record::load(&*world.store, run)?.with_context(|| format!("there is no run {run} any more"))?;
+    let noted = serde_json::from_slice(&bytes).or_internal(|| "the order of a revert is damaged")?;
+    let stored = record::load(&*world.store, run)?.or_unknown(|| format!("there is no run {run} any more"))?;
     let done = carry_out(world, stored, noted).await;
     done.map(Some).with_context(|| format!("a revert of run {run} was cut off and cannot be finished"))
 }
