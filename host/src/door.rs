@@ -9,7 +9,7 @@ use crate::service::{Answer, Request, Service, Which};
 use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::stream::Token;
 use longhaul_engine::CompileLimits;
 use longhaul_records::bus::{Heard, Watching};
@@ -120,8 +120,8 @@ impl Door {
                 let mut lines = send(home, &Call::Ask(Box::new(request))).await?;
                 match next_line(&mut lines).await?.ok_or(OwnerGone)? {
                     Line::Reply(Reply::Answer(answer)) => Ok(*answer),
-                    Line::Reply(Reply::Error(error)) => bail!("{error}"),
-                    other => bail!("the owner answered something else: {other:?}"),
+                    Line::Reply(Reply::Error(wire)) => bail!(wire),
+                    other => bail!(Fault::internal(format!("the owner answered something else: {other:?}"))),
                 }
             }
         }
@@ -323,7 +323,8 @@ async fn next_line(lines: &mut Lines) -> fault::Result<Option<Line>> {
     if lines.read_line(&mut line).await.unwrap_or(0) == 0 {
         return Ok(None);
     }
-    Ok(Some(serde_json::from_str(&line)?))
+    let understood = serde_json::from_str(&line).map(Some);
+    understood.context("the owner's answer is not understood; client and owner may be of different versions")
 }
 
 /// The run that a command means: the one it names, else the newest of the project it stands in.
