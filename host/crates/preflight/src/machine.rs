@@ -76,13 +76,13 @@ pub(super) fn look(
 pub fn goal(directory: &Path, config: &Config) -> fault::Result<String> {
     let path = directory.join(&config.project.goal);
     let size = std::fs::metadata(&path)
-        .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
+        .or_invalid(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
         .len();
     if size > GOAL_BYTES_MAX {
         bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
     }
     let text = text_file::read(&path, GOAL_BYTES_MAX)
-        .with_context(|| format!("the goal `{}` cannot be read", path.display()))?;
+        .or_invalid(|| format!("the goal `{}` cannot be read", path.display()))?;
     // What it says is told to models; a path that leads out by its words is a power, which somebody agreed to.
     if !powers::leads_out(&config.project.goal) && !path.canonicalize()?.starts_with(directory.canonicalize()?) {
         bail!("the goal `{}` leads out of the project by a link; write the path of the file itself", path.display());
