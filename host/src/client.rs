@@ -5,7 +5,7 @@ pub mod wire;
 
 use crate::service::{Answer, Request, Seen, Service, Which, watch_here};
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::stream::Token;
 use longhaul_home::Home;
 use std::path::Path;

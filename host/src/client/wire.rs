@@ -7,7 +7,7 @@
 use crate::service::{Answer, Request};
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
-use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::fault::{self, Context, FaultWire, bail};
 use longhaul_core::stream::Token;
 use longhaul_home::Home;
 use rustix::process::geteuid;

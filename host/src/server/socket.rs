@@ -9,7 +9,7 @@
 use crate::client::wire::{CALL_BYTES_MAX, Call, Line, Reply, TOKEN_DIGITS, make_token};
 use crate::service::{Seen, Service, watch_here};
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, Context, FaultWire, bail};
+use longhaul_core::fault::{self, Context, FaultWire};
 use longhaul_home::Home;
 use rustix::process::geteuid;
 use std::os::unix::fs::PermissionsExt;

@@ -310,10 +310,8 @@ async fn part(
     directory: &Path,
     tree: &Path,
 ) -> fault::Result<Part> {
-    let bytes = host
-        .store
-        .blob(&pin.digest)?
-        .or_internal(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+    let bytes =
+        host.store.blob(&pin.digest)?.or_internal(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
     ready(host, config, table, pin, &bytes, directory, tree).await
 }
 
