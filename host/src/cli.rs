@@ -6,19 +6,24 @@ pub mod terminal;
 mod agent;
 mod answer;
 mod approvals;
+mod arguments;
 mod ask;
 mod audit;
 mod backup;
+pub mod bombs;
 mod check;
 mod checkpoint;
 mod children;
+mod confirm;
 mod conform;
+mod context;
 mod decisions;
 mod detect;
 mod diff;
 mod do_prompt;
 mod doctor;
 mod exec;
+mod exit;
 mod features;
 mod follow;
 mod gc;
@@ -29,6 +34,7 @@ mod mcp;
 mod memory;
 mod merge;
 mod models;
+mod order;
 mod owner;
 mod plugin;
 mod progress;
@@ -48,16 +54,17 @@ mod trajectories;
 mod trust;
 mod words;
 
-use crate::door::{Door, OwnerGone, which};
-use crate::home::Home;
-use crate::logs::{self, LogSettings};
-use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
-use crate::wiring::{ModelOptions, variable};
-use clap::{Args, Parser, Subcommand};
-use follow::Form;
-use longhaul_core::fault::{self, Context as _, bail};
+use crate::service::Request;
+use arguments::{FormArg, ModelArgs, RunArg};
+use clap::{Parser, Subcommand};
+use context::Context;
+use longhaul_core::fault::{self, Context as _};
+use longhaul_home::logs::{self, LogSettings};
+use longhaul_home::{Home, variable};
+use order::order;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+
+pub use exit::Exit;
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
@@ -67,7 +74,7 @@ use std::time::Duration;
 #[command(name = "longhaul", version, max_term_width = 100)]
 pub struct Cli {
     /// The data directory. Default: `longhaul` in the user's data directory.
-    #[arg(long, global = true, env = crate::home::VARIABLE, value_name = "DIR")]
+    #[arg(long, global = true, env = longhaul_home::VARIABLE, value_name = "DIR")]
     home: Option<PathBuf>,
     /// The project. Default: the current directory.
     #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
@@ -79,7 +86,16 @@ pub struct Cli {
     #[arg(long, global = true)]
     trust: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Subcommands,
+}
+
+// A text of documentation here would become that of the program.
+#[derive(Subcommand, Debug)]
+enum Subcommands {
+    #[command(flatten)]
+    Command(Box<Command>),
+    #[command(flatten)]
+    Child(children::ChildCommand),
 }
 
 #[derive(Subcommand, Debug)]
@@ -343,20 +359,6 @@ enum Command {
     /// Make a project of a prompt and run it, where it is worth one and that is switched on; no model is asked
     /// whether it is.
     Do(do_prompt::DoArgs),
-    #[command(hide = true)]
-    CompileChild(children::CompileArgs),
-    #[command(hide = true)]
-    CheckChild(children::CheckArgs),
-    #[command(hide = true)]
-    BrowserChild(children::BrowserArgs),
-    #[command(hide = true)]
-    McpChild(children::McpArgs),
-    #[command(hide = true)]
-    KeepChild(children::KeepArgs),
-    #[command(hide = true)]
-    BombChild(children::BombArgs),
-    #[command(hide = true)]
-    ModelChild(children::ModelArgs),
 }
 
 impl Command {
@@ -373,84 +375,14 @@ impl Command {
     }
 }
 
-#[derive(Args, Debug)]
-struct RunArg {
-    /// The run, or the beginning of its name. Default: the newest of this project.
-    #[arg(id = "run", value_name = "RUN")]
-    named: Option<String>,
-}
-
-#[derive(Args, Debug)]
-struct FormArg {
-    /// Print the stream of the run as JSON lines: every event with its number, and what models say as they say it.
-    #[arg(long)]
-    events: bool,
-}
-
-impl FormArg {
-    fn form(&self, context: &Context) -> Form {
-        match (self.events, context.json) {
-            (true, _) => Form::Stream,
-            (false, true) => Form::Json,
-            (false, false) => Form::Words,
-        }
-    }
-}
-
-#[derive(Args, Debug)]
-struct ModelArgs {
-    /// Answer every model from this recording; nothing is sent anywhere.
-    #[arg(long, value_name = "FILE", conflicts_with = "record")]
-    recorded: Option<PathBuf>,
-    /// Write what the models reply to this recording.
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
-}
-
-impl ModelArgs {
-    fn options(self) -> ModelOptions {
-        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        ModelOptions { replay_from: self.recorded.map(absolute), record_to: self.record.map(absolute) }
-    }
-}
-
-/// What the process says at its end; see the help of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Everything is done.
-    Done,
-    /// An error.
-    Error,
-    /// Features do not pass.
-    Incomplete,
-    /// The run is paused.
-    Paused,
-    /// The run waits for an answer.
-    Waiting,
-}
-
-impl Exit {
-    /// The process's exit code.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Error => 1,
-            Self::Incomplete => 3,
-            Self::Paused => 4,
-            Self::Waiting => 5,
-        }
-    }
-}
-
 /// Carries a command out.
 ///
 /// # Errors
 /// With a text that says what to do.
 pub fn main(cli: Cli) -> fault::Result<Exit> {
-    let command = match children::run(cli.command) {
-        Ok(exit) => return Ok(exit),
-        Err(command) => command,
+    let command = match cli.command {
+        Subcommands::Command(command) => command,
+        Subcommands::Child(child) => children::run(child),
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -478,64 +410,6 @@ fn whole(project: &Path) -> fault::Result<PathBuf> {
         .with_context(|| format!("`{}` is no path", project.display()))
 }
 
-/// Owners of a data directory that may stop one after the other while a command asks.
-const OWNERS_MAX: u32 = 10;
-
-/// How long an owner that has just stopped takes to be gone.
-const OWNER_PAUSE: Duration = Duration::from_millis(50);
-
-/// What every command needs.
-struct Context {
-    home: Home,
-    /// The whole path, see [`whole`].
-    project: PathBuf,
-    /// Whether the command line has `--project`.
-    names_project: bool,
-    json: bool,
-    /// Whether longhaul.toml is agreed to without a question.
-    trust: bool,
-}
-
-impl Context {
-    async fn security(&self, wanted: SecurityAsk) -> fault::Result<SecurityDone> {
-        let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
-            bail!("the service answered something else")
-        };
-        Ok(*done)
-    }
-
-    async fn door(&self) -> fault::Result<Door> {
-        Door::open(&self.home, Some(&self.project)).await
-    }
-
-    /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
-    async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        let mut tries = OWNERS_MAX;
-        loop {
-            let door = self.door().await?;
-            let answered = door.ask(request.clone()).await;
-            owner::hand_over(door).await;
-            tries -= 1;
-            match answered {
-                Err(error) if error.is::<OwnerGone>() && tries > 0 => tokio::time::sleep(OWNER_PAUSE).await,
-                other => return other,
-            }
-        }
-    }
-
-    /// Asks for something that would be done twice if it was asked twice.
-    async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
-        let door = self.door().await?;
-        let answered = door.ask(request).await;
-        owner::hand_over(door).await;
-        answered
-    }
-
-    fn which(&self, run: RunArg) -> Which {
-        which(run.named, &self.project)
-    }
-}
-
 async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
     if command.works_with_the_file() {
         trust::ask_first(context, context.trust).await?;
@@ -548,7 +422,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Trust { command } => trust::run(context, command, context.trust).await,
         Command::Audit { command } => audit::run(context, command).await,
         Command::Run { plan, plan_only, sessions, again, models, form } => {
-            let form = form.form(context);
+            let form = form.form(context.json);
             let directory = context.project.clone();
             let models = models.options();
             let plan = plan.as_deref().map(given::plan).transpose()?;
@@ -559,7 +433,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Cancel(args) => ask::cancel(context, args).await,
         Command::Check(args) => check::run(context, args).await,
         Command::Resume { run, retry_failing, reread_goal, sessions, form } => {
-            let (run, form) = (context.which(run), form.form(context));
+            let (run, form) = (context.which(run), form.form(context.json));
             if reread_goal {
                 check::reread(context, run.clone(), form.is_for_programs()).await?;
             }
@@ -571,7 +445,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Merge(args) => merge::run(context, args).await,
         Command::Attach { run, after, from, form } => {
             let after = from.map_or(after, |from| from - 1);
-            follow::attach(context, context.which(run), after, form.form(context)).await
+            follow::attach(context, context.which(run), after, form.form(context.json)).await
         }
         Command::Pause { run } => order(context, Request::Pause { run: context.which(run) }, "paused").await,
         Command::Abandon { run, reason } => {
@@ -608,7 +482,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
-        Command::Serve(args) => serve::run(context, args).await,
+        Command::Serve(args) => owner::serve::run(context, args).await,
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
         Command::Secrets { command } => secrets::run(context, command).await,
@@ -618,20 +492,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Doctor(args) => doctor::run(context, args).await,
         Command::Detect { prompt } => detect::run(context, prompt),
         Command::Do(args) => do_prompt::run(context, args).await,
-        Command::CompileChild(_)
-        | Command::CheckChild(_)
-        | Command::BrowserChild(_)
-        | Command::McpChild(_)
-        | Command::KeepChild(_)
-        | Command::BombChild(_)
-        | Command::ModelChild(_) => Ok(Exit::Error),
     }
-}
-
-/// An order that is done when it is answered.
-async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
-    words::print_answer(context.json, &context.ask(request).await?, done)?;
-    Ok(Exit::Done)
 }
 
 #[cfg(test)]
@@ -644,8 +505,9 @@ mod tests {
         for words in
             [&["decisions", "--query", "why"][..], &["decisions", "r-1", "--limit", "3"], &["decisions", "list"]]
         {
-            let parsed = Cli::try_parse_from([&["longhaul"], words].concat());
-            assert!(parsed.is_ok_and(|cli| matches!(cli.command, Command::Decisions { .. })), "{words:?}");
+            let parsed = Cli::try_parse_from([&["longhaul"], words].concat()).map(|cli| cli.command);
+            let Ok(Subcommands::Command(command)) = parsed else { panic!("{words:?}") };
+            assert!(matches!(*command, Command::Decisions { .. }), "{words:?}");
         }
     }
 }

@@ -8,7 +8,6 @@
 pub mod agents;
 pub mod ask;
 pub mod backup;
-pub mod bombs;
 pub mod cast;
 pub mod check;
 pub mod checkpoint;
@@ -28,6 +27,7 @@ pub mod steps;
 mod toolbox;
 pub mod wiring;
 
+pub use cli::bombs;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;

@@ -3,12 +3,13 @@
 mod code;
 mod show;
 
-use super::{Context, Exit};
-use crate::agents::record::AgentPatch;
+use super::context::Context;
+use super::exit::Exit;
 use crate::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk, StatusFilter};
 use crate::service::{Answer, Request};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
+use longhaul_agents::AgentPatch;
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;

@@ -1,6 +1,9 @@
 //! `longhaul answer`: what a person says to a run that waits, and what is still to be said then.
 
-use super::{Context, Exit, RunArg, words};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::words;
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use clap::Args;
 use longhaul_core::fault::{self, bail};

@@ -1,6 +1,9 @@
 //! `longhaul approvals`: what people are asked about calls of tools, answered from any terminal.
 
-use super::{Context, Exit, RunArg, order};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::order::order;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_approval::{Approval, Asks, RunRule, Standing, banner, visible};

@@ -1,6 +1,10 @@
 //! `longhaul ask`, and what is said to work that is under way: `steer` and `cancel`.
 
-use super::{Context, Exit, FormArg, ModelArgs, RunArg, follow, given, order};
+use super::arguments::{FormArg, ModelArgs, RunArg};
+use super::context::Context;
+use super::exit::Exit;
+use super::order::order;
+use super::{follow, given};
 use crate::service::{Question, Request, Which};
 use clap::Args;
 use longhaul_core::fault;
@@ -61,7 +65,7 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit>
     let goal = if args.goal == "-" { read_goal()? } else { args.goal };
     let directory = context.project.clone();
     let question = Question { directory, goal, dispatch, plan, models: args.models.options() };
-    follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context)).await
+    follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context.json)).await
 }
 
 fn read_goal() -> fault::Result<String> {

@@ -1,13 +1,14 @@
 //! `longhaul audit`: who was let do what, and what runs were able to do against what they did.
 
+use super::context::Context;
+use super::exit::Exit;
 use super::words::{counted, moment};
-use super::{Context, Exit};
-use crate::audit::Record;
 use crate::service::{Grants, SecurityAsk, SecurityDone};
 use clap::Subcommand;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
+use longhaul_security::audit::Record;
 
 /// Records that are listed where nobody says how many.
 const RECORDS: usize = 50;

@@ -1,11 +1,12 @@
 //! `longhaul backup` and `longhaul restore`.
 
 use super::checkpoint::AcceptArgs;
+use super::context::Context;
+use super::exit::Exit;
+use super::owner;
 use super::words::counted;
-use super::{Context, Exit};
-use crate::backup::{self, Keeps};
+use crate::backup::Keeps;
 use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
-use crate::wiring;
 use clap::Args;
 use longhaul_core::fault::{self, bail};
 use std::path::PathBuf;
@@ -65,9 +66,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit
     let RestoreArgs { file, accept, with_tokens, with_commands } = args;
     let (home, accepts) = (context.home.clone(), accept.accepts());
     let keeps = Keeps { tokens: with_tokens, commands: with_commands };
-    let restored =
-        tokio::task::spawn_blocking(move || backup::restore(&file, &home, &accepts, keeps, wiring::prepare_store));
-    let restored = restored.await??;
+    let restored = owner::restore::restore(file, home, accepts, keeps).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&restored)?);
         return Ok(Exit::Done);

@@ -1,6 +1,9 @@
 //! `longhaul check`, and what `longhaul resume --reread-goal` says first.
 
-use super::{Context, Exit, ModelArgs, models};
+use super::arguments::ModelArgs;
+use super::context::Context;
+use super::exit::Exit;
+use super::models;
 use crate::check::{Finding, Overview};
 use crate::service::{Answer, Request, Which};
 use clap::Args;

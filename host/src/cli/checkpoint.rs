@@ -1,13 +1,16 @@
 //! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere.
 
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use super::words::counted;
-use super::{Context, Exit, RunArg, terminal};
 use crate::checkpoint::{Cause, Origin, Snapshot};
 use crate::service::{Answer, CheckpointAsk, Request};
-use crate::signing::{self, Accepts};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
+use longhaul_security::signing::{self, Accepts};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};

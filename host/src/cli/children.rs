@@ -3,9 +3,27 @@
 //! They are this very binary with a hidden command, so that nothing else has to be installed. They
 //! start no log, no runtime and no service.
 
-use super::{Command, Exit};
-use clap::Args;
+use super::doctor;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
+
+#[derive(Subcommand, Debug)]
+pub enum ChildCommand {
+    #[command(name = "compile-child", hide = true)]
+    Compile(CompileArgs),
+    #[command(name = "check-child", hide = true)]
+    Check(CheckArgs),
+    #[command(name = "browser-child", hide = true)]
+    Browser(BrowserArgs),
+    #[command(name = "mcp-child", hide = true)]
+    Mcp(McpArgs),
+    #[command(name = "keep-child", hide = true)]
+    Keep(KeepArgs),
+    #[command(name = "bomb-child", hide = true)]
+    Bomb(BombArgs),
+    #[command(name = "model-child", hide = true)]
+    Model(ModelArgs),
+}
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -50,17 +68,16 @@ pub struct ModelArgs {
     memory_bytes_max: u64,
 }
 
-/// Runs the command if it is a child's; gives any other back.
-pub fn run(command: Command) -> Result<Exit, Box<Command>> {
-    let code = match command {
-        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits),
-        Command::CheckChild(args) => longhaul_sandbox::sandbox_child(&args.spec),
-        Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
-        Command::McpChild(args) => longhaul_mcp::mcp_child(&args.spec),
-        Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
-        Command::BombChild(args) => super::doctor::bomb_child(&args.name),
-        Command::ModelChild(args) => model(&args),
-        other => return Err(Box::new(other)),
+/// Runs the child and ends the process with its exit code.
+pub fn run(child: ChildCommand) -> ! {
+    let code = match child {
+        ChildCommand::Compile(args) => longhaul_engine::compile_child(&args.limits),
+        ChildCommand::Check(args) => longhaul_sandbox::sandbox_child(&args.spec),
+        ChildCommand::Browser(args) => longhaul_browser::browser_child(&args.spec),
+        ChildCommand::Mcp(args) => longhaul_mcp::mcp_child(&args.spec),
+        ChildCommand::Keep(args) => longhaul_mcp::keep_child(args.host, &args.command),
+        ChildCommand::Bomb(args) => doctor::bomb_child(&args.name),
+        ChildCommand::Model(args) => model(&args),
     };
     std::process::exit(code)
 }

@@ -1,6 +1,8 @@
 //! `longhaul conform`: holds the contract's rules against a component.
 
-use super::{Context, Exit, plugin};
+use super::context::Context;
+use super::exit::Exit;
+use super::plugin;
 use clap::Args;
 use longhaul_config::asks::AskedDirectory;
 use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};

@@ -1,6 +1,7 @@
 //! `longhaul decisions`: what was decided in a project, which of it bears on a question, and what came of it.
 
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
 use crate::service::{Answer, Request, Which};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::decision::{Decision, Hit, Outcome};

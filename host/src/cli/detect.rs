@@ -1,6 +1,7 @@
 //! `longhaul detect`: what kind of work a prompt asks for, by its words alone.
 
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_harness::detect::{Detected, Kind, detect};

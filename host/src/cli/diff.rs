@@ -3,14 +3,17 @@
 //! Read from the repository's objects: nothing is written. A program gets the bytes as `git apply` takes them, a
 //! terminal gets colours, and nothing of the files that it would obey.
 
-use super::{Context, Exit, RunArg, terminal};
-use crate::config::Config;
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::service::{Answer, Request, Status, Which};
-use crate::wiring::variable;
 use clap::Args;
+use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
+use longhaul_home::variable;
 use longhaul_worktree::{DiffForm, Logged, Project, Protected};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -82,7 +85,7 @@ pub async fn run(context: &Context, args: DiffArgs) -> fault::Result<Exit> {
 
 /// The protected ones among paths, by the project's configuration where it can be read.
 pub(super) fn protected(directory: &Path, paths: &[String]) -> Vec<String> {
-    let rules = Config::read(directory).map(|config| crate::protect::protected(&config, directory));
+    let rules = Config::read(directory).map(|config| longhaul_config::protect::protected(&config, directory));
     rules.unwrap_or_else(|_| Protected::new(&[], &[])).among_paths(paths)
 }
 

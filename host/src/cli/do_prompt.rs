@@ -5,7 +5,10 @@
 
 mod user;
 
-use super::{Context, Exit, ModelArgs, detect, follow};
+use super::arguments::{Form, ModelArgs};
+use super::context::Context;
+use super::exit::Exit;
+use super::{detect, follow};
 use crate::service::{Request, SecurityAsk};
 use clap::Args;
 use longhaul_config::{make_whole, plain_name};
@@ -66,7 +69,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
             sessions: None,
             again: false,
         },
-        if context.json { follow::Form::Json } else { follow::Form::Words },
+        if context.json { Form::Json } else { Form::Words },
     )
     .await
 }

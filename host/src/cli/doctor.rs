@@ -5,13 +5,13 @@ mod checks;
 mod toolchains;
 mod walls;
 
-use super::{Context, Exit};
-use crate::plugins;
-use crate::wiring::{cache, variable};
+use super::context::Context;
+use super::exit::Exit;
 pub use bombs::child as bomb_child;
 use checks::{Found, State};
 use clap::Args;
 use longhaul_core::fault;
+use longhaul_home::{cache, variable};
 use longhaul_models::{Discovery, discover};
 
 /// Plugins that a project made by `longhaul new` names.
@@ -35,14 +35,14 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     if let Some(part) = &args.bombs {
         return bombs::run(context, part).await;
     }
-    let mut checks = checks::all(context, args.store).await;
+    let mut checks = all(context, args.store).await;
     if context.names_project {
         checks.extend(toolchains::all(&context.project, &context.home).await);
     }
     let exit = if checks.iter().any(|found| found.state == State::Broken) { Exit::Error } else { Exit::Done };
     let missing: Vec<&str> = SHIPPED
         .into_iter()
-        .filter(|name| plugins::find(name, Some(&context.project), &context.home).is_err())
+        .filter(|name| longhaul_plugins::find(name, Some(&context.project), &context.home).is_err())
         .collect();
     let found = discover(&variable, &longhaul_models::discover::PORTS).await;
     let model = longhaul_models::pull::path_of("smollm2", &cache()?).filter(|path| path.is_file());
@@ -81,6 +81,19 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
         None => outln!("local model      none{built}; fetch one with: longhaul models pull smollm2"),
     }
     Ok(exit)
+}
+
+/// Looks at everything; the whole store is read only when that is asked for.
+async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
+    let home = &context.home;
+    let mut found = vec![checks::memory(), checks::graphics(), checks::disk("disk of data", home.path())];
+    if let Ok(cache) = cache() {
+        found.push(checks::disk("disk of cache", &cache));
+    }
+    found.extend([checks::permissions(home), checks::secrets(home), checks::settings(home), checks::clock(home)]);
+    found.extend([walls::of_programs(home).await, walls::of_compiler().await, checks::groups()]);
+    found.push(checks::store(context, reads_store).await);
+    found
 }
 
 fn print_check(found: &Found) {

@@ -1,10 +1,12 @@
 //! `longhaul exec`: runs a file of code that nobody trusts, and shows what it printed.
 
-use super::{Context, Exit, given, terminal};
-use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
+use super::context::Context;
+use super::exit::Exit;
+use super::{given, terminal};
 use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use longhaul_exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
 use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,12 @@
 
 pub mod proposals;
 
+use super::context::Context;
+use super::exit::Exit;
+use super::order::order;
 use super::show::feature_word;
+use super::terminal;
 use super::words::count;
-use super::{Context, Exit, order, terminal};
 use crate::service::{Answer, Rechecked, Request, Which};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};

@@ -1,8 +1,11 @@
 //! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
 
+use super::arguments::Form;
+use super::context::{Context, OWNER_PAUSE, OWNERS_MAX};
+use super::exit::Exit;
 use super::progress::Progress;
 use super::prompt::{Asked, Person};
-use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, owner, terminal, words};
+use super::{owner, terminal, words};
 use crate::door::{Door, OwnerGone, Seen};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -426,23 +429,6 @@ fn broke_off(summary: &Summary) -> bool {
 
 fn works(summary: &Summary) -> bool {
     matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
-}
-
-/// How a run is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Lines for people.
-    Words,
-    /// Events as they are stored.
-    Json,
-    /// The stream of the run, as [`longhaul_core::stream`] has it.
-    Stream,
-}
-
-impl Form {
-    pub fn is_for_programs(self) -> bool {
-        self != Self::Words
-    }
 }
 
 /// What a person sees: lines, and on a terminal a few more that live. A program sees one JSON object a line.

@@ -1,8 +1,9 @@
 //! `longhaul gc`: what nobody needs any more goes.
 
 use super::checkpoint::age_ms;
+use super::context::Context;
+use super::exit::Exit;
 use super::words::counted;
-use super::{Context, Exit};
 use crate::gc::{Swept, Wanted};
 use crate::service::{UpkeepAsk, UpkeepDone};
 use clap::Args;

@@ -3,7 +3,9 @@
 mod cells;
 mod show;
 
-use super::{Context, Exit, given, terminal};
+use super::context::Context;
+use super::exit::Exit;
+use super::{given, terminal};
 use crate::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
@@ -199,7 +201,7 @@ pub struct ModelArg {
 
 impl ModelArg {
     fn choice(self, project: &Path) -> Option<ModelChoice> {
-        let has_config = project.join(crate::config::FILE).is_file();
+        let has_config = project.join(longhaul_config::FILE).is_file();
         if self.no_model || (self.model.is_none() && !has_config) {
             return None;
         }

@@ -1,6 +1,8 @@
 //! `longhaul log`: the commits of a run.
 
-use super::{Context, Exit, words};
+use super::context::Context;
+use super::exit::Exit;
+use super::words;
 use crate::door::which;
 use crate::service::{Answer, Request};
 use clap::Args;

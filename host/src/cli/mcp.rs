@@ -5,12 +5,15 @@
 
 mod described;
 mod desk;
+mod done;
 mod http;
 mod plugins;
 mod verbs;
 
-use super::plugin::agreed;
-use super::{Context, Exit, given};
+use super::confirm::agreed;
+use super::context::Context;
+use super::exit::Exit;
+use super::given;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, bail};

@@ -1,6 +1,9 @@
 //! `longhaul memory`: what a project remembers of its runs, and what an agent has in its context.
 
-use super::{Context, Exit, RunArg, terminal, trajectories};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::{terminal, trajectories};
 use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
 use clap::Subcommand;
 use longhaul_core::fault::{self, Context as _, bail};

@@ -3,8 +3,11 @@
 //! The one command that writes the user's checkout. What can stand in the way is looked at by the crate of trees; here
 //! is only what is said.
 
+use super::arguments::RunArg;
+use super::context::Context;
 use super::diff::{RunCommits, protected};
-use super::{Context, Exit, RunArg, words};
+use super::exit::Exit;
+use super::words;
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};

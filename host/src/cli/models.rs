@@ -2,11 +2,12 @@
 
 mod test;
 
-use super::{Context, Exit};
-use crate::config::Config;
-use crate::wiring::cache;
+use super::context::Context;
+use super::exit::Exit;
 use clap::Subcommand;
+use longhaul_config::Config;
 use longhaul_core::fault;
+use longhaul_home::cache;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {

@@ -3,6 +3,11 @@
 //! A run that another terminal follows goes on there, once what is on its way has come. One that nobody follows keeps
 //! this process, until it is over or somebody presses Ctrl-C.
 
+pub mod model;
+pub mod restore;
+pub mod serve;
+pub mod work;
+
 use crate::door::Door;
 use crate::service::{Answer, Request, Status, Which};
 use longhaul_core::RunId;

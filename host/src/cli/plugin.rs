@@ -12,18 +12,19 @@ mod pack;
 mod remove;
 mod run;
 mod schema;
+mod source;
 mod test;
 
 pub use build::say;
 pub(super) use check::judge_manifest;
 pub(super) use list::tool_components;
 pub(super) use run::kit;
+pub(super) use source::{file_of, stem};
 
-use super::{Context, Exit, terminal};
+use super::context::Context;
+use super::exit::Exit;
 use clap::Subcommand;
-use longhaul_core::fault::{self, bail};
-use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use longhaul_core::fault;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -73,31 +74,4 @@ pub(super) async fn run(context: &Context, command: Command) -> fault::Result<Ex
         Command::Test(args) => test::run(context, args).await,
         Command::Schema => schema::run(),
     }
-}
-
-/// A file, or the file of a plugin of that name.
-pub(super) fn file_of(context: &Context, file: &str) -> fault::Result<PathBuf> {
-    if Path::new(file).is_file() {
-        return Ok(PathBuf::from(file));
-    }
-    longhaul_plugins::find(file, Some(&context.project), &context.home)
-}
-
-/// What a file is called by, for people.
-pub(super) fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Asks the person at the terminal; an error with `refusal` where they do not agree, or nobody is there.
-pub(super) fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> fault::Result<()> {
-    if context.json || !std::io::stdin().is_terminal() {
-        bail!("{refusal}, since there is nobody to ask; {advice}");
-    }
-    terminal::ask(&format!("{question} [y/N] "));
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
-    if !matches!(line.trim(), "y" | "Y" | "yes") {
-        bail!("{refusal}");
-    }
-    Ok(())
 }

@@ -1,9 +1,11 @@
 //! `longhaul init`, `longhaul new`, `longhaul projects` and `longhaul project`.
 
-use super::{Context, Exit, words};
-use crate::config::FILE;
+use super::context::Context;
+use super::exit::Exit;
+use super::words;
 use crate::service::{Answer, ProjectSummary, Request, SecurityAsk, SecurityDone};
 use clap::Subcommand;
+use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _, bail};
 use std::path::Path;
 

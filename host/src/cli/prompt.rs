@@ -3,7 +3,8 @@
 //! What was typed before a question was shown is thrown away: it cannot be meant for it. The end of input, Ctrl-C and
 //! an empty line are no answers; the run stays as it is and can be answered from anywhere.
 
-use super::{Context, approvals};
+use super::approvals;
+use super::context::Context;
 use crate::door::Door;
 use crate::service::{Answer, Request, Which};
 use longhaul_approval::{Approval, Asks, Standing, banner, visible};

@@ -3,8 +3,9 @@
 //! `top` draws the same again and again until `q` or Ctrl-C; where standard output is no terminal, or with `--once`, it
 //! draws once. Refuses to keep the terminal as it made it: whatever ends it, the old settings come back.
 
+use super::context::Context;
+use super::exit::Exit;
 use super::words::counted;
-use super::{Context, Exit};
 use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
 use clap::Args;

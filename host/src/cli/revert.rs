@@ -1,6 +1,8 @@
 //! `longhaul revert`: back to an earlier commit of a run.
 
-use super::{Context, Exit, words};
+use super::context::Context;
+use super::exit::Exit;
+use super::words;
 use crate::door::which;
 use crate::run::Reverted;
 use crate::service::{Answer, Request};

@@ -3,14 +3,15 @@
 //! Their sources are in this program; they are built once and again only when the sources, the contract or
 //! the tools change. A plugin of that name that was not made here is never written over.
 
+use super::context::Context;
+use super::exit::Exit;
 use super::plugin::say;
-use super::{Context, Exit};
-use crate::home::Home;
-use crate::plugins::installed::{Installed, Source, Version};
 use clap::Subcommand;
 use longhaul_build::{Project, Workshop};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::Home;
+use longhaul_plugins::installed::{Installed, Source, Version};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;

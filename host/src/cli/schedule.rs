@@ -2,20 +2,16 @@
 
 mod show;
 
-use super::{Context, Exit};
-use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
-use crate::door::Door;
+use super::context::Context;
+use super::exit::Exit;
+use super::owner;
+use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, StatusFilter};
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
-
-/// How long another command may have the data directory.
-const OWNER_WAIT: Duration = Duration::from_secs(5);
+use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -257,64 +253,13 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show::status(context, &ask(context, ScheduleAsk::ConcurrentMax { max }).await?)
         }
         Command::Status { at_once: None } => show::status(context, &ask(context, ScheduleAsk::Status).await?),
-        Command::Work { time } => work(context, time).await,
+        Command::Work { time } => owner::work::run(context, time).await,
     }
 }
 
 /// Lists tasks.
 pub async fn tasks(context: &Context, wanted: ScheduleAsk) -> fault::Result<Exit> {
     show::tasks(context, &ask(context, wanted).await?)
-}
-
-/// Runs what is due. Whoever owns the data directory already has to do that.
-async fn work(context: &Context, time: Option<Duration>) -> fault::Result<Exit> {
-    // Heard from here on, so that whoever waits for the line below can end it.
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut terminated = signal(SignalKind::terminate())?;
-    let door = owned(context).await?;
-    let Door::Own { service, .. } = &door else { bail!("the data directory is not ours") };
-    let scheduler = match Scheduler::start(Arc::clone(service)).await {
-        Ok(scheduler) => scheduler,
-        Err(error) => {
-            door.close().await;
-            return Err(error);
-        }
-    };
-    if !context.json {
-        outln!("working; Ctrl-C ends it");
-    }
-    let over = async {
-        match time {
-            Some(time) => tokio::time::sleep(time).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = over => {}
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
-    }
-    scheduler.stop().await;
-    door.close().await;
-    Ok(Exit::Done)
-}
-
-/// The data directory as its owner. A command that has it for a moment is waited for.
-async fn owned(context: &Context) -> fault::Result<Door> {
-    let since = Instant::now();
-    loop {
-        let door = context.door().await?;
-        if door.is_owner() {
-            return Ok(door);
-        }
-        if since.elapsed() > OWNER_WAIT {
-            bail!(
-                "another longhaul owns `{}`, and a scheduler works only in its owner; end that one, or let it be the server",
-                context.home.path().display()
-            );
-        }
-        tokio::time::sleep(super::OWNER_PAUSE).await;
-    }
 }
 
 /// That nobody runs what is due, where that is so.

@@ -1,8 +1,9 @@
 //! `longhaul secrets`: values are read from a terminal that does not show them, or from standard input; never from the
 //! command line, which every user of the machine can read.
 
-use super::{Context, Exit, terminal};
-use crate::secrets::{Bound, Listed, Vault};
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::service::{SecurityAsk, SecurityDone};
 use clap::{Args, Subcommand};
 use longhaul_config::secrets::{SecretConfig, check_name};
@@ -12,6 +13,7 @@ use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
 use longhaul_mcp::McpConfig;
+use longhaul_security::secrets::{Bound, Listed, Vault};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::io::{BufRead as _, Read as _};

@@ -1,6 +1,8 @@
 //! Looking at runs: `status`, `runs`, `journal`, `replay`.
 
-use super::{Context, Exit, answer, words};
+use super::context::Context;
+use super::exit::Exit;
+use super::{answer, words};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::{Entry, Finished};

@@ -1,7 +1,8 @@
 //! `longhaul token`: who is let in over HTTP. A token is shown once, when it is made.
 
+use super::context::Context;
+use super::exit::Exit;
 use super::words::moment;
-use super::{Context, Exit};
 use crate::service::{AccessToken, Answer, Lasts, Request, Scope, TokenAsk};
 use clap::Subcommand;
 use longhaul_core::fault::{self, bail};

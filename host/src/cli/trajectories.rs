@@ -1,6 +1,9 @@
 //! `longhaul trajectories`: what agents were told, said and did; rated, corrected, and exported for training.
 
-use super::{Context, Exit, RunArg, terminal, words};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::{terminal, words};
 use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::fault::{self, Context as _, bail};

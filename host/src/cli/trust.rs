@@ -1,12 +1,14 @@
 //! `longhaul trust`: whom and what this data directory trusts, and the question before a file is used that nobody agreed to.
 
-use super::{Context, Exit, terminal};
-use crate::config::FILE;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::service::{SecurityAsk, SecurityDone};
-use crate::signing::SigningKey;
-use crate::trust::Standing;
 use clap::Subcommand;
+use longhaul_config::FILE;
 use longhaul_core::fault::{self, bail};
+use longhaul_security::signing::SigningKey;
+use longhaul_security::trust::Standing;
 use rustix::termios::isatty;
 use serde_json::json;
 use std::io::BufRead as _;

@@ -1,11 +1,12 @@
 //! What an agent is, as it is written on the command line.
 
-use super::super::{Context, given};
-use crate::agents::record::{
-    AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
-};
+use super::super::context::Context;
+use super::super::given;
 use base64::Engine as _;
 use clap::Args;
+use longhaul_agents::{
+    AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
+};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};

@@ -1,12 +1,13 @@
 //! `longhaul doctor --bombs`: holds the corpus of bombs against this machine, each in a process of its own, so that one
 //! which ends the host ends none of what the user does, and is told.
 
-use crate::bombs::{self, Outcome, Verdict};
-use crate::cli::{Context, Exit};
-use crate::wiring::own_program;
+use crate::cli::bombs::{self, Outcome, Verdict};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use longhaul_bombs::{Bomb, corpus};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::text::printable;
+use longhaul_home::own_program;
 use longhaul_resources::Table;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;

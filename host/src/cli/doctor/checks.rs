@@ -3,13 +3,11 @@
 //! them.
 
 use super::super::backup::upkeep;
-use super::walls;
-use crate::cli::Context;
-use crate::home::{Home, is_ours_alone};
+use crate::cli::context::Context;
 use crate::service::{UpkeepAsk, UpkeepDone};
-use crate::wiring::cache;
 use longhaul_config::resources::Settings;
 use longhaul_core::Clock as _;
+use longhaul_home::{Home, MachineClock, is_ours_alone};
 use longhaul_resources::cgroup::Groups;
 use longhaul_resources::{Sampler, gpu};
 use serde::Serialize;
@@ -62,20 +60,7 @@ pub(super) fn broken(what: &'static str, said: impl Into<String>) -> Found {
     Found { what, state: State::Broken, said: said.into() }
 }
 
-/// Looks at everything; the whole store is read only when that is asked for.
-pub async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
-    let home = &context.home;
-    let mut found = vec![memory(), graphics(), disk("disk of data", home.path())];
-    if let Ok(cache) = cache() {
-        found.push(disk("disk of cache", &cache));
-    }
-    found.extend([permissions(home), secrets(home), settings(home), clock(home)]);
-    found.extend([walls::of_programs(home).await, walls::of_compiler().await, groups()]);
-    found.push(store(context, reads_store).await);
-    found
-}
-
-fn memory() -> Found {
+pub(super) fn memory() -> Found {
     match Sampler::default().machine() {
         Ok(machine) if machine.memory_available_mb < 512.0 => {
             less("memory", format!("only {:.0} MB can be had; runs wait for room", machine.memory_available_mb))
@@ -88,14 +73,14 @@ fn memory() -> Found {
     }
 }
 
-fn graphics() -> Found {
+pub(super) fn graphics() -> Found {
     let cards = gpu::read();
     let words: Vec<_> =
         cards.iter().map(|card| format!("{} with {:.0} MB free", card.name, card.memory_free_mb())).collect();
     fine("graphics cards", if words.is_empty() { "none that tells of its memory".to_owned() } else { words.join(", ") })
 }
 
-fn disk(what: &'static str, path: &Path) -> Found {
+pub(super) fn disk(what: &'static str, path: &Path) -> Found {
     // What is to be made lies where its nearest directory does.
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     match rustix::fs::statvfs(there) {
@@ -113,7 +98,7 @@ fn disk_words(what: &'static str, path: &Path, free: u64) -> Found {
     }
 }
 
-fn permissions(home: &Home) -> Found {
+pub(super) fn permissions(home: &Home) -> Found {
     const WHAT: &str = "permissions";
     let path = home.path();
     match fs::metadata(path) {
@@ -129,7 +114,7 @@ fn permissions(home: &Home) -> Found {
     }
 }
 
-fn secrets(home: &Home) -> Found {
+pub(super) fn secrets(home: &Home) -> Found {
     const WHAT: &str = "secrets";
     let directory = home.path().join("secrets");
     // Those of each project are in a folder of their own.
@@ -147,7 +132,7 @@ fn secrets(home: &Home) -> Found {
     fine(WHAT, format!("{kept} kept, readable by you alone"))
 }
 
-fn settings(home: &Home) -> Found {
+pub(super) fn settings(home: &Home) -> Found {
     const WHAT: &str = "child limits";
     match Settings::read(home.path()) {
         Ok(settings) => {
@@ -160,9 +145,9 @@ fn settings(home: &Home) -> Found {
     }
 }
 
-fn clock(home: &Home) -> Found {
+pub(super) fn clock(home: &Home) -> Found {
     const WHAT: &str = "clock";
-    let now_ms = crate::wiring::MachineClock.now_ms();
+    let now_ms = MachineClock.now_ms();
     if now_ms < CLOCK_MS_MIN {
         return broken(WHAT, "it is set before 2025; set it, or schedules and certificates fail");
     }
@@ -178,7 +163,7 @@ fn clock(home: &Home) -> Found {
     fine(WHAT, "as new as the store")
 }
 
-fn groups() -> Found {
+pub(super) fn groups() -> Found {
     const WHAT: &str = "control groups";
     match Groups::look() {
         Ok(group) => fine(WHAT, format!("the kernel can hold each child to its limits, below {}", group.display())),
@@ -186,7 +171,7 @@ fn groups() -> Found {
     }
 }
 
-async fn store(context: &Context, reads_store: bool) -> Found {
+pub(super) async fn store(context: &Context, reads_store: bool) -> Found {
     const WHAT: &str = "store";
     if !context.home.path().join("state.redb").exists() {
         return fine(WHAT, "there is none yet");

@@ -5,8 +5,8 @@
 
 use super::checks::{Found, broken, fine, less};
 use super::walls::tried;
-use crate::config::Config;
-use crate::home::Home;
+use longhaul_config::Config;
+use longhaul_home::Home;
 use longhaul_sandbox::{Limits, Program, Report};
 use longhaul_worktree::NativeCheck;
 use std::path::Path;

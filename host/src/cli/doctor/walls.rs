@@ -3,10 +3,9 @@
 //! Changes nothing: a program that does nothing is started, and a component without anything in it is compiled.
 
 use super::checks::{Found, broken, fine, less};
-use crate::home::Home;
-use crate::wiring::own_program;
 use longhaul_core::fault::{self, bail};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail, LoadError};
+use longhaul_home::{Home, own_program};
 use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, USER_OF_ROOTS_PROGRAMS, run};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,6 +1,8 @@
 //! What agents proposed: `longhaul features --proposals`, `accept`, `reject`.
 
-use crate::cli::{Context, Exit, order};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::order::order;
 use crate::service::{Answer, Request, Which};
 use clap::Args;
 use longhaul_config::make_whole;

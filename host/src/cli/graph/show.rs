@@ -1,7 +1,8 @@
 //! What graphs answer, for a person or as JSON. Names, outputs and values are the code's: bounded, and without
 //! characters that a terminal obeys.
 
-use super::super::{Context, Exit};
+use super::super::context::Context;
+use super::super::exit::Exit;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::graph::{Answer, Changes, DiagnosisView, Failure, PatchView, Replayed, StepView, Summary, Version};
 use longhaul_core::text::{count, printable};

@@ -3,9 +3,10 @@
 //! A verb that lacks what only a person knows asks for it: by `input_required` where the client speaks the revision
 //! that has it, otherwise by `elicitation/create`. A client that can do neither is told which argument to add.
 
+use super::done::{Done, Said};
 use super::plugins::{Given, Plugins};
 use super::verbs;
-use crate::cli::Context;
+use crate::cli::context::Context;
 use crate::door::Door;
 use longhaul_core::fault;
 use rmcp::ServerHandler;
@@ -36,29 +37,6 @@ struct Inner {
     plugins: Plugins,
     /// Held as long as the server: runs that it starts go on here.
     door: Mutex<Option<Door>>,
-}
-
-/// What came of a verb.
-pub enum Done {
-    /// A value.
-    Value(Value),
-    /// A person has to say something first.
-    Asks {
-        /// What they are asked.
-        question: String,
-        /// One of these words, or anything where there are none.
-        choices: &'static [&'static str],
-        /// What their answer is about and nothing else.
-        about: Option<String>,
-    },
-}
-
-/// What a person said.
-pub struct Said {
-    /// Their words.
-    pub text: String,
-    /// What they were asked about.
-    pub about: Option<String>,
 }
 
 impl Desk {

@@ -1,8 +1,6 @@
 //! The desk over streamable HTTP: who may ask is decided before anything is read, and again as long as it is answered.
 
 use super::desk::Desk;
-use crate::home::Home;
-use crate::secrets::Vault;
 use crate::server::http::listen;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
@@ -11,6 +9,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::Home;
+use longhaul_security::secrets::Vault;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
@@ -171,9 +171,9 @@ fn plain(status: StatusCode, text: &'static str) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secrets::Bound;
     use http_body_util::StreamBody;
     use longhaul_egress::Secret;
+    use longhaul_security::secrets::Bound;
     use tokio::time::timeout;
 
     /// They used to go on until the server was started again.

@@ -3,9 +3,9 @@
 //! A plugin gets what it asks for, as far as the command line gives it: nothing is given by default. What a call does
 //! is in no run and in no journal.
 
-use crate::cli::Context;
+use crate::cli::context::Context;
 use crate::cli::plugin::{kit, tool_components};
-use crate::config::{DirectoryConfig, PluginConfig, grants};
+use longhaul_config::{DirectoryConfig, PluginConfig, grants};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_plugins::Known;

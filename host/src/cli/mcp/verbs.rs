@@ -1,7 +1,8 @@
 //! What the harness can be asked for, as tools: one request of the service each.
 
-use super::desk::{Done, Said};
-use crate::cli::{Context, report};
+use super::done::{Done, Said};
+use crate::cli::context::Context;
+use crate::cli::report;
 use crate::door::which;
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use longhaul_approval::{Approval, Standing, banner};

@@ -1,14 +1,14 @@
 //! `longhaul models test`: one small request of each kind that runs use, to each model that is configured.
 
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::owner;
 use super::super::words::cost_words;
-use super::super::{Context, Exit};
-use crate::config::Config;
-use crate::wiring::model_environment;
+use longhaul_config::Config;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
-use longhaul_models::set::ModelSet;
 use serde::Serialize;
 
 /// Tokens of a reply: room for what a model thinks before it.
@@ -53,12 +53,11 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
             Provider::Local(_) | Provider::Recorded(_) | Provider::Route(_) => {}
         }
     }
-    let environment = model_environment()?;
     let (mut lines, mut is_fine) = (Vec::new(), true);
     for name in &names {
         let is_local = matches!(config.models[name].provider, Provider::Local(_));
         let output_tokens_max = if is_local { LOCAL_OUTPUT_TOKENS_MAX } else { OUTPUT_TOKENS_MAX };
-        let model = ModelSet::one(&config.models, name, &context.project, &environment)?;
+        let model = owner::model::configured(&config, name, &context.project)?;
         let probed = probe(&*model, name, output_tokens_max).await;
         is_fine &= probed.iter().all(|one| one.works || !one.needed);
         if !context.json {

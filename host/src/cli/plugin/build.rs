@@ -1,12 +1,13 @@
 //! `longhaul plugin build`: from a project to `target/NAME.wasm`, which carries its manifest.
 
-use crate::cli::{Context, Exit};
-use crate::manifest::Manifest;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
 use longhaul_build::{MANIFEST, Project, Workshop, toml_error};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _};
+use longhaul_plugins::manifest::Manifest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,9 @@
 //! `longhaul plugin check`: what can be said of a plugin without giving it anything to do. A tool is asked what it can do,
 //! in the sandbox and without any grant; nothing else is run.
 
-use super::super::{Context, Exit};
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::source;
 use longhaul_conform::{Finding, Judged, Report, look};
 use longhaul_core::fault;
 use longhaul_engine::{CompileLimits, Role};
@@ -12,8 +14,8 @@ use std::path::Path;
 
 /// Carries it out.
 pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
-    let path = super::file_of(context, file)?;
-    let name = super::stem(&path);
+    let path = source::file_of(context, file)?;
+    let name = source::stem(&path);
     let bytes = read_bounded(&name, &path, &CompileLimits::default())?;
     let report = report(name, &path, &bytes).await?;
     if context.json {
@@ -39,7 +41,7 @@ pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Re
 }
 
 /// Without a manifest a plugin asks for nothing, which is no fault.
-pub(in crate::cli) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
+pub(crate) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
     let Some(found) = found else {
         return Judged::Skip("it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned());
     };

@@ -3,8 +3,10 @@
 //! What it asks for, and what changed since the version before, is shown first, and a person agrees. Installing
 //! grants nothing: what a plugin may do is what longhaul.toml gives it.
 
-use super::{fetch, say};
-use crate::cli::{Context, Exit};
+use super::{fetch, say, source};
+use crate::cli::confirm::agreed;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_config::asks::Asks;
 use longhaul_conform::Judged;
@@ -53,7 +55,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
         if !context.json {
             outln!("installing grants nothing of it: longhaul.toml does");
         }
-        super::agreed(context, "install it?", "nothing was installed", "read what it asks for and add --yes")?;
+        agreed(context, "install it?", "nothing was installed", "read what it asks for and add --yes")?;
     }
     context.home.make()?;
     let digest = known.inspection.digest;
@@ -111,7 +113,7 @@ async fn named(path: &Path, bytes: &[u8], known: &Known) -> fault::Result<(Strin
         );
     }
     verdict::check(&known.manifest, known.inspection.role)?;
-    let report = super::check::report(super::stem(path), path, bytes).await?;
+    let report = super::check::report(source::stem(path), path, bytes).await?;
     if let Some(finding) = report.findings.iter().find(|finding| matches!(finding.judged, Judged::Fail(_))) {
         bail!("{}: {}; nothing was installed", finding.rule, finding.judged.why());
     }

@@ -1,6 +1,7 @@
 //! `longhaul plugin list`: what a run of this project would find, and every version that is installed.
 
-use crate::cli::{Context, Exit};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
@@ -30,7 +31,7 @@ pub fn run(context: &Context) -> fault::Result<Exit> {
 }
 
 /// The tools among them. One that cannot be read is none.
-pub(in crate::cli) fn tool_components(context: &Context) -> Vec<(String, PathBuf)> {
+pub(crate) fn tool_components(context: &Context) -> Vec<(String, PathBuf)> {
     let is_tool = |path: &Path| Known::read(path).is_ok_and(|known| known.inspection.role == Role::Tool);
     components(context).into_iter().filter(|(_, path)| is_tool(path)).collect()
 }

@@ -1,6 +1,7 @@
 //! `longhaul plugin new`: a project that builds at once. It never writes over what is there.
 
-use crate::cli::{Context, Exit};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_build::{Draft, Kind, Language};
 use longhaul_core::fault;

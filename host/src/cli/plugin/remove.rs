@@ -1,7 +1,9 @@
 //! `longhaul plugin remove`. A run that has begun keeps its plugins: it took their bytes into its own store.
 
 use super::say;
-use crate::cli::{Context, Exit};
+use crate::cli::confirm::agreed;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_plugins::installed::{Installed, Version, Wanted};
@@ -26,7 +28,7 @@ fn ask(context: &Context, name: &str, going: &[Version]) -> fault::Result<()> {
     }
     let question = format!("remove these {} versions?", going.len());
     let advice = format!("these are {} versions of {name}: name one, or add --yes", going.len());
-    super::agreed(context, &question, "nothing was removed", &advice)
+    agreed(context, &question, "nothing was removed", &advice)
 }
 
 /// Carries it out.

@@ -1,11 +1,14 @@
 //! `longhaul plugin run`: calls one export of a plugin, within limits, and shows what it did.
 
-use super::super::{Context, Exit, given};
-use crate::wiring;
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::given;
+use super::source;
 use clap::Args;
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use longhaul_home::{cache, own_program};
 use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Scene, Script};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -78,7 +81,7 @@ pub struct RunArgs {
 
 /// Carries it out.
 pub async fn run(context: &Context, args: RunArgs) -> fault::Result<Exit> {
-    let path = super::file_of(context, &args.file)?;
+    let path = source::file_of(context, &args.file)?;
     let call = Call::from_json(&args.export, input(&args.input)?)?;
     let scene = staged(kit()?.load(&path).await?, &args)?;
     let done = scene.call(call).await?;
@@ -88,7 +91,7 @@ pub async fn run(context: &Context, args: RunArgs) -> fault::Result<Exit> {
 
 /// The kit that compiles with this very program, into the same cache as a run.
 pub(crate) fn kit() -> fault::Result<Kit> {
-    Ok(Kit::with_program(wiring::own_program()?, wiring::cache()?.join("compiled"))?)
+    Ok(Kit::with_program(own_program()?, cache()?.join("compiled"))?)
 }
 
 fn input(text: &str) -> fault::Result<Value> {

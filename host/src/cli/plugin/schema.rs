@@ -3,7 +3,7 @@
 //! What a plugin asks for comes from the types that read it. The rest is written down here, and a test holds it to the
 //! manifests of this repository and to the reference.
 
-use crate::cli::Exit;
+use crate::cli::exit::Exit;
 use longhaul_config::asks::Asks;
 use longhaul_core::fault;
 use serde_json::{Value, json};

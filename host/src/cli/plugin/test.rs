@@ -1,9 +1,10 @@
 //! `longhaul plugin test`: runs the scenario folders of a plugin's project.
 
-use super::super::{Context, Exit};
-use crate::manifest::Manifest;
+use super::super::context::Context;
+use super::super::exit::Exit;
 use clap::Args;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_plugins::manifest::Manifest;
 use longhaul_testkit::run_scenarios_named;
 use std::path::{Path, PathBuf};
 

@@ -4,13 +4,12 @@
 //! Refuses to take any other end for a good one: a refusal for another reason may stand in front of a hole. Where the
 //! host could not compile, nothing was shown.
 
-use crate::exec;
-use crate::wiring::MachineClock;
 use longhaul_bombs::{Bomb, End, Form, LIMITS};
 use longhaul_capabilities::{Console, Scope, Setup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError};
+use longhaul_home::MachineClock;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,7 +95,7 @@ async fn load(engine: &Engine, form: Form, bytes: &[u8]) -> Result<Ended, LoadEr
     let program = match form {
         Form::Plugin => return engine.load(NAME, bytes).await.map(|_| Ended::Loaded),
         Form::Program => bytes.into(),
-        Form::Module => exec::component(bytes).await?,
+        Form::Module => longhaul_exec::component(bytes).await?,
     };
     let called = engine.load_command(NAME, &program).await?.run(setup(), &Cancel::default()).await;
     Ok(called.result.map_or_else(Ended::Stopped, Ended::Ran))

@@ -1,0 +1,94 @@
+//! `longhaul serve`: this process owns the data directory and stays.
+//!
+//! It serves the socket of all other commands, the HTTP API and the web page, and goes on with runs that a kill or a
+//! shutdown cut off. SIGTERM and Ctrl-C end it: runs are left as they are, and go on when it is started again.
+
+use super::end_at_once;
+use crate::agents::Scheduler;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::serve::ServeArgs;
+use crate::door::Door;
+use crate::server::http::{self, Hall, Shared};
+use crate::server::{supervisor, upkeep};
+use longhaul_config::server::{FILE, Settings};
+use longhaul_core::fault::{self, Context as _, bail};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Carries it out.
+pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
+    context.home.make()?;
+    let settings = args.settings(&context.home)?;
+    let listen = settings.listen;
+    // Before the data directory is taken: who cannot serve should not keep others from their runs.
+    let listener = TcpListener::bind(listen).await.with_context(|| {
+        format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
+    })?;
+    let address = listener.local_addr()?;
+    let door = Door::own_soon(&context.home).await?;
+    let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
+    let (stop, stopping) = watch::channel(false);
+    let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
+    let hall = Hall::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
+    let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
+    let serving = tokio::spawn(http::serve(Arc::clone(&hall), listener));
+    let scheduling = Scheduler::start(Arc::clone(service)).await?;
+    outln!("serving at http://{address}");
+    supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
+    until_told(context, &args, &hall).await?;
+    supervisor::tell("STOPPING=1");
+    let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
+    errln!(
+        "stopping: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
+    );
+    let active = door.active();
+    let stopped = async {
+        let _ = stop.send(true);
+        let _ = serving.await;
+        let _ = keeping.await;
+        scheduling.stop().await;
+        door.close().await;
+    };
+    tokio::select! {
+        () = stopped => {}
+        _ = tokio::signal::ctrl_c() => end_at_once(&active),
+    }
+    outln!("stopped; runs that were worked on go on when it is started again");
+    Ok(Exit::Done)
+}
+
+/// Waits for SIGTERM or Ctrl-C; at SIGHUP the file is read again.
+async fn until_told(context: &Context, args: &ServeArgs, hall: &Shared) -> fault::Result<()> {
+    let mut ends = signal(SignalKind::terminate())?;
+    let mut hangs_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = ends.recv() => return Ok(()),
+            _ = hangs_up.recv() => reload(context, args, hall),
+        }
+    }
+}
+
+/// What is wrong with the file leaves everything as it was.
+fn reload(context: &Context, args: &ServeArgs, hall: &Shared) {
+    supervisor::tell_reloading();
+    match args.settings(&context.home) {
+        Ok(read) => {
+            let before = hall.settings();
+            // Where a free port was asked for, the one that was found is meant.
+            let listen = if read.listen.port() == 0 { before.listen } else { read.listen };
+            let (now, kept) = before.reloaded(Settings { listen, ..read });
+            hall.set(now);
+            errln!("read {FILE} again");
+            if !kept.is_empty() {
+                errln!("{} changes when the server is started again", kept.join(", "));
+            }
+        }
+        Err(error) => errln!("{FILE} is not taken over: {error:#}"),
+    }
+    supervisor::tell("READY=1");
+}
