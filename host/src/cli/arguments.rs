@@ -1,4 +1,4 @@
-//! Arguments that several commands have: a run, the models that answer, and the form of a run's events.
+//! Arguments that several commands share: a run, the recording of models, and the form of a run's events.
 
 use clap::Args;
 use longhaul_models::set::ModelOptions;
@@ -13,13 +13,14 @@ pub(super) struct RunArg {
 
 #[derive(Args, Debug)]
 pub(super) struct FormArg {
-    /// Print the stream of the run as JSON lines: every event with its number, and what models say as they say it.
+    /// Print the event stream of the run as JSON lines: every event with its number, and the words of models as they
+    /// come.
     #[arg(long)]
     pub(super) events: bool,
 }
 
 impl FormArg {
-    /// The form of a command that prints JSON, or not.
+    /// The form for a command with or without `--json`.
     pub(super) fn form(&self, json: bool) -> Form {
         match (self.events, json) {
             (true, _) => Form::Stream,
@@ -29,7 +30,7 @@ impl FormArg {
     }
 }
 
-/// How a run is shown.
+/// The form in which a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Lines for people.
@@ -51,7 +52,7 @@ pub(super) struct ModelArgs {
     /// Answer every model from this recording; nothing is sent anywhere.
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     recorded: Option<PathBuf>,
-    /// Write what the models reply to this recording.
+    /// Write the replies of models to this recording.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }

@@ -1,7 +1,8 @@
-//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a bomb, a local model.
+//! Child processes of this program: the compiler in its jail, native checks, a browser, the keeper of a server, a bomb,
+//! a local model.
 //!
-//! They are this very binary with a hidden command, so that nothing else has to be installed. They
-//! start no log, no runtime and no service.
+//! They run this same binary with a hidden command, so that no second program has to be installed. They start no log,
+//! no runtime and no service.
 
 use super::doctor;
 use clap::{Args, Subcommand};
@@ -91,7 +92,7 @@ fn model(args: &ModelArgs) -> i32 {
         return 1;
     }
     let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
-    // A file that somebody pulled by its digest is known; one of the user's own may be anybody's.
+    // A file that was pulled by its digest is known; a file of the user may come from anybody.
     let give_up_powers =
         |file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors_and(file).map_err(|error| error.to_string());
     match serve(&args.file, &options, give_up_powers, std::io::stdin(), std::io::stdout()) {
@@ -103,8 +104,8 @@ fn model(args: &ModelArgs) -> i32 {
     }
 }
 
-/// Private memory, beyond which the child dies and is started again. The model's own count stays below
-/// it; the rest is for threads and what inference needs in between.
+/// Limit of private memory; a child that exceeds it dies and is started again. The model's own count stays below the
+/// limit; the rest is for threads and for buffers of inference.
 #[cfg(feature = "local-model")]
 fn confine(memory_bytes_max: u64) -> std::io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};

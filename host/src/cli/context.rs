@@ -1,7 +1,7 @@
 //! The context of a command: the data directory, the project, the options of every command, and a client that asks the
 //! service.
 //!
-//! It asks the service again only where a request may be carried out twice.
+//! Only requests that may be carried out twice are repeated.
 
 use super::arguments::RunArg;
 use super::owner;
@@ -12,18 +12,18 @@ use longhaul_home::Home;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Owners of a data directory that may stop one after the other while a command asks.
+/// The most owners of a data directory that may stop one after the other while a command asks.
 pub(super) const OWNERS_MAX: u32 = 10;
 
-/// How long an owner that has just stopped takes to be gone.
+/// Time for an owner that has just stopped to be gone.
 pub(super) const OWNER_PAUSE: Duration = Duration::from_millis(50);
 
 /// Options that hold for every command.
 pub(super) struct Context {
     pub(super) home: Home,
-    /// The whole path: the owner of the data directory may have another working directory.
+    /// An absolute path: the owner of the data directory may have another working directory.
     pub(super) project: PathBuf,
-    /// Whether the command line has `--project`.
+    /// Whether the command line names a project with `--project`.
     pub(super) names_project: bool,
     pub(super) json: bool,
     /// Whether longhaul.toml is agreed to without a question.
@@ -42,7 +42,7 @@ impl Context {
         Door::open(&self.home, Some(&self.project)).await
     }
 
-    /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
+    /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
     pub(super) async fn ask(&self, request: Request) -> fault::Result<Answer> {
         let mut tries = OWNERS_MAX;
         loop {
@@ -57,7 +57,7 @@ impl Context {
         }
     }
 
-    /// Asks for something that would be done twice if it was asked twice.
+    /// Asks once, for something that a repeated request would do twice.
     pub(super) async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
         let door = self.door().await?;
         let answered = door.ask(request).await;

@@ -1,4 +1,4 @@
-//! `longhaul doctor`: what this machine has of what a run may need, and how to use it.
+//! `longhaul doctor`: checks this machine for the needs of a run, and tells how to use what it finds.
 
 mod bombs;
 mod checks;
@@ -14,23 +14,23 @@ use longhaul_core::fault;
 use longhaul_home::{cache, variable};
 use longhaul_models::{Discovery, discover};
 
-/// Plugins that a project made by `longhaul new` names.
+/// Plugins in the configuration that `longhaul new` writes.
 const SHIPPED: [&str; 7] =
     ["initializer", "react", "check-evaluator", "rubric-evaluator", "files", "python", "javascript"];
 
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
-    /// Read the whole store and compare content with its digests, also while it is in use.
+    /// Read the whole store and compare content with its digests, also while the store is in use.
     #[arg(long)]
     store: bool,
-    /// Instead, load components that are made to be slow, huge or deep, each in a process of its own, and say how each
-    /// ended, with its time and memory; 1 as the exit code when one did not end as it must, or was not tried since
-    /// nothing could be compiled. With a word only those that have it in their names.
+    /// Instead, load components that are made to be slow, huge or deep, each in a process of its own, and print how
+    /// each ended, with its time and memory. Exit code 1 when one did not end as it must, or could not be tried since
+    /// the compiler did not start. With PART, only those with that text in their names.
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "", conflicts_with = "store")]
     bombs: Option<String>,
 }
 
-/// Carries it out. Something that will not work is an error, what could be better is not.
+/// Runs the command. Only a broken check is an error; a check that finds room for improvement is not.
 pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     if let Some(part) = &args.bombs {
         return bombs::run(context, part).await;
@@ -83,7 +83,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     Ok(exit)
 }
 
-/// Looks at everything; the whole store is read only when that is asked for.
+/// Runs all checks of the machine. The whole store is read only with `reads_store`.
 async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
     let home = &context.home;
     let mut found = vec![checks::memory(), checks::graphics(), checks::disk("disk of data", home.path())];

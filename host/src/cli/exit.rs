@@ -1,6 +1,6 @@
-//! The ends of a command, each with the exit code of the process.
+//! The ends of a command, and the exit code of each.
 
-/// What the process says at its end; see the help of the program.
+/// The end of a command; the help of the program lists the exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Everything is done.

@@ -1,4 +1,4 @@
-//! The arguments of `longhaul serve`, and the settings of the server with them.
+//! Arguments of `longhaul serve`, and the settings of the server with them.
 
 use clap::Args;
 use longhaul_config::server::Settings;
@@ -9,19 +9,19 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct ServeArgs {
-    /// Where it listens. Default: 127.0.0.1:7717, or what server.toml in the data directory says.
+    /// Address to listen at. Default: the address in server.toml of the data directory, or 127.0.0.1:7717.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Let everybody of this machine in without a token. Only on loopback.
+    /// Admit all users of this machine without a token. Only on loopback.
     #[arg(long)]
     no_token: bool,
-    /// Serve the web page from this directory, for whoever works on it.
+    /// Serve the web page from this directory, for its development.
     #[arg(long, value_name = "DIR")]
     pub(super) page: Option<PathBuf>,
 }
 
 impl ServeArgs {
-    /// Those of the file, and what the command line says above it.
+    /// The settings of the file, overridden by the arguments.
     pub(super) fn settings(&self, home: &Home) -> fault::Result<Settings> {
         let mut settings = Settings::read(home.path())?;
         settings.listen = self.listen.unwrap_or(settings.listen);

@@ -1,4 +1,4 @@
-//! Agents and what they hand on, on a terminal. What they printed is shown as it is only where it was asked for.
+//! Agents and their artifacts on a terminal. The output of their code is printed to the letter only by `execute`.
 
 use super::super::context::Context;
 use super::super::exit::Exit;

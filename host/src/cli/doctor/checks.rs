@@ -1,6 +1,5 @@
-//! What `longhaul doctor` looks at on this machine: each is one line that says what is there, and what to do when that
-//! is not enough. Changes nothing, and starts nothing but a program that does nothing and the compiler, to see what holds
-//! them.
+//! Checks of this machine for `longhaul doctor`: each finds one state and, if that is not enough, a remedy. The checks
+//! change nothing. To try the sandboxes they start only an empty program and the compiler.
 
 use super::super::backup::upkeep;
 use crate::cli::context::Context;
@@ -15,36 +14,36 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Bytes of a disk below which there will be trouble soon, and below which there is.
+/// Free bytes of a disk below which trouble is near, and below which it is there.
 const DISK_BYTES_FEW: u64 = 2 << 30;
 const DISK_BYTES_TOO_FEW: u64 = 128 << 20;
 
-/// Before this nobody ran this program: 2025-01-01, in milliseconds since 1970-01-01 UTC.
+/// The earliest time that a clock can plausibly show: 2025-01-01, in milliseconds since 1970-01-01 UTC.
 const CLOCK_MS_MIN: u64 = 1_735_689_600_000;
 
-/// How far a file may be ahead of the clock, in milliseconds: file systems round.
+/// The most that a file may be ahead of the clock, in milliseconds: file systems round.
 const CLOCK_MS_OFF: u64 = 10_000;
 
-/// How something stands.
+/// The state that a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// As it should be.
+    /// Everything is in order.
     Fine,
-    /// It will do, with less than there could be.
+    /// It works, with less than there could be.
     Less,
     /// Something will not work.
     Broken,
 }
 
-/// One line.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// What was looked at.
+    /// Name of the check.
     pub what: &'static str,
-    /// How it stands.
+    /// The state.
     pub state: State,
-    /// In words, with what to do.
+    /// The finding in words, with a remedy.
     pub said: String,
 }
 
@@ -81,7 +80,7 @@ pub(super) fn graphics() -> Found {
 }
 
 pub(super) fn disk(what: &'static str, path: &Path) -> Found {
-    // What is to be made lies where its nearest directory does.
+    // A directory that does not exist yet will be on the disk of its nearest existing ancestor.
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     match rustix::fs::statvfs(there) {
         Ok(disk) => disk_words(what, there, disk.f_bavail.saturating_mul(disk.f_frsize)),
@@ -117,7 +116,7 @@ pub(super) fn permissions(home: &Home) -> Found {
 pub(super) fn secrets(home: &Home) -> Found {
     const WHAT: &str = "secrets";
     let directory = home.path().join("secrets");
-    // Those of each project are in a folder of their own.
+    // The secrets of each project are in a folder of their own.
     let (mut folders, mut kept) = (vec![directory], 0);
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().into_iter().flatten().flatten() {

@@ -1,7 +1,7 @@
-//! What a client of ours sees: a list of tools, calls, and questions back.
+//! Handler of MCP requests: lists tools, calls them, and asks the client's user.
 //!
-//! A verb that lacks what only a person knows asks for it: by `input_required` where the client speaks the revision
-//! that has it, otherwise by `elicitation/create`. A client that can do neither is told which argument to add.
+//! A verb that needs an answer of a person asks for it by `input_required`, if the client speaks that revision of the
+//! protocol, and otherwise by `elicitation/create`. A client that supports neither is told which argument to add.
 
 use super::done::{Done, Said};
 use super::plugins::{Given, Plugins};
@@ -20,22 +20,22 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// The name of the one question that a call can ask.
+/// Name of the field of the one question that a call can ask.
 const QUESTION: &str = "text";
 
-/// What it is for, for a client's model.
+/// Description of the server for the client's model.
 const INSTRUCTIONS: &str = "Longhaul runs long-lived agents on projects. `longhaul_run` starts work that goes on by \
     itself; look at it with `longhaul_status`, and answer what it asks with `longhaul_answer`; what \
     an agent may only do with a person's word waits for `longhaul_approve`.";
 
-/// One server for all its clients.
+/// The server that all clients share.
 #[derive(Clone)]
 pub struct Desk(Arc<Inner>);
 
 struct Inner {
     context: Context,
     plugins: Plugins,
-    /// Held as long as the server: runs that it starts go on here.
+    /// Held as long as the server, since it works on the runs that it starts.
     door: Mutex<Option<Door>>,
 }
 
@@ -52,14 +52,14 @@ impl Desk {
         Ok(Self(Arc::new(Inner { context, plugins, door: Mutex::default() })))
     }
 
-    /// Stops what runs here; it is resumed later.
+    /// Stops the runs of this process. They can be resumed later.
     pub async fn close(&self) {
         if let Some(door) = self.0.door.lock().await.take() {
             door.close().await;
         }
     }
 
-    /// Whoever owned the data directory may be gone: then we own it, and what runs goes on.
+    /// Opens the data directory again if its owner may be gone. As the new owner, this process continues its runs.
     async fn hold_door(&self) -> fault::Result<()> {
         let mut door = self.0.door.lock().await;
         if !door.as_ref().is_some_and(Door::is_owner) {
@@ -106,7 +106,7 @@ impl Desk {
         }
     }
 
-    /// The same call with what a person said.
+    /// Repeats a call with the person's answer.
     async fn answered(&self, request: CallToolRequestParams, said: Said) -> CallToolResponse {
         match self.call(&request.name, request.arguments.unwrap_or_default(), Some(said)).await {
             Ok(Done::Value(value)) => succeeded(value),

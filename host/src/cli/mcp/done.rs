@@ -1,26 +1,26 @@
-//! What goes between a verb and the client that called it: its outcome, or a question to a person and their answer.
+//! Messages between a verb and its caller: the outcome of the verb, or a question to a person and their answer.
 
 use serde_json::Value;
 
-/// What came of a verb.
+/// The outcome of a verb.
 pub enum Done {
-    /// A value.
+    /// The result.
     Value(Value),
-    /// A person has to say something first.
+    /// The verb needs an answer of a person first.
     Asks {
-        /// What they are asked.
+        /// The question.
         question: String,
-        /// One of these words, or anything where there are none.
+        /// The possible answers; none where any text will do.
         choices: &'static [&'static str],
-        /// What their answer is about and nothing else.
+        /// The subject of the question, to which the answer is restricted.
         about: Option<String>,
     },
 }
 
-/// What a person said.
+/// The answer of a person.
 pub struct Said {
-    /// Their words.
+    /// The answer in their words.
     pub text: String,
-    /// What they were asked about.
+    /// The subject of the question.
     pub about: Option<String>,
 }

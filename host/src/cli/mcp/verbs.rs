@@ -1,4 +1,4 @@
-//! What the harness can be asked for, as tools: one request of the service each.
+//! The verbs of the harness as tools; each sends one request to the service.
 
 use super::done::{Done, Said};
 use crate::cli::context::Context;
@@ -71,13 +71,13 @@ const VERBS: [Verb; 7] = [
     },
 ];
 
-/// As tools.
+/// Lists the verbs as tools.
 pub fn tools() -> Vec<Tool> {
     let tool = |verb: &Verb| Tool::new(verb.name, verb.description, rmcp::model::object(verb.kind.schema()));
     VERBS.iter().map(tool).collect()
 }
 
-/// The verb of that name.
+/// Finds a verb by its name.
 pub fn find(name: &str) -> Option<Verb> {
     VERBS.into_iter().find(|verb| verb.name == name)
 }
@@ -177,12 +177,12 @@ impl Kind {
 }
 
 impl Verb {
-    /// Whether the words of a person may come as an argument, which a client's model writes.
+    /// Whether a person's words may come in an argument, which the client's model writes.
     pub fn takes_text(self) -> bool {
         matches!(self.kind, Kind::Answer)
     }
 
-    /// Does it; `said` is what the person behind the client said, once they were asked.
+    /// Carries out the verb. `said` is the answer of the person behind the client, once they were asked.
     pub async fn call(self, context: &Context, arguments: Value, said: Option<Said>) -> fault::Result<Done> {
         match self.kind {
             Kind::Create => create(context, self.read(arguments)?).await,
@@ -191,7 +191,7 @@ impl Verb {
             Kind::Answer => {
                 let asked: Answering = self.read(arguments)?;
                 let (text, about) = said.map_or((None, None), |said| (Some(said.text), said.about));
-                // A person saw one question, and answers no other.
+                // The person saw one question, and answers no other.
                 let question = about.or(asked.question);
                 answer(context, Answering { text: text.or(asked.text), question, ..asked }).await
             }
@@ -269,7 +269,8 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<Done> {
     started(context, Request::Answer { run, feature, question, resolution, text }).await
 }
 
-/// The question about an effect that is meant, if one is; which, where several could be, is not guessed.
+/// The question about an effect that the arguments mean, if they mean one. Where they could mean several, none is
+/// guessed.
 fn effect<'a>(
     waits: &'a Status,
     feature: Option<&str>,
@@ -290,7 +291,7 @@ fn effect<'a>(
     }
 }
 
-/// Nothing is decided by what a model hands over: the banner goes to the person, and their words come back.
+/// Shows the banner to the person and waits for their own words. An argument of the model decides nothing.
 async fn approve(context: &Context, Approving { id }: Approving, said: Option<Said>) -> fault::Result<Done> {
     let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
         return unexpected();
@@ -298,7 +299,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
     let mut open = approvals.iter().filter(|approval| approval.standing == Standing::Open);
     let Some(Said { text, about }) = said else {
         let own = runs_here(context).await?;
-        // Without an id only what the project of this server waits for is meant.
+        // Without an id, only approvals of this server's project are meant.
         let wanted = |approval: &&Approval| match &id {
             Some(id) => approval.id.starts_with(id.as_str()),
             None => own.contains(&approval.subject.invocation.run()),
@@ -307,7 +308,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
         let found = found.context("no such approval is open; longhaul_status shows what a run waits for")?;
         return Ok(Done::Asks { question: banner(found), choices: &[], about: Some(found.id.clone()) });
     };
-    // They saw this one, and decide about no other.
+    // The person saw this approval, and decides about no other.
     let Some(approval) = open.find(|approval| Some(&approval.id) == about.as_ref()) else {
         bail!("what the person saw is open no more, and nothing was decided; ask again");
     };
@@ -323,7 +324,7 @@ async fn runs_here(context: &Context) -> fault::Result<Vec<RunId>> {
     Ok(runs.into_iter().filter(|one| one.directory == context.project).map(|one| one.run).collect())
 }
 
-/// What a person can say of an effect whose outcome is unknown.
+/// Possible answers about an effect whose outcome is unknown.
 const CHOICES: &[&str] = &["happened", "did not happen", "skip"];
 
 fn chosen(text: &str) -> Option<Resolution> {
@@ -335,7 +336,7 @@ fn chosen(text: &str) -> Option<Resolution> {
     }
 }
 
-/// The question that waits; to answer none is an error.
+/// The question that is open. It is an error if there is none.
 fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> fault::Result<Done> {
     if let Some(OpenQuestion { id, text, .. }) = about {
         return Ok(Done::Asks { question: text.clone(), choices: CHOICES, about: Some(id.clone()) });

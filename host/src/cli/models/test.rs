@@ -1,4 +1,4 @@
-//! `longhaul models test`: one small request of each kind that runs use, to each model that is configured.
+//! `longhaul models test`: sends one small request of each kind that runs use to each configured model.
 
 use super::super::context::Context;
 use super::super::exit::Exit;
@@ -11,10 +11,10 @@ use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
 use serde::Serialize;
 
-/// Tokens of a reply: room for what a model thinks before it.
+/// Most tokens of a reply, with room for thoughts before it.
 const OUTPUT_TOKENS_MAX: u32 = 2_048;
 
-/// The same for a small model on this machine, which does not think and writes on as long as it may.
+/// The same for a small model on this machine, which does not think and writes up to its limit.
 const LOCAL_OUTPUT_TOKENS_MAX: u32 = 64;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Line<'a> {
     probed: &'a Probed,
 }
 
-/// Tries one model, or all.
+/// Tests one model, or all.
 pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<Exit> {
     let mut config = Config::read(&context.project)?;
     super::super::trust::expect(context).await?;
@@ -34,7 +34,7 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
             bail!("there is no model `{name}`; longhaul.toml has: {}", known.join(", "));
         }
         Some(name) => vec![name.to_owned()],
-        // A route asks others, which are tried by themselves.
+        // A route asks other models, which are tested by themselves.
         None => {
             let own = config.models.iter().filter(|(_, model)| !matches!(model.provider, Provider::Route(_)));
             own.map(|(name, _)| name.clone()).collect()
@@ -44,7 +44,7 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
         bail!("no model is configured; add to longhaul.toml: [models.NAME] provider = \"openai\", with its id and key");
     }
     for model in config.models.values_mut() {
-        // Another model, or an earlier reply, would say nothing about this one.
+        // A fallback or a cached reply would tell nothing about this model.
         model.fallback.clear();
         model.cache = false;
         match &mut model.provider {

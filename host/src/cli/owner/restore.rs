@@ -1,4 +1,4 @@
-//! Makes a data directory of a backup. Its store is opened here, since no owner of it can be asked yet.
+//! Makes a data directory of a backup. The store is opened here, since the directory has no owner to ask yet.
 
 use crate::backup::{self, Keeps, Restored};
 use crate::wiring;
@@ -7,7 +7,7 @@ use longhaul_home::Home;
 use longhaul_security::signing::Accepts;
 use std::path::PathBuf;
 
-/// Unpacks and reads all of it, on a thread that may block.
+/// Unpacks and reads the whole backup, on a thread that may block.
 pub async fn restore(file: PathBuf, home: Home, accepts: Accepts, keeps: Keeps) -> fault::Result<Restored> {
     tokio::task::spawn_blocking(move || backup::restore(&file, &home, &accepts, keeps, wiring::prepare_store)).await?
 }

@@ -1,7 +1,7 @@
-//! `longhaul serve`: this process owns the data directory and stays.
+//! `longhaul serve`: runs this process as a server that owns the data directory.
 //!
-//! It serves the socket of all other commands, the HTTP API and the web page, and goes on with runs that a kill or a
-//! shutdown cut off. SIGTERM and Ctrl-C end it: runs are left as they are, and go on when it is started again.
+//! It serves the socket of all other commands, the HTTP API and the web page, and resumes runs that a kill or a
+//! shutdown interrupted. SIGTERM and Ctrl-C end it: runs stay as they are, and are resumed when it is started again.
 
 use super::end_at_once;
 use crate::agents::Scheduler;
@@ -18,12 +18,12 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     context.home.make()?;
     let settings = args.settings(&context.home)?;
     let listen = settings.listen;
-    // Before the data directory is taken: who cannot serve should not keep others from their runs.
+    // Bound before the data directory is owned: a server that cannot listen must not block other commands.
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
@@ -73,13 +73,13 @@ async fn until_told(context: &Context, args: &ServeArgs, hall: &Shared) -> fault
     }
 }
 
-/// What is wrong with the file leaves everything as it was.
+/// Reads server.toml again. A file with an error changes nothing.
 fn reload(context: &Context, args: &ServeArgs, hall: &Shared) {
     supervisor::tell_reloading();
     match args.settings(&context.home) {
         Ok(read) => {
             let before = hall.settings();
-            // Where a free port was asked for, the one that was found is meant.
+            // If a free port was asked for, the port that was found stays.
             let listen = if read.listen.port() == 0 { before.listen } else { read.listen };
             let (now, kept) = before.reloaded(Settings { listen, ..read });
             hall.set(now);

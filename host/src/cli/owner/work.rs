@@ -1,4 +1,4 @@
-//! `longhaul schedule work`: this process owns the data directory and runs what is due, in the foreground.
+//! `longhaul schedule work`: owns the data directory and runs due schedules in the foreground.
 
 use crate::agents::Scheduler;
 use crate::cli::context::{Context, OWNER_PAUSE};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long another command may have the data directory.
+/// Most time to wait for another command that owns the data directory.
 const OWNER_WAIT: Duration = Duration::from_secs(5);
 
-/// Runs what is due. Whoever owns the data directory already has to do that.
+/// Runs due schedules. This process must own the data directory.
 pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exit> {
-    // Heard from here on, so that whoever waits for the line below can end it.
+    // Registered first, so that a signal after the line below is heard.
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let door = owned(context).await?;
@@ -45,7 +45,7 @@ pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exi
     Ok(Exit::Done)
 }
 
-/// The data directory as its owner. A command that has it for a moment is waited for.
+/// Opens the data directory as its owner. Waits for a command that owns it for a moment.
 async fn owned(context: &Context) -> fault::Result<Door> {
     let since = Instant::now();
     loop {

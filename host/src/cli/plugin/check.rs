@@ -1,5 +1,5 @@
-//! `longhaul plugin check`: what can be said of a plugin without giving it anything to do. A tool is asked what it can do,
-//! in the sandbox and without any grant; nothing else is run.
+//! `longhaul plugin check`: checks a plugin without giving it work. A tool is asked for its functions, in the sandbox
+//! and without any grant; no other export is called.
 
 use super::super::context::Context;
 use super::super::exit::Exit;
@@ -12,7 +12,7 @@ use longhaul_plugins::{read_bounded, verdict};
 use longhaul_testkit::{Call, Ending};
 use std::path::Path;
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let path = source::file_of(context, file)?;
     let name = source::stem(&path);
@@ -26,7 +26,7 @@ pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     Ok(if report.passes() { Exit::Done } else { Exit::Error })
 }
 
-/// What is found.
+/// Collects the findings.
 pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Result<Report> {
     let (mut findings, looked) = look(&name, bytes);
     let role = looked.map(|looked| looked.role);
@@ -40,7 +40,7 @@ pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Re
     Ok(Report { name, role: role.map(Role::name), findings })
 }
 
-/// Without a manifest a plugin asks for nothing, which is no fault.
+/// A plugin without a manifest asks for no grants, which is no fault.
 pub(crate) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
     let Some(found) = found else {
         return Judged::Skip("it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned());
@@ -60,7 +60,7 @@ pub(crate) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judge
     Judged::Pass(format!("{} {}, asks for {asks}", manifest.name, manifest.version))
 }
 
-/// What a tool says that it can do.
+/// The functions that a tool describes.
 async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> fault::Result<Judged> {
     if role != Some(Role::Tool) {
         return Ok(Judged::Skip("only tools have functions".to_owned()));

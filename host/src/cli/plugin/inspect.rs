@@ -1,4 +1,4 @@
-//! `longhaul plugin inspect`: what a component is and what it asks for, without running it.
+//! `longhaul plugin inspect`: shows a component and its requests for grants, without running it.
 
 use super::source;
 use crate::cli::context::Context;
@@ -6,7 +6,7 @@ use crate::cli::exit::Exit;
 use longhaul_core::fault;
 use longhaul_plugins::Known;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let path = source::file_of(context, file)?;
     let known = Known::read(&path)?;

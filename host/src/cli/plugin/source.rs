@@ -4,7 +4,7 @@ use crate::cli::context::Context;
 use longhaul_core::fault;
 use std::path::{Path, PathBuf};
 
-/// A file, or the file of a plugin of that name.
+/// The file itself, or the file of the plugin with that name.
 pub(crate) fn file_of(context: &Context, file: &str) -> fault::Result<PathBuf> {
     if Path::new(file).is_file() {
         return Ok(PathBuf::from(file));
@@ -12,7 +12,7 @@ pub(crate) fn file_of(context: &Context, file: &str) -> fault::Result<PathBuf> {
     longhaul_plugins::find(file, Some(&context.project), &context.home)
 }
 
-/// What a file is called by, for people.
+/// The name of a file for people.
 pub(crate) fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
