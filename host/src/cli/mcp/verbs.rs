@@ -45,28 +45,28 @@ const VERBS: [Verb; 7] = [
     },
     Verb {
         name: "longhaul_run",
-        description: "Start a run: turn the goal into features and work on them. It goes on after this answers.",
+        description: "Start a run: turn the goal into features and work on them. The run goes on after this call returns.",
         kind: Kind::Run,
     },
     Verb {
         name: "longhaul_resume",
-        description: "Go on with a run that was paused, killed, or ended with features that do not pass.",
+        description: "Continue a run that was paused or killed, or that ended with features that do not pass.",
         kind: Kind::Resume,
     },
     Verb { name: "longhaul_status", description: "Show a run and its features.", kind: Kind::Status },
     Verb {
         name: "longhaul_answer",
-        description: "Answer the question that a run, or a feature, waits with. Without `text` a person is asked.",
+        description: "Answer the question that a run or a feature waits for. Without `text` a person is asked.",
         kind: Kind::Answer,
     },
     Verb {
         name: "longhaul_approve",
-        description: "Have the person decide about a call of a tool that waits for it. Only their own words count.",
+        description: "Ask the person to approve a waiting tool call. Only their own words count.",
         kind: Kind::Approve,
     },
     Verb {
         name: "longhaul_report",
-        description: "Report a run as Markdown: features, commits, what was used, and what happened when.",
+        description: "Report a run as Markdown: features, commits, usage, and events in order of time.",
         kind: Kind::Report,
     },
 ];
@@ -146,13 +146,15 @@ impl Kind {
             Self::Run => {
                 let properties = json!({
                     "directory": directory(),
-                    "plan_only": flag("Pause when the plan is there"),
-                    "sessions": { "type": "integer", "minimum": 1, "description": "Pause after so many sessions" },
-                    "again": flag("Also when the project was given up"),
+                    "plan_only": flag("Pause before any work on the features"),
+                    "sessions": { "type": "integer", "minimum": 1, "description": "Pause after this number of sessions" },
+                    "again": flag("Start anew although the project was abandoned"),
                 });
                 (properties, json!([]))
             }
-            Self::Resume => (json!({ "run": run(), "retry_failing": flag("Try failing features again") }), json!([])),
+            Self::Resume => {
+                (json!({ "run": run(), "retry_failing": flag("Retry features whose rounds are used up") }), json!([]))
+            }
             Self::Status | Self::Report => (json!({ "run": run() }), json!([])),
             Self::Approve => {
                 let id = json!({ "type": "string", "description": "The approval, or the beginning of its id. Default: the oldest that is open in the project" });
@@ -161,13 +163,13 @@ impl Kind {
             Self::Answer => {
                 let properties = json!({
                     "run": run(),
-                    "feature": { "type": "string", "description": "The feature that asks. Default: the one question that is open" },
+                    "feature": { "type": "string", "description": "The feature whose question is answered. Default: the only open question" },
                     "question": { "type": "string", "description": "The question about an effect, by its id in longhaul_status" },
                     "text": { "type": "string", "description": "The answer in words" },
-                    "happened": { "description": "The effect happened, and this is what it answered" },
-                    "did_not_happen": flag("The effect did not happen: do it"),
-                    "skip": flag("Do not do it; the agent gets an error"),
-                    "take_back": flag("Take back what was answered about an effect; possible until the run has used it"),
+                    "happened": { "description": "The effect happened, and this is its result" },
+                    "did_not_happen": flag("The effect did not happen: execute it"),
+                    "skip": flag("Do not execute the effect; the agent gets an error"),
+                    "take_back": flag("Take back an answer about an effect, possible until the run has used it"),
                 });
                 (properties, json!([]))
             }
