@@ -39,7 +39,7 @@ impl Context {
     }
 
     pub(super) async fn door(&self) -> fault::Result<Door> {
-        Door::open(&self.home, Some(&self.project)).await
+        owner::open::open(&self.home, &self.project).await
     }
 
     /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.

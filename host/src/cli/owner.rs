@@ -7,6 +7,7 @@
 //! scheduler.
 
 pub mod model;
+pub mod open;
 pub mod restore;
 pub mod serve;
 pub mod work;
