@@ -51,7 +51,7 @@ pub fn kept(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("readable"))).collect()
 }
 
-/// How far a target is driven beyond its corpus.
+/// Bound of a target's mutations beyond its corpus.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
     /// Number of mutations.

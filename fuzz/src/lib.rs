@@ -1,5 +1,5 @@
-//! What fuzz targets do with their bytes, as plain functions: each hands them to one reader as whoever is hostile would,
-//! and asserts what must hold of any answer.
+//! The fuzz targets as plain functions: each hands its bytes to one reader as a hostile source would, and asserts the
+//! properties of every answer.
 //!
 //! The programs in `fuzz_targets` are for libFuzzer; [`driver`] runs the same without it, over the kept corpus and
 //! mutations of it. Refuses to reach anything outside: what a reader would open or start is not handed to it.

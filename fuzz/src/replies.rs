@@ -1,4 +1,4 @@
-//! What model endpoints send.
+//! Replies of model endpoints.
 
 use longhaul_models::hostile::{Protocol, read};
 

@@ -119,7 +119,7 @@ fn mend(header: &mut [u8]) {
     header[154] = 0;
 }
 
-/// In memory where there is such a place: every file of an archive is made durable.
+/// A directory for scratch files, in memory where the system has one: every file of an archive is made durable.
 fn scratch() -> std::path::PathBuf {
     let memory = std::path::Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }

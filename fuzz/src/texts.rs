@@ -106,8 +106,8 @@ pub(crate) fn shell_words(bytes: &[u8]) {
 const MEANINGS: [char; 22] =
     ['\n', ';', '|', '&', '`', '<', '>', '$', '(', ')', '{', '}', '[', ']', '*', '?', '!', '#', '^', '~', '\\', '"'];
 
-/// What of a line a shell looks at: of what stands in double quotes the characters that expand or quote there, of what
-/// stands in single ones nothing. A quote that is not closed is looked at too.
+/// The characters of a line that a shell looks at: within double quotes those that expand or quote there, within single
+/// quotes none. A quote that is not closed is looked at too.
 fn meant(text: &str) -> String {
     let (mut meant, mut quote) = (String::new(), None);
     for char in text.chars() {

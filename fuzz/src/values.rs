@@ -17,7 +17,7 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 /// A guest takes the longest text that it is handed for its input, so that is longer than any other.
 const INPUT_BYTES_MIN: usize = 512;
 
-/// What is called, with its role: the first byte of an input chooses.
+/// The called exports with their roles: the first byte of an input chooses one.
 const EXPORTS: [(&str, &str); 11] = [
     ("tool", "call"),
     ("tool", "prepare"),

@@ -36,7 +36,7 @@ mod words;
 use crate::crash::CrashPoints;
 use crate::exec::Executor;
 use crate::home::Home;
-use crate::notify::Mail;
+use crate::notify::Notifier;
 use attempt::Start;
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
 use longhaul_core::fault;
@@ -67,8 +67,8 @@ pub struct Desk {
     clock: Arc<dyn Clock>,
     home: Home,
     crash: CrashPoints,
-    /// Who tells of tasks that failed.
-    mail: Arc<Mail>,
+    /// Tells of tasks that failed.
+    notifier: Arc<Notifier>,
     /// Sum outputs up.
     models: Arc<dyn ProjectModels>,
     /// Held by whoever changes anything; read from the store by whoever comes first.
@@ -90,7 +90,7 @@ impl Desk {
         clock: Arc<dyn Clock>,
         home: &Home,
         crash: CrashPoints,
-        mail: Arc<Mail>,
+        notifier: Arc<Notifier>,
         models: Arc<dyn ProjectModels>,
     ) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Desk {
             clock,
             home: home.clone(),
             crash,
-            mail,
+            notifier,
             models,
             state: tokio::sync::Mutex::default(),
             executor: OnceCell::new(),
@@ -180,7 +180,7 @@ impl Desk {
             writing.result(&task, &ended)?;
             let actions = edit(&mut state, Input::Ended(task.id.clone(), outcome(&ended)), now_ms)?;
             writing.take(&actions)?;
-            writing.tell(&self.mail, &actions, &ended)?;
+            writing.tell(&self.notifier, &actions, &ended)?;
         }
         for mut task in rows::direct(&*self.store)? {
             let mut ended = ended.clone();
@@ -195,7 +195,7 @@ impl Desk {
         }
         writing.state(&before, &state)?;
         self.commit(writing.finish()?).await?;
-        self.mail.wake();
+        self.notifier.wake();
         Ok(state)
     }
 

@@ -6,10 +6,11 @@
 //! A program that embeds this crate is not `longhaul` itself, which compiles plugins in a child of its own: name an
 //! installed one with the environment variable `LONGHAUL_PROGRAM`.
 
-use crate::door::{Door, Seen};
+use crate::client::Door;
 use crate::events;
 use crate::home::Home;
-use crate::service::{Answer, Request, Status, Which};
+use crate::service::{Answer, Request, Seen, Status, Which};
+use crate::wiring;
 use futures_util::Stream;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, bail};
@@ -43,7 +44,7 @@ impl Asker {
     /// # Errors
     /// When it can neither be opened nor its owner be reached.
     pub async fn open(home: &Home, project: &Path) -> fault::Result<Self> {
-        Ok(Self(Door::open(home, Some(project)).await?))
+        Ok(Self(wiring::open(home, Some(project)).await?))
     }
 
     /// Asks, and waits until there is an answer, or the run waits for a person or has ended without one.

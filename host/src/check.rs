@@ -13,13 +13,15 @@ pub mod machine;
 pub mod plugins;
 
 use crate::identity;
+use crate::memory::MemoryFactory;
+use crate::toolbox::plugin_host::PluginHost;
 use crate::trust;
-use crate::wiring::{ModelOptions, World};
 use longhaul_config::{Config, Diagnostic, FILE, PluginConfig, toml_text};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::ids;
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
+use longhaul_models::set::{ModelOptions, ProgramEnvironment};
 use longhaul_records::pins::Pins;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -102,59 +104,70 @@ impl Scope {
     }
 }
 
-/// What is wrong with the project in `directory` for a run, and what would run.
-pub async fn examine(
-    world: &Arc<World>,
-    directory: &Path,
-    options: &ModelOptions,
-) -> fault::Result<(Vec<Finding>, Overview)> {
-    let text = match crate::config::of_config(directory) {
-        Ok(text) => text,
-        Err(error) => {
-            let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");
-            return Ok((vec![Finding::new(Some(FILE), None, &fix)], Overview::default()));
-        }
-    };
-    let mut config = match Config::parse_all(&text) {
-        Ok(config) => config,
-        Err(faults) => return Ok((faults.iter().map(Finding::of_diagnostic).collect(), Overview::default())),
-    };
-    let known = identity::known(&*world.store, directory, &config.project.name)?;
-    config.project.id = known.map_or_else(|| ids::drawn(&world.fresh_seed()), |known| known.id);
-    let trusted = trust::expect(&*world.store, directory, &config);
-    if trusted.is_err() {
-        // Tools are asked what they can do, and those of a repository must not have its grants by then.
-        config = config.without_powers();
-    }
-    let (mut findings, overview) = examine_config(world, directory, &config, &text, options, &Scope::Run).await?;
-    let (name, directory) = (config.project.name.clone(), directory.to_owned());
-    findings.extend(trusted.err().map(|error| Finding::new(Some(FILE), None, &format!("{error:#}"))));
-    let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
-    findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
-    Ok((findings, overview))
+/// What projects are held against: plugins, the models and the memory that this program has for them.
+#[derive(Clone)]
+pub struct Checker {
+    /// Loads plugins, and has them say what they can do.
+    pub host: Arc<PluginHost>,
+    /// What memory is kept and found with.
+    pub memories: Arc<dyn MemoryFactory>,
+    /// What models are given.
+    pub environment: ProgramEnvironment,
 }
 
-/// As [`examine`], of a configuration that was read of `text`, and without a look at the repository.
-pub async fn examine_config(
-    world: &Arc<World>,
-    directory: &Path,
-    config: &Config,
-    text: &str,
-    options: &ModelOptions,
-    scope: &Scope,
-) -> fault::Result<(Vec<Finding>, Overview)> {
-    let mut found = Found { text: text.to_owned(), findings: Vec::new() };
-    // It reads files, of which a network may hold some.
-    let (home, at, own, options) = (world.home.clone(), directory.to_owned(), config.clone(), options.clone());
-    let (of, environment) = (scope.clone(), world.models.clone());
-    found = tokio::task::spawn_blocking(move || {
-        machine::look(&mut found, &home, &own, &at, &options, &of, &environment);
-        found
-    })
-    .await?;
-    let mut overview = overview(config, scope);
-    overview.features = plugins::look(&mut found, world, config, directory, scope).await;
-    Ok((found.findings, overview))
+impl Checker {
+    /// What is wrong with the project in `directory` for a run, and what would run.
+    pub async fn examine(&self, directory: &Path, options: &ModelOptions) -> fault::Result<(Vec<Finding>, Overview)> {
+        let text = match longhaul_config::of_config(directory) {
+            Ok(text) => text,
+            Err(error) => {
+                let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");
+                return Ok((vec![Finding::new(Some(FILE), None, &fix)], Overview::default()));
+            }
+        };
+        let mut config = match Config::parse_all(&text) {
+            Ok(config) => config,
+            Err(faults) => return Ok((faults.iter().map(Finding::of_diagnostic).collect(), Overview::default())),
+        };
+        let known = identity::known(&*self.host.store, directory, &config.project.name)?;
+        config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
+        let trusted = trust::expect(&*self.host.store, directory, &config);
+        if trusted.is_err() {
+            // Tools are asked what they can do, and those of a repository must not have its grants by then.
+            config = config.without_powers();
+        }
+        let (mut findings, overview) = self.examine_config(directory, &config, &text, options, &Scope::Run).await?;
+        let (name, directory) = (config.project.name.clone(), directory.to_owned());
+        findings.extend(trusted.err().map(|error| Finding::new(Some(FILE), None, &format!("{error:#}"))));
+        let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
+        findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
+        Ok((findings, overview))
+    }
+
+    /// As [`Checker::examine`], of a configuration that was read of `text`, and without a look at the repository.
+    pub async fn examine_config(
+        &self,
+        directory: &Path,
+        config: &Config,
+        text: &str,
+        options: &ModelOptions,
+        scope: &Scope,
+    ) -> fault::Result<(Vec<Finding>, Overview)> {
+        let mut found = Found { text: text.to_owned(), findings: Vec::new() };
+        // It reads files, of which a network may hold some.
+        let (at, own, options, of) = (directory.to_owned(), config.clone(), options.clone(), scope.clone());
+        let checker = self.clone();
+        found = tokio::task::spawn_blocking(move || {
+            let Self { host, memories, environment } = &checker;
+            let program = machine::Program { home: &host.home, environment, memories: &**memories };
+            machine::look(&mut found, &program, &own, &at, &options, &of);
+            found
+        })
+        .await?;
+        let mut overview = overview(config, scope);
+        overview.features = plugins::look(&mut found, &self.host, config, directory, scope).await;
+        Ok((found.findings, overview))
+    }
 }
 
 /// Refuses to begin or to go on where something is wrong: the first finding, and how many more there are.

@@ -19,7 +19,7 @@ mod shared;
 mod shelf;
 mod snapshot;
 
-pub use shared::{Shared, of_record};
+pub use shared::{RunShareFactory, Shared, of_record};
 pub use shelf::{Saved, Shelf};
 pub use snapshot::{Origin, Snapshot, restore, take};
 pub(crate) use snapshot::{digests, removal};

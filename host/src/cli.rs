@@ -14,6 +14,7 @@ pub mod bombs;
 mod check;
 mod checkpoint;
 mod children;
+mod command_client;
 mod confirm;
 mod conform;
 mod context;
@@ -41,7 +42,7 @@ mod progress;
 mod project;
 mod prompt;
 mod ps;
-pub(crate) mod report;
+mod report;
 mod revert;
 mod runtimes;
 mod schedule;
@@ -52,11 +53,11 @@ mod speech;
 mod token;
 mod trajectories;
 mod trust;
-mod words;
 
 use crate::service::Request;
 use arguments::{FormArg, ModelArgs, RunArg};
 use clap::{Parser, Subcommand};
+use command_client::CommandClient;
 use context::Context;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_home::logs::{self, LogSettings};
@@ -363,9 +364,10 @@ enum Command {
 }
 
 impl Command {
-    /// Whether the command uses the powers of longhaul.toml.
+    /// Whether the command uses the powers that longhaul.toml asks for. A server asks about them itself, once it owns
+    /// the data directory.
     fn works_with_the_file(&self) -> bool {
-        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Ask(_) | Self::Serve(_))
+        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Ask(_))
     }
 
     fn prints_events(&self) -> bool {
@@ -394,9 +396,14 @@ pub fn main(cli: Cli) -> fault::Result<Exit> {
     // A stream is for programs, too: no other text is printed between its lines.
     let json = cli.json || command.prints_events();
     let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
-    let context =
-        Context { home: Home::find(cli.home)?, project: whole(project)?, names_project, json, trust: cli.trust };
-    let exit = runtime.block_on(dispatch(*command, &context));
+    let (home, project) = (Home::find(cli.home)?, whole(project)?);
+    let client = CommandClient::new(&home, &project);
+    let context = Context { home, project, names_project, json, trust: cli.trust, client };
+    let exit = runtime.block_on(async {
+        let exit = dispatch(*command, &context).await;
+        context.client.release().await;
+        exit
+    });
     // A guest that does not yield must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     exit
@@ -413,6 +420,7 @@ fn whole(project: &Path) -> fault::Result<PathBuf> {
 
 async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
     if command.works_with_the_file() {
+        context.client.keep();
         trust::ask_first(context, context.trust).await?;
     }
     match command {

@@ -1,6 +1,7 @@
 //! The stream of a run for programs that use this library: the same lines as `longhaul attach --events`.
 
-use crate::door::{Door, Seen};
+use crate::client::Door;
+use crate::service::Seen;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use longhaul_core::RunId;

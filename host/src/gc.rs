@@ -5,12 +5,11 @@
 //! remembered; and content while any run is worked on.
 
 use crate::checkpoint;
-use crate::home::Home;
-use crate::wiring::World;
 use longhaul_core::RunId;
 use longhaul_core::fault;
-use longhaul_core::store::Collected;
+use longhaul_core::store::{Collected, Store};
 use longhaul_harness::RunStatus;
+use longhaul_home::Home;
 use longhaul_records::record::{self, StoredRun};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -59,8 +58,7 @@ pub struct Swept {
 }
 
 /// The runs that are old enough, and nobody's concern any more.
-pub fn old_runs(world: &World, active: &[RunId], older_ms: u64) -> fault::Result<Vec<RunId>> {
-    let (store, now_ms) = (&*world.store, world.clock.now_ms());
+pub fn old_runs(store: &dyn Store, now_ms: u64, active: &[RunId], older_ms: u64) -> fault::Result<Vec<RunId>> {
     let all = record::list(store)?;
     let newest = newest(&all);
     let mut old = Vec::new();
@@ -91,14 +89,14 @@ fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
 }
 
 /// Removes a run with its trees; answers its rows, and the bytes of its trees.
-pub async fn remove_run(world: &World, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
-    let batch = checkpoint::removal(world, run)?;
+pub async fn remove_run(home: &Home, store: &dyn Store, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
+    let batch = checkpoint::removal(store, run)?;
     let rows = batch.ops.len();
-    let trees = trees_of(&world.home, |name| name.split('.').next() == Some(run.as_str()));
+    let trees = trees_of(home, |name| name.split('.').next() == Some(run.as_str()));
     let bytes = trees.iter().map(|tree| bytes_below(tree)).sum();
     if !dry_run {
         // The rows first: a tree without a run is swept by the next one.
-        world.store.commit(batch).await?;
+        store.commit(batch).await?;
         trees.iter().for_each(|tree| remove(tree));
     }
     Ok((rows, bytes))

@@ -53,16 +53,12 @@ const OF_AGENT: char = '#';
 pub enum Language {
     /// CPython, in WebAssembly.
     Python,
-    /// Analysed, and not run.
-    #[value(name = "js", alias = "javascript")]
-    JavaScript,
 }
 
 impl Language {
     fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
-            Self::JavaScript => "javascript",
         }
     }
 }

@@ -10,23 +10,27 @@
 //! | file | holds |
 //! |---|---|
 //! | `notify.rs` | letters, and who sends them when |
+//! | `notify/letter.rs` | what a letter says |
 //! | `notify/send.rs` | one letter on one way: a command, an address, a mailbox |
 
+mod letter;
 mod send;
 
-use crate::home::Home;
-use crate::trust;
-use crate::wiring::World;
+pub use letter::{About, Letter};
+
 use longhaul_agents::ExecutionResult;
 use longhaul_config::notify::{NotifyConfig, Occasion, Way};
 use longhaul_config::{Config, server};
+use longhaul_core::Clock;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text::{printable, truncate};
-use longhaul_core::{Digest, Name, RunId};
+use longhaul_home::Home;
+use longhaul_home::crash::CrashPoints;
 use longhaul_records::record::{self, RunRecord};
-use longhaul_schedule::{Task, TaskId};
+use longhaul_schedule::Task;
+use longhaul_security::trust;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,89 +51,6 @@ const TEXT_BYTES_MAX: usize = 500;
 
 /// How long a process that ends waits for letters that are due.
 const LAST_POST: Duration = Duration::from_secs(20);
-
-/// What is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
-    /// The same for every attempt.
-    pub id: String,
-    /// What happened.
-    pub occasion: Occasion,
-    /// To what. Its fields stand among the others.
-    #[serde(flatten)]
-    pub about: About,
-    /// When it happened, in milliseconds since 1970-01-01 UTC.
-    pub at_ms: u64,
-    /// What to type.
-    pub command: String,
-    /// What was asked, or how it ended; only where `[notify]` has `texts = true`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Letters of the same project, or of the data directory, that were not sent in the hour before, since there were
-    /// too many.
-    #[serde(default)]
-    pub suppressed: u32,
-}
-
-/// What a letter is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum About {
-    /// An event of a run.
-    Run {
-        /// The project.
-        project: String,
-        /// The run.
-        run: RunId,
-        /// The number of the event.
-        event: u64,
-    },
-    /// The end of a task of a schedule.
-    Task {
-        /// The task.
-        task: TaskId,
-        /// The agent that was to do it.
-        agent: Name,
-        /// The schedule.
-        schedule: Name,
-        /// How often it was tried.
-        attempts: u64,
-        /// The limit that stopped the last attempt, if one did, such as `timeout_ms`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        limit: Option<String>,
-    },
-}
-
-impl About {
-    /// The run or the task.
-    fn name(&self) -> &str {
-        match self {
-            Self::Run { run, .. } => run.as_str(),
-            Self::Task { task, .. } => task.as_str(),
-        }
-    }
-
-    /// Tells apart what happens to it: a task that failed may be tried again by hand, and fail again.
-    fn number(&self) -> u64 {
-        match self {
-            Self::Run { event, .. } => *event,
-            Self::Task { attempts, .. } => *attempts,
-        }
-    }
-
-    /// Whose letters are counted together: those of one project, or of the data directory.
-    fn counted_with(&self) -> Option<&str> {
-        match self {
-            Self::Run { project, .. } => Some(project),
-            Self::Task { .. } => None,
-        }
-    }
-
-    fn letter_id(&self) -> String {
-        let digest = Digest::of_parts(&[self.name().as_bytes(), &self.number().to_be_bytes()]).to_string();
-        format!("n-{}", &digest[..16])
-    }
-}
 
 /// A letter in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,8 +79,11 @@ enum SendState {
 }
 
 /// Who sends letters, one process at a time: the owner of the data directory.
-pub struct Mail {
+pub struct Notifier {
     home: PathBuf,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    crash: CrashPoints,
     known: Mutex<Known>,
     /// Told when there may be a new one.
     wake: tokio::sync::Notify,
@@ -176,11 +100,14 @@ struct Known {
     complaint: Option<String>,
 }
 
-impl Mail {
-    /// For a data directory.
-    pub fn new(home: &Home) -> Self {
+impl Notifier {
+    /// For a data directory, over its store.
+    pub fn new(home: &Home, store: Arc<dyn Store>, clock: Arc<dyn Clock>, crash: CrashPoints) -> Self {
         Self {
             home: home.path().to_owned(),
+            store,
+            clock,
+            crash,
             known: Mutex::default(),
             wake: tokio::sync::Notify::new(),
             sending: tokio::sync::Mutex::default(),
@@ -250,12 +177,12 @@ pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) ->
 /// As with runs, a configuration that was never read tells nobody: a task must not stay running for it.
 pub(crate) fn put_letter_of(
     batch: Batch,
-    mail: &Mail,
+    notifier: &Notifier,
     task: &Task,
     result: &ExecutionResult,
     at_ms: u64,
 ) -> fault::Result<Batch> {
-    let config = mail.config().ok().flatten();
+    let config = notifier.config().ok().flatten();
     let Some(config) = config.filter(|config| config.on.contains(&Occasion::Fails)) else { return Ok(batch) };
     let about = About::Task {
         task: task.id.clone(),
@@ -306,66 +233,68 @@ fn occasion(event: &Event) -> Option<(Occasion, &str, &str)> {
     }
 }
 
-/// Sends letters as they come, for as long as it is not dropped.
-pub async fn deliver_for_ever(world: Arc<World>) {
-    loop {
-        let next = match deliver_due(&world).await {
-            Ok(next) => next,
-            Err(error) => {
-                tracing::warn!("letters could not be sent: {error:#}");
-                None
+impl Notifier {
+    /// Sends letters as they come, for as long as it is not dropped.
+    pub async fn deliver_for_ever(&self) {
+        loop {
+            let next = match self.deliver_due().await {
+                Ok(next) => next,
+                Err(error) => {
+                    tracing::warn!("letters could not be sent: {error:#}");
+                    None
+                }
+            };
+            let wait = next.map(|at| at.saturating_sub(self.clock.now_ms()));
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(Duration::from_millis(wait.unwrap_or(HOUR_MS))) => {}
             }
+        }
+    }
+
+    /// Ends the courier between two letters, and sends what is due before the process ends.
+    pub async fn deliver_last(&self, courier: JoinHandle<()>) {
+        let last = async {
+            drop(self.sending.lock().await);
+            courier.abort();
+            // It holds the store, which the next owner of the data directory waits for.
+            let _ = courier.await;
+            self.deliver_due().await
         };
-        let wait = next.map(|at| at.saturating_sub(world.clock.now_ms()));
-        tokio::select! {
-            () = world.mail.wake.notified() => {}
-            () = tokio::time::sleep(Duration::from_millis(wait.unwrap_or(HOUR_MS))) => {}
+        match tokio::time::timeout(LAST_POST, last).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
+            Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
         }
     }
-}
 
-/// Ends the courier between two letters, and sends what is due before the process ends.
-pub async fn deliver_last(world: &World, courier: JoinHandle<()>) {
-    let last = async {
-        drop(world.mail.sending.lock().await);
-        courier.abort();
-        // It holds the world, and so the lock of the data directory.
-        let _ = courier.await;
-        deliver_due(world).await
-    };
-    match tokio::time::timeout(LAST_POST, last).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
-        Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
-    }
-}
-
-/// Sends every letter that is due; answers when the next one is.
-async fn deliver_due(world: &World) -> fault::Result<Option<u64>> {
-    let _alone = world.mail.sending.lock().await;
-    let mut next: Option<u64> = None;
-    let (letters, keys) = letters(&*world.store)?;
-    for (at, stored) in letters.iter().enumerate() {
-        let now_ms = world.clock.now_ms();
-        let waits = |one: &&Sending| one.state == SendState::Waits;
-        match stored.ways.iter().filter(waits).map(|one| one.due_ms).min() {
-            None if stored.letter.at_ms.saturating_add(HOUR_MS) < now_ms => forget(&*world.store, &keys[at]).await?,
-            None => {}
-            Some(due_ms) if due_ms > now_ms => next = Some(next.map_or(due_ms, |known| known.min(due_ms))),
-            Some(_) => {
-                // Those that left in this round count as well.
-                let (letters, _) = self::letters(&*world.store)?;
-                let later = Post { world, letters: &letters }.send(stored.clone()).await?;
-                next = next.into_iter().chain(later).min();
+    /// Sends every letter that is due; answers when the next one is.
+    async fn deliver_due(&self) -> fault::Result<Option<u64>> {
+        let _alone = self.sending.lock().await;
+        let mut next: Option<u64> = None;
+        let (letters, keys) = letters(&*self.store)?;
+        for (at, stored) in letters.iter().enumerate() {
+            let now_ms = self.clock.now_ms();
+            let waits = |one: &&Sending| one.state == SendState::Waits;
+            match stored.ways.iter().filter(waits).map(|one| one.due_ms).min() {
+                None if stored.letter.at_ms.saturating_add(HOUR_MS) < now_ms => forget(&*self.store, &keys[at]).await?,
+                None => {}
+                Some(due_ms) if due_ms > now_ms => next = Some(next.map_or(due_ms, |known| known.min(due_ms))),
+                Some(_) => {
+                    // Those that left in this round count as well.
+                    let (letters, _) = self::letters(&*self.store)?;
+                    let later = Post { notifier: self, letters: &letters }.send(stored.clone()).await?;
+                    next = next.into_iter().chain(later).min();
+                }
             }
         }
+        Ok(next)
     }
-    Ok(next)
 }
 
 /// One round of sending, with all letters that there are for the limits.
 struct Post<'a> {
-    world: &'a World,
+    notifier: &'a Notifier,
     letters: &'a [Stored],
 }
 
@@ -373,9 +302,9 @@ impl Post<'_> {
     /// Sends a letter on every way that is due; answers when it is to be tried again.
     async fn send(&self, mut stored: Stored) -> fault::Result<Option<u64>> {
         let is_of_a_task = matches!(stored.letter.about, About::Task { .. });
-        if is_of_a_task && self.world.mail.config().is_err() {
+        if is_of_a_task && self.notifier.config().is_err() {
             // Who mends the file wants to be told still.
-            return Ok(Some(self.world.clock.now_ms().saturating_add(MEND_WAIT_MS)));
+            return Ok(Some(self.notifier.clock.now_ms().saturating_add(MEND_WAIT_MS)));
         }
         let Some((config, directory)) = self.config(&stored.letter.about)? else {
             // Nobody is to be told any more.
@@ -387,7 +316,7 @@ impl Post<'_> {
         let over = is_new && self.sent(&stored.letter) >= config.per_hour_max;
         for at in 0..stored.ways.len() {
             let one = &stored.ways[at];
-            if one.state != SendState::Waits || one.due_ms > self.world.clock.now_ms() {
+            if one.state != SendState::Waits || one.due_ms > self.notifier.clock.now_ms() {
                 continue;
             }
             if over {
@@ -409,13 +338,13 @@ impl Post<'_> {
     ) -> fault::Result<()> {
         let one = &mut stored.ways[at];
         one.attempts += 1;
-        one.due_ms = self.world.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
+        one.due_ms = self.notifier.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
         let (way, attempts) = (one.way, one.attempts);
         // Counted before it leaves: a kill in the middle must not make it a first attempt again.
         self.keep(stored).await?;
-        self.world.crash.reach("notify.before-send");
+        self.notifier.crash.reach("notify.before-send");
         let sent = send::send(&stored.letter, way, config, directory).await;
-        self.world.crash.reach("notify.after-send");
+        self.notifier.crash.reach("notify.after-send");
         stored.ways[at].state = match sent {
             Ok(()) => SendState::Sent,
             Err(error) => {
@@ -429,19 +358,19 @@ impl Post<'_> {
 
     async fn keep(&self, stored: &Stored) -> fault::Result<()> {
         let batch = Batch::new().put(Table::States, key(&stored.letter), serde_json::to_vec(stored)?);
-        Ok(self.world.store.commit(batch).await?)
+        Ok(self.notifier.store.commit(batch).await?)
     }
 
     /// Who is told, and where commands run.
     fn config(&self, about: &About) -> fault::Result<Option<(NotifyConfig, PathBuf)>> {
         let About::Run { run, .. } = about else {
-            let home = self.world.home.path();
-            return Ok(self.world.mail.config()?.map(|config| (config, home.to_owned())));
+            let home = &self.notifier.home;
+            return Ok(self.notifier.config()?.map(|config| (config, home.to_owned())));
         };
-        let Some(record) = record::record(&*self.world.store, run)? else { return Ok(None) };
+        let Some(record) = record::record(&*self.notifier.store, run)? else { return Ok(None) };
         let config: Option<Config> = record.config_now().ok();
         if let Some(config) = &config
-            && let Err(error) = trust::expect(&*self.world.store, &record.directory, config)
+            && let Err(error) = trust::expect(&*self.notifier.store, &record.directory, config)
         {
             tracing::warn!(run = %record.run, "nobody is told: {error:#}");
             return Ok(None);
@@ -462,7 +391,7 @@ impl Post<'_> {
     }
 
     fn suppressed(&self, about: &About) -> u32 {
-        let since = self.world.clock.now_ms().saturating_sub(HOUR_MS);
+        let since = self.notifier.clock.now_ms().saturating_sub(HOUR_MS);
         let is_suppressed = |one: &&Stored| {
             one.letter.about.counted_with() == about.counted_with()
                 && one.letter.at_ms >= since
@@ -492,55 +421,4 @@ fn prefix() -> Key {
 
 fn key(letter: &Letter) -> Key {
     prefix().and(letter.about.name()).number(letter.about.number())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(json: &str, about: &About) {
-        let letter: Letter = serde_json::from_str(json).expect("a letter");
-        assert_eq!(letter.about, *about);
-        assert_eq!(serde_json::to_string(&letter).expect("JSON"), json);
-    }
-
-    #[test]
-    fn a_letter_about_a_run_is_as_it_always_was_and_one_about_a_task_names_that() {
-        let run = About::Run { project: "kept".into(), run: RunId::from_text("r-1"), event: 7 };
-        check(
-            r#"{"id":"n-0","occasion":"parks","project":"kept","run":"r-1","event":7,"at_ms":5,"command":"c","text":"t","suppressed":2}"#,
-            &run,
-        );
-        let task = |limit: Option<&str>| About::Task {
-            task: TaskId::from_text("t-1"),
-            agent: "a".parse().expect("a name"),
-            schedule: "s".parse().expect("a name"),
-            attempts: 4,
-            limit: limit.map(str::to_owned),
-        };
-        check(
-            r#"{"id":"n-0","occasion":"fails","task":"t-1","agent":"a","schedule":"s","attempts":4,"at_ms":5,"command":"c","suppressed":0}"#,
-            &task(None),
-        );
-        check(
-            r#"{"id":"n-0","occasion":"fails","task":"t-1","agent":"a","schedule":"s","attempts":4,"limit":"timeout_ms","at_ms":5,"command":"c","suppressed":0}"#,
-            &task(Some("timeout_ms")),
-        );
-    }
-
-    #[test]
-    fn letters_of_a_project_and_of_the_data_directory_are_counted_apart() {
-        let run = |project: &str| About::Run { project: project.into(), run: RunId::from_text("r-1"), event: 1 };
-        let task = |id: &str| About::Task {
-            task: TaskId::from_text(id),
-            agent: "a".parse().expect("a name"),
-            schedule: "s".parse().expect("a name"),
-            attempts: 1,
-            limit: None,
-        };
-        assert_eq!(task("t-1").counted_with(), task("t-2").counted_with());
-        assert_ne!(task("t-1").counted_with(), run("").counted_with());
-        assert_ne!(run("a").counted_with(), run("b").counted_with());
-    }
 }

@@ -17,13 +17,14 @@ pub use room::Doorkeeper;
 pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
 
 use longhaul_config::resources::{Settings, Watched};
+use longhaul_core::capacity::{Capacity, Need, Verdict};
 use longhaul_core::census::{Child, Guest, Listed as _};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Clock, LimitHit};
 use longhaul_resources::cgroup::{Group, Groups};
 use longhaul_resources::{
-    Admission, Ended, GRACE, GpuUsage, History, Need, Process, ResourceError, Rule, Sample, Sampler, Stat, SystemUsage,
-    Table, Usage, Verdict, Watchdog, end_tree, gpu, mb,
+    Admission, Ended, GRACE, GpuUsage, History, Process, ResourceError, Rule, Sample, Sampler, Stat, SystemUsage,
+    Table, Usage, Watchdog, end_tree, gpu, mb,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -92,20 +93,6 @@ impl Monitor {
                 let read = gpu::read();
                 *monitor.cards.lock().unwrap_or_else(PoisonError::into_inner) = read;
             }));
-        }
-    }
-
-    /// Whether there is room for somebody, who counts as having it from when it begins.
-    pub fn admit(&self, who: &str, begins: bool, need: Need) -> Verdict {
-        let settings = self.settings.now();
-        let mut known = self.lock();
-        match self.machine(&mut known) {
-            Ok(machine) => known.admission.admit(who, begins, need, &settings.reserve, &machine, self.clock.now_ms()),
-            // A machine that tells nothing cannot be planned for.
-            Err(error) => {
-                tracing::debug!(%error, "admitted unseen");
-                Verdict::Admit
-            }
         }
     }
 
@@ -258,6 +245,21 @@ impl Monitor {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Capacity for Monitor {
+    fn admit(&self, who: &str, begins: bool, need: Need) -> Verdict {
+        let settings = self.settings.now();
+        let mut known = self.lock();
+        match self.machine(&mut known) {
+            Ok(machine) => known.admission.admit(who, begins, need, &settings.reserve, &machine, self.clock.now_ms()),
+            // A machine that tells nothing cannot be planned for.
+            Err(error) => {
+                tracing::debug!(%error, "admitted unseen");
+                Verdict::Admit
+            }
+        }
     }
 }
 

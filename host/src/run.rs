@@ -5,13 +5,11 @@
 
 mod actor;
 mod checks;
-mod gatekeeper;
 mod grounds;
 pub mod revert;
 mod stage;
 mod step_rows;
 mod steps;
-pub mod unkept;
 
 pub use actor::{Actor, Handle, apply, apply_with};
 pub use longhaul_records::record::{ProjectRecord, RunRecord, records};

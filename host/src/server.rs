@@ -1,4 +1,4 @@
-//! Ways in from other processes, and what a process does that stays.
+//! The servers of the process that owns the data directory, and the recovery of runs while it serves.
 
 pub(crate) mod http;
 pub mod socket;

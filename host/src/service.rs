@@ -31,6 +31,8 @@
 //! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/tokens.rs` | who is let in over HTTP |
+//! | `service/seen.rs` | what a watcher of a run sees |
+//! | `service/watch.rs` | watching a run that is worked on here |
 //! | `service/news.rs` | which runs there is something new of |
 //! | `service/fault.rs` | of which kind a refusal is |
 //! | `service/security.rs` | the audit log, trust, and which project a checkout is |
@@ -66,20 +68,27 @@ mod resources;
 mod reverts;
 mod schedules;
 mod security;
+mod seen;
 mod telemetry;
 mod tokens;
 mod trajectories;
 mod turns;
+mod watch;
 
+use crate::checkpoint::RunShareFactory;
+use crate::memory::{MemoryFactory, Rememberer};
+use crate::notify::Notifier;
+use crate::resources::Monitor;
 use crate::run::Handle;
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
 use longhaul_core::stream::Token;
 use longhaul_harness::Input;
+use longhaul_models::set::ProgramEnvironment;
 use longhaul_records::bus::Watching;
-use longhaul_records::index::Index;
+use longhaul_records::index::{Index, Touched};
 use longhaul_records::record;
 use longhaul_records::until::Until;
 use std::collections::HashMap;
@@ -97,12 +106,45 @@ pub use recheck::Rechecked;
 pub use replay::Replayed;
 pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};
 pub use security::{SecurityAsk, SecurityDone};
+pub use seen::Seen;
 pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
+pub use watch::watch_here;
+
+/// What a service of one data directory works with. The program makes it.
+pub struct ServiceParts {
+    /// Of which runs something was written.
+    pub touched: Arc<Touched>,
+    /// Graphs of steps of code.
+    pub graphs: Arc<crate::graphs::Desk>,
+    /// Agents, their schedules and tasks.
+    pub agents: Arc<crate::agents::Desk>,
+    /// What the program gives to the models that it asks.
+    pub environment: ProgramEnvironment,
+    /// Sends notifications.
+    pub notifier: Arc<Notifier>,
+    /// What is used of the machine, and whether there is room.
+    pub resources: Arc<Monitor>,
+    /// Makes what memory is kept and found with.
+    pub memories: Arc<dyn MemoryFactory>,
+    /// Makes clients of the servers that machines share runs on.
+    pub shares: Arc<dyn RunShareFactory>,
+    /// Remembers runs that have ended.
+    pub rememberer: Arc<Rememberer>,
+    /// What plugins are loaded, confined and served with.
+    pub host: Arc<PluginHost>,
+}
 
 /// Answers requests for one data directory.
 pub struct Service {
-    world: Arc<World>,
+    graphs: Arc<crate::graphs::Desk>,
+    agents: Arc<crate::agents::Desk>,
+    environment: ProgramEnvironment,
+    notifier: Arc<Notifier>,
+    resources: Arc<Monitor>,
+    memories: Arc<dyn MemoryFactory>,
+    shares: Arc<dyn RunShareFactory>,
+    rememberer: Arc<Rememberer>,
     active: Mutex<HashMap<RunId, Active>>,
     /// Sends letters, from the first run that is worked on here, or the scheduler.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
@@ -127,6 +169,8 @@ pub struct Service {
     index: Index<InShort>,
     /// Held by all who may store content before they name it, and alone by who removes what nothing names.
     naming: tokio::sync::RwLock<()>,
+    /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
+    host: Arc<PluginHost>,
 }
 
 /// What is kept of each run.
@@ -143,11 +187,30 @@ struct Active {
 }
 
 impl Service {
-    /// A service over an open world. No run is active yet.
-    pub fn new(world: World) -> Self {
+    /// A service over an open data directory. No run is active yet.
+    pub fn new(parts: ServiceParts) -> Self {
+        let ServiceParts {
+            touched,
+            graphs,
+            agents,
+            environment,
+            notifier,
+            resources,
+            memories,
+            shares,
+            rememberer,
+            host,
+        } = parts;
         Self {
-            index: Index::new(Arc::clone(&world.touched)),
-            world: Arc::new(world),
+            index: Index::new(touched),
+            graphs,
+            agents,
+            environment,
+            notifier,
+            resources,
+            memories,
+            shares,
+            rememberer,
             active: Mutex::default(),
             courier: Mutex::default(),
             turns: Turns::default(),
@@ -160,6 +223,7 @@ impl Service {
             news: news::News::default(),
             tokens_removed: tokio::sync::watch::Sender::default(),
             naming: tokio::sync::RwLock::default(),
+            host,
         }
     }
 
@@ -167,7 +231,7 @@ impl Service {
     pub async fn answer(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
         request.expect_whole_paths()?;
         let _answering = self.served.begin(&request).await;
-        self.world.resources.watch();
+        self.resources.watch();
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
         let _naming = match &request {
@@ -212,13 +276,13 @@ impl Service {
             Request::Replay { run, invocation, with } => {
                 let stored = self.find(&run)?;
                 let wanted = self.invocations(&stored.record.run, invocation)?;
-                let invocations = replay::replay(&self.world, &stored.record, wanted, with.as_deref()).await?;
+                let invocations = replay::replay(&self.host, &stored.record, wanted, with.as_deref()).await?;
                 Ok(Answer::Replayed { invocations })
             }
             Request::Events { run, after } => {
                 let stored = self.find(&run)?;
                 Ok(Answer::Events {
-                    events: record::events_after(&*self.world.store, &stored.record.run, after, 1_000)?,
+                    events: record::events_after(&*self.host.store, &stored.record.run, after, 1_000)?,
                 })
             }
             Request::Decisions { run, question, limit } => self.decisions(&self.find(&run)?, question, limit),
@@ -262,7 +326,7 @@ impl Service {
 
     /// The time, in milliseconds since 1970-01-01 UTC.
     pub(crate) fn now_ms(&self) -> u64 {
-        self.world.clock.now_ms()
+        self.host.clock.now_ms()
     }
 
     /// What models of a run are saying right now.
@@ -272,12 +336,13 @@ impl Service {
 
     /// Events of a run after a number.
     pub fn events(&self, run: &RunId, after: u64) -> fault::Result<Vec<RunEvent>> {
-        record::events_after(&*self.world.store, run, after, 1_000)
+        record::events_after(&*self.host.store, run, after, 1_000)
     }
 
     /// Has letters sent from now on.
     pub(crate) fn send_letters(&self) {
-        let courier = || tokio::spawn(crate::notify::deliver_for_ever(Arc::clone(&self.world)));
+        let notifier = Arc::clone(&self.notifier);
+        let courier = || tokio::spawn(async move { notifier.deliver_for_ever().await });
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);
     }
 
@@ -291,7 +356,7 @@ impl Service {
         self.end_remembering().await;
         let courier = self.courier.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(courier) = courier {
-            crate::notify::deliver_last(&self.world, courier).await;
+            self.notifier.deliver_last(courier).await;
         }
         self.end_reports().await;
     }

@@ -7,13 +7,14 @@
 mod ask_human;
 pub mod built_in;
 pub mod gate;
+pub mod gatekeeper;
 pub mod mcp;
+pub mod plugin_host;
+pub mod plugin_set;
 mod project;
 mod todo;
+pub mod unkept;
 
-use crate::cast::{Cast, Part};
-use crate::run::unkept::Unkept;
-use crate::secrets;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
@@ -22,8 +23,11 @@ use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo,
 use longhaul_core::{InvocationId, LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_records::ledger::Ledger;
+use longhaul_security::secrets;
 use longhaul_worktree::Named;
+use plugin_set::{Cast, Part};
 use std::sync::Arc;
+use unkept::Unkept;
 
 /// The tools that one invocation may be given.
 pub struct Toolbox {

@@ -3,73 +3,100 @@
 use crate::agents;
 use crate::audit::{AuditLog, What};
 use crate::backup::{Keeps, Prepared};
+use crate::checkpoint::RunShareFactory;
+use crate::client::Door;
+use crate::client::wire::{self, StrangeOwner};
 use crate::crash::CrashPoints;
 use crate::graphs::Desk;
 use crate::home::{Home, Owned};
-use crate::notify::Mail;
-use crate::plugins::Loaded;
+use crate::memory::{MemoryFactory, Rememberer};
+use crate::notify::Notifier;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
 use crate::resources::{Doorkeeper, Monitor};
-use crate::secrets::KnownSecrets;
+use crate::server::socket;
+use crate::service::{Service, ServiceParts};
 use crate::signing::Signer;
+use crate::toolbox::plugin_host::PluginHost;
+use longhaul_config::Config;
+use longhaul_config::checkpoints::CheckpointConfig;
+use longhaul_config::memory::MemoryConfig;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
-use longhaul_core::redact::Redact;
 use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_models::set::ProgramEnvironment;
-use longhaul_records::index::{Noticed, Touched};
+use longhaul_records::index::Noticed;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
-use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_store::{Options, RedbStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Everything that outlives a run.
-pub struct World {
-    /// The data directory.
-    pub home: Home,
-    /// All state.
-    pub store: Arc<dyn Store>,
-    /// Of which runs something was written.
-    pub touched: Arc<Touched>,
-    /// The machine's clock.
-    pub clock: Arc<dyn Clock>,
-    /// Runs components.
-    pub engine: Engine,
-    /// Graphs of steps of code.
-    pub graphs: Arc<Desk>,
-    /// Agents, their schedules and tasks.
-    pub agents: Arc<agents::Desk>,
-    /// What this program gives to the models that it asks.
-    pub models: ProgramEnvironment,
-    /// Plugins that were loaded.
-    pub loaded: Loaded,
-    /// What is taken out of what programs print.
-    pub secrets: Arc<KnownSecrets>,
-    /// Who was let do what.
-    pub audit: AuditLog,
-    /// Where crash tests end the process.
-    pub crash: CrashPoints,
-    /// Who sends letters.
-    pub mail: Arc<Mail>,
-    /// What is used of the machine, and whether there is room.
-    pub resources: Arc<Monitor>,
-    /// Held while a run that ended is remembered, so that nobody does it twice.
-    pub remembering: tokio::sync::Mutex<()>,
-    /// Held as long as the world.
-    _owned: Owned,
-}
+/// How long an owner that does not answer is waited for: it may just be starting, or dying.
+const OWNER_WAIT: Duration = Duration::from_secs(20);
 
 /// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
 const STORE_WAIT: Duration = Duration::from_secs(10);
+
+/// The way to the service of a data directory: becomes the owner, or finds who is.
+///
+/// # Errors
+/// When the directory can neither be opened nor its owner be reached.
+pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Door> {
+    let asked = tokio::time::Instant::now();
+    loop {
+        if let Some(owned) = home.try_own()? {
+            return own(home, owned, project);
+        }
+        match wire::connect(home).await {
+            Ok(_) => return Ok(Door::Far(home.clone())),
+            Err(error) if error.is::<StrangeOwner>() => return Err(error),
+            Err(_) => {}
+        }
+        if asked.elapsed() > OWNER_WAIT {
+            bail!("another longhaul holds `{}` and does not answer; end it and try again", home.path().display());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Becomes the owner, once a command that is about to end has.
+///
+/// # Errors
+/// When the directory cannot be opened, or another process keeps it.
+pub async fn own_soon(home: &Home) -> fault::Result<Door> {
+    let asked = tokio::time::Instant::now();
+    loop {
+        if let Some(owned) = home.try_own()? {
+            return own(home, owned, None);
+        }
+        if asked.elapsed() > OWNER_WAIT {
+            bail!(
+                "another longhaul owns `{}`, perhaps one that follows a run; end it and try again",
+                home.path().display()
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Door> {
+    // The caps on compiling are the project's, where there is one that can be read.
+    let compile = project
+        .and_then(|project| Config::read(project).ok())
+        .map_or_else(CompileLimits::default, |config| config.compile);
+    let parts = service_parts(owned, CrashPoints::from_environment(), compile)?;
+    let seed = parts.host.fresh_seed();
+    let service = Arc::new(Service::new(parts));
+    let server = socket::serve(home, Arc::clone(&service), seed)?;
+    Ok(Door::Own { service, server, home: home.clone() })
+}
 
 fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
     let asked = Instant::now();
@@ -83,76 +110,48 @@ fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError>
     }
 }
 
-impl World {
-    /// Opens the store and starts the engine.
-    pub fn open(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<Self> {
-        let home = owned.home().clone();
-        crash.reach("store.before-open");
-        let store = open_store(&home, &crash)?;
-        crash.reach("store.after-open");
-        // We hold the lock, so every check that left something here is over.
-        longhaul_worktree::clear_scratch(&home.scratch());
-        let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
-        let engine =
-            Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
-        let (store, touched) = Noticed::new(Arc::new(store));
-        let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
-        let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
-        let mail = Arc::new(Mail::new(&home));
-        let models = model_environment()?;
-        let of_projects: Arc<dyn ProjectModels> =
-            Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: models.clone() });
-        let agents = agents::Desk::new(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            &home,
-            crash.clone(),
-            Arc::clone(&mail),
-            Arc::clone(&of_projects),
-        );
-        agents.admit_by(Arc::new(Doorkeeper(Arc::clone(&resources))));
-        Ok(Self {
-            secrets: Arc::new(KnownSecrets::new(&home)),
-            resources,
-            graphs: Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects)),
-            agents: Arc::new(agents),
-            audit: AuditLog::new(Arc::clone(&store), Arc::clone(&clock)),
-            home,
-            store,
-            touched,
-            clock,
-            engine,
-            models,
-            loaded: Loaded::default(),
-            crash,
-            mail,
-            remembering: tokio::sync::Mutex::default(),
-            _owned: owned,
-        })
-    }
-
-    /// How programs that nobody trusts are confined: checks, and what agents start. `level_min` is the least that must
-    /// hold them, `project` is the directory whose work they are for.
-    pub fn check_host(&self, level_min: Level, project: &Path) -> fault::Result<SandboxHost> {
-        let scratch = self.home.scratch();
-        std::fs::create_dir_all(&scratch)?;
-        let hidden = vec![self.home.path().to_owned()];
-        let prefix_args = vec!["check-child".into()];
-        let redact: Arc<dyn Redact> = self.secrets.clone();
-        // Outside of a repository, as for a graph, there is no more than that directory.
-        let found = longhaul_worktree::Project::open(project).map(|found| found.root().to_owned());
-        let checkout = Some(found.unwrap_or_else(|_| project.to_owned()));
-        let (program, redact) = (own_program()?, Some(redact));
-        Ok(SandboxHost { program, prefix_args, scratch, hidden, checkout, level_min, redact })
-    }
-
-    /// Randomness for one invocation, from the system.
-    pub fn fresh_seed(&self) -> [u8; 32] {
-        let mut seed = [0; 32];
-        // There is no machine without it, and an invocation with a guessable seed would be worse than none.
-        getrandom::fill(&mut seed).expect("the system gives randomness");
-        seed
-    }
+/// Opens the store and starts the engine: what a service of a data directory works with.
+fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<ServiceParts> {
+    let home = owned.home().clone();
+    crash.reach("store.before-open");
+    let store = open_store(&home, &crash)?;
+    crash.reach("store.after-open");
+    // We hold the lock, so every check that left something here is over.
+    longhaul_worktree::clear_scratch(&home.scratch());
+    let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
+    let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
+    let (store, touched) = Noticed::new(Arc::new(store));
+    let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
+    let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
+    let notifier = Arc::new(Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock), crash.clone()));
+    let environment = model_environment()?;
+    let of_projects: Arc<dyn ProjectModels> =
+        Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: environment.clone() });
+    let agents = agents::Desk::new(
+        Arc::clone(&store),
+        Arc::clone(&clock),
+        &home,
+        crash.clone(),
+        Arc::clone(&notifier),
+        Arc::clone(&of_projects),
+    );
+    agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
+    let graphs = Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
+    let host = Arc::new(PluginHost::new(owned, store, clock, engine, crash));
+    let memories: Arc<dyn MemoryFactory> = Arc::new(Backends);
+    let rememberer = Rememberer::new(Arc::clone(&host), Arc::clone(&memories), environment.clone());
+    Ok(ServiceParts {
+        resources,
+        graphs,
+        agents: Arc::new(agents),
+        touched,
+        environment,
+        notifier,
+        memories,
+        shares: Arc::new(Backends),
+        rememberer: Arc::new(rememberer),
+        host,
+    })
 }
 
 /// Reads the store of a restored data directory from end to end, looks for the record with a digest in its audit log, and
@@ -211,33 +210,36 @@ fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
 pub(crate) use longhaul_home::MachineClock;
 pub use longhaul_home::{cache, own_program, variable};
 
-/// A server that several machines share.
-pub use longhaul_redis::RedisConfig as ServerConfig;
+/// Sentence models of this program, and servers that several machines share.
+struct Backends;
 
-/// Memory on a server.
-pub fn memory_on(
-    server: &ServerConfig,
-    directory: &Path,
-    clock: Arc<dyn Clock>,
-    ranking: Arc<dyn Ranking>,
-) -> fault::Result<Arc<dyn MemoryBackend>> {
-    Ok(Arc::new(RedisMemory::new(server, &variable, directory, clock)?.ranked_by(ranking)))
+impl MemoryFactory for Backends {
+    fn ranking(&self, model: Option<&str>, store: &Arc<dyn Store>) -> fault::Result<Arc<dyn Ranking>> {
+        let Some(name) = model else { return Ok(Arc::new(FullText)) };
+        Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
+    }
+
+    fn on_server(
+        &self,
+        config: &MemoryConfig,
+        directory: &Path,
+        clock: Arc<dyn Clock>,
+        ranking: Arc<dyn Ranking>,
+    ) -> fault::Result<Option<Arc<dyn MemoryBackend>>> {
+        let Some(server) = &config.redis else { return Ok(None) };
+        Ok(Some(Arc::new(RedisMemory::new(server, &variable, directory, clock)?.ranked_by(ranking))))
+    }
+
+    fn check_embeddings(&self, model: Option<&str>) -> fault::Result<()> {
+        model.map_or(Ok(()), |name| embedder(name).map(drop))
+    }
 }
 
-/// Runs on a server.
-pub fn runs_on(server: &ServerConfig, directory: &Path) -> fault::Result<Box<dyn RunShare>> {
-    Ok(Box::new(SharedRuns::new(server, &variable, directory)?))
-}
-
-/// What says which memories bear on a question: their words, and with the name of a sentence model what they mean too.
-pub fn ranking(model: Option<&str>, store: &Arc<dyn Store>) -> fault::Result<Arc<dyn Ranking>> {
-    let Some(name) = model else { return Ok(Arc::new(FullText)) };
-    Ok(Arc::new(Hybrid::new(embedder(name)?, Arc::clone(store))))
-}
-
-/// Refuses a sentence model that cannot be had.
-pub fn check_embeddings(model: Option<&str>) -> fault::Result<()> {
-    model.map_or(Ok(()), |name| embedder(name).map(drop))
+impl RunShareFactory for Backends {
+    fn open(&self, config: &CheckpointConfig, directory: &Path) -> fault::Result<Option<Box<dyn RunShare>>> {
+        let Some(server) = &config.redis else { return Ok(None) };
+        Ok(Some(Box::new(SharedRuns::new(server, &variable, directory)?)))
+    }
 }
 
 /// A sentence model, one for the whole process. It is loaded when something is searched for.

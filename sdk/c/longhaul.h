@@ -1,4 +1,4 @@
-/* What a Longhaul plugin in C needs: one header over the generated bindings of its world.
+/* The SDK of a Longhaul plugin in C: one header over the generated bindings of its world.
  *
  * The generated bindings on the include path say which world this is; the header then declares what a plugin of
  * that world writes (see "The roles" at the end) and what it can call. `longhaul plugin build` generates them and
@@ -250,7 +250,7 @@ bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_turn *turn, lh_error *err);
 void lh_ask_schema(lh_ask *ask, lh_str schema);
 /* Says `prompt` and reads the reply, which the host holds to `schema`. */
 bool lh_chat_json(lh_chat chat, lh_str prompt, lh_str schema, lh_value *reply, lh_error *err);
-/* How full the context is, and what the conversation has cost so far. */
+/* The fill of the context, and the cost of the conversation so far. */
 typedef longhaul_plugin_conversation_context_usage_t lh_chat_context;
 lh_chat_context lh_chat_usage(lh_chat chat);
 /* Forgets everything but the system prompt, what is pinned, and this summary. */
@@ -284,7 +284,7 @@ bool lh_recall_search(lh_str query, uint32_t limit, lh_remembered_list *found, l
 
 typedef longhaul_plugin_decisions_decision_t lh_decision;
 typedef longhaul_plugin_decisions_list_decision_t lh_decision_list;
-/* What came of a decision: `came_out`. */
+/* The outcome of a decision: `came_out`. */
 enum { LH_CAME_OPEN, LH_CAME_SUCCESS, LH_CAME_PARTIAL, LH_CAME_FAILURE, LH_CAME_REVERTED };
 
 /* Keeps a decision and gives its id. */
@@ -410,7 +410,7 @@ bool lh_delegate_run_many(const lh_assignment *assignments, size_t count, lh_del
 /* Notes an action, what came of it, and the files that it touched, for whoever works on the project next. */
 bool lh_progress_log(lh_str action, lh_str outcome, lh_str_list files, lh_error *err);
 
-/* What the invocation before left; `found` is false on the first one. */
+/* The artifact of the invocation before; `found` is false on the first one. */
 bool lh_artifact_load(lh_handoff *handoff, bool *found, lh_error *err);
 /* Leaves `state_json`, one JSON value, and a summary in words for the next invocation. */
 bool lh_artifact_save(lh_str state_json, lh_str summary, lh_error *err);
@@ -426,10 +426,10 @@ bool lh_graph_remove(lh_str graph, lh_str step, lh_graph_changes *changes, lh_er
 bool lh_graph_run(lh_str graph, bool keep_going, lh_graph_replay *replay, lh_error *err);
 /* Runs a step again, and what its new values touch. */
 bool lh_graph_replay_step(lh_str graph, lh_str step, lh_graph_replay *replay, lh_error *err);
-/* What would run, in its order. */
+/* The steps that would run, in their order. */
 bool lh_graph_stale(lh_str graph, lh_str_list *steps, lh_error *err);
 bool lh_graph_show(lh_str graph, lh_graph_step_list *steps, lh_error *err);
-/* Why a step failed; where `step` is NULL, the first that did. LH_INVALID when none did. */
+/* The cause of a step's failure; where `step` is NULL, of the first that failed. LH_INVALID when none did. */
 bool lh_graph_diagnose(lh_str graph, const lh_str *step, lh_graph_diagnosis *found, lh_error *err);
 /* Finds a source with which a failure is gone, and keeps it. LH_FAILED when there is none. */
 bool lh_graph_patch(lh_str graph, const lh_str *step, lh_graph_kept *kept, lh_error *err);

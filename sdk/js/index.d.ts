@@ -40,11 +40,11 @@ export type Effect = "read-only" | "idempotent" | "verifiable" | "acts";
 export interface CallContext {
   /** The same for every attempt of one call, different for every other call. */
   idempotencyKey: string;
-  /** How long the call may take from now, in milliseconds. */
+  /** Time left for the call, in milliseconds. */
   remainingMs: number;
   /** Counts from 1. */
   attempt: number;
-  /** What the operator wrote for this tool. */
+  /** Settings that the operator wrote for this tool. */
   settings: JsonObject;
 }
 
@@ -57,7 +57,7 @@ export interface ToolFunction {
   parameters?: Schema;
   /** `args` satisfies `parameters`. What it gives is the output, as JSON. */
   call(args: any, context: CallContext): unknown;
-  /** What `verify` will need, noted before a `verifiable` call starts. Default: `{}`. */
+  /** The note that `verify` will need, made before a `verifiable` call starts. Default: `{}`. */
   prepare?(args: any): unknown;
   /** Default: `unknown`, and a person is asked. */
   verify?(args: any, prepared: any): Verification;
@@ -181,7 +181,7 @@ export interface Entry {
 
 export interface Page {
   keys: string[];
-  /** What `after` takes to get the next page; undefined on the last one. */
+  /** The value of `after` for the next page; undefined on the last one. */
   next?: string;
 }
 
@@ -211,7 +211,7 @@ export interface MemoryExports {
 
 // Errors. Imports throw them; what an export throws is told to the host as the same.
 
-/** What all have in common; by itself, anything that failed. */
+/** The base of all errors; by itself, anything that failed. */
 export class Failed extends Error {}
 /** Not granted; `fix` is the line that would allow it. */
 export class Denied extends Failed {
@@ -226,7 +226,7 @@ export class LimitReached extends Failed {
   used: number;
   max: number;
 }
-/** What was pushed does not fit into the model's window. */
+/** The pushed text does not fit into the model's window. */
 export class ContextFull extends LimitReached {}
 /** A service is not there now. */
 export class Unavailable extends Failed {
@@ -238,7 +238,7 @@ export class Unavailable extends Failed {
 export class Blocked extends Failed {}
 /** The task cannot be done as written. */
 export class Impossible extends Failed {}
-/** What was asked cannot be asked like this; of a tool: wrong arguments. */
+/** The request is malformed; of a tool: wrong arguments. */
 export class Invalid extends Failed {}
 /** There is no function, check or agent of that name. */
 export class Unknown extends Invalid {}
@@ -249,7 +249,7 @@ export class TimedOut extends Failed {
 /** The model refused, in its own words. */
 export class Refused extends Failed {}
 
-// What the host offers. Which world has what is in the README.
+// Imports of the host. The README says which world has which.
 
 export interface Options {
   model?: string;
@@ -410,7 +410,7 @@ export interface GraphStep {
   reads: string[];
   writes: string[];
   needs: string[];
-  /** What it made and nobody can keep, so that it runs again whenever it is needed. */
+  /** Values that it made and nobody can keep, so that it runs again whenever they are needed. */
   liveOnly: string[];
   stdout: string;
   stderr: string;
@@ -455,7 +455,7 @@ export class Graph {
   replay(step: string): GraphReplay;
   stale(): string[];
   show(): GraphStep[];
-  /** Why a step failed; without one, the first that did. Throws `Invalid` when none did. */
+  /** The cause of a step's failure; without a step, of the first that failed. Throws `Invalid` when none did. */
   diagnose(step?: string): GraphDiagnosis;
   /** Finds a source with which a failure is gone, and keeps it. Throws `Failed` when there is none. */
   patch(step?: string): { step: string; source: string; why: string; tries: number; replay: GraphReplay };
@@ -477,7 +477,7 @@ export function sleep(ms: number): void;
 
 // Helpers.
 
-/** What is wrong with `value`, in one line; undefined when nothing is. */
+/** The fault of `value`, in one line; undefined when there is none. */
 export function problemOf(value: unknown, schema: Schema): string | undefined;
 /** Reads JSON of at most 100 levels; throws `Invalid`, in which `what` names it. */
 export function readJson(what: string, text: string): any;
@@ -485,5 +485,5 @@ export function readJson(what: string, text: string): any;
 export function firstObject(text: string, wanted?: (value: JsonObject) => boolean): JsonObject | undefined;
 /** At most so many characters, with a note of what is missing. */
 export function cut(text: string, charsMax: number): string;
-/** How many Unicode scalar values a text has. */
+/** The number of Unicode scalar values of a text. */
 export function characters(text: string): number;

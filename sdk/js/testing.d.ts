@@ -22,7 +22,7 @@ import type {
 } from "longhaul-sdk";
 
 export interface Script {
-  /** What the model says, in order: a text, an object (as JSON), a turn, or an error to throw. */
+  /** Replies of the model, in order: a text, an object (as JSON), a turn, or an error to throw. */
   replies?: (string | object | Partial<Turn> | Error)[];
   /** By id: what `defineTool` gave, or functions that take arguments and give outputs. */
   tools?: Record<string, ToolExports | { description?: string; functions: Record<string, (args: any) => unknown> }>;
@@ -33,14 +33,14 @@ export interface Script {
   /** Milliseconds since 1970-01-01 UTC. Default 0. */
   now?: number;
   keyvalue?: Record<string, string | Uint8Array>;
-  /** What each run of a graph did, in order. Steps do not run here; without one, all of them ran and none failed. */
+  /** Outcomes of the runs of a graph, in order. Steps do not run here; without one, all of them ran and none failed. */
   graphRuns?: Partial<GraphReplay>[];
   /** By step, what is found of it. */
   graphDiagnoses?: Record<string, GraphDiagnosis>;
   graphPatches?: Record<string, { step: string; source: string; why: string; tries: number }>;
 }
 
-/** What a scripted host was asked. */
+/** Requests that a scripted host got. */
 export interface FakeHost {
   requests: { messages: any[]; options: any }[];
   calls: { tool: string; function: string; arguments: any }[];

@@ -21,14 +21,14 @@ const USER: u32 = 65_533;
 const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-worktree) + package(longhaul-tools) \
                      + (package(longhaul) & (binary(hostile) + (binary(tools) & test(/^mcp::/))))";
 
-/// Where else the user finds programs.
+/// Further directories of the user's programs.
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-/// What tells of root's own tool chain and caches, and that every runner of tests has to be there: on the user's PATH are
-/// those of the system alone.
+/// Variables of root's own tool chain and caches, and of the request that every runner of tests has to be there: on the
+/// user's PATH are those of the system alone.
 const NOT_FOR_THE_USER: [&str; 5] = ["CARGO", "CARGO_HOME", "CI", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
 
-/// What nextest is told by files, since the user has none of root's caches.
+/// Listings that nextest reads from files, since the user has none of root's caches.
 const PROGRAMS: [&str; 6] =
     ["nextest", "list", "--workspace", "--list-type=binaries-only", "--message-format=json", "--cargo-quiet"];
 const PACKAGES: [&str; 3] = ["metadata", "--format-version=1", "--quiet"];
@@ -90,7 +90,7 @@ fn tool_chain(root: &Path, place: &Path) -> Result<PathBuf> {
     bail!("the tool chain `{}` cannot be copied to `{}`; make room there", from.display(), to.display());
 }
 
-/// What `test` says of a path to the user.
+/// Whether a path passes `test` for the user.
 fn is_for_user(how: &str, path: &Path) -> bool {
     as_user().args(["test", how]).arg(path).status().is_ok_and(|status| status.success())
 }
@@ -107,7 +107,7 @@ fn stdout_of(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// As `/tmp` is: everybody may make files, and nobody take away those of others.
+/// Makes a directory like `/tmp`: everybody may make files, and nobody may remove those of others.
 fn open_to_all(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)
         .and_then(|()| fs::set_permissions(directory, fs::Permissions::from_mode(0o1777)))

@@ -28,7 +28,7 @@ pub(crate) struct PluginsArgs {
     #[arg(long)]
     tests: bool,
 
-    /// Which compiler to build Rust guests with: `auto`, `rustup` or `debian`
+    /// The compiler of Rust guests: `auto`, `rustup` or `debian`
     #[arg(long, default_value = "auto")]
     toolchain: Wanted,
 }
@@ -39,7 +39,7 @@ impl PluginsArgs {
         Self { tests: false, toolchain: Wanted::default() }
     }
 
-    /// These, the guests of the tests and the examples.
+    /// All of them, the guests of the tests and the examples.
     pub(crate) fn all() -> Self {
         Self { tests: true, ..Self::shipped() }
     }
@@ -70,7 +70,7 @@ pub(crate) fn say(line: &str) {
     eprintln!("guests: {line}");
 }
 
-/// What all guests of one run share.
+/// State that all guests of one run share.
 struct Build<'a> {
     root: &'a Path,
     shop: Workshop,

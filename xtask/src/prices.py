@@ -18,7 +18,7 @@ import sys
 import tempfile
 import zipfile
 
-# Who has an endpoint that speaks one of our protocols, with its host. A leading dot stands for any name before it.
+# Providers with an endpoint for one of our protocols, and its host. A leading dot stands for any name before it.
 HOSTS = {
     "anthropic": "api.anthropic.com",
     "azure": ".openai.azure.com",

@@ -130,7 +130,7 @@ fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// With directories of tools first on the path, so that cargo finds its subcommands there.
+/// Puts directories of tools first on the path, so that cargo finds its subcommands there.
 fn with(mut command: Command, tools: &[&Path]) -> Command {
     let mut paths: Vec<PathBuf> = tools.iter().map(|directory| directory.to_path_buf()).collect();
     paths.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
@@ -193,7 +193,7 @@ fn git(directory: &Path) -> Command {
     git
 }
 
-/// What took how long.
+/// Names of stages with their seconds.
 #[derive(Default)]
 struct Stages(Vec<(&'static str, u64)>);
 
@@ -208,7 +208,7 @@ impl Stages {
         done
     }
 
-    /// To standard error: the last words on standard output are the tests' own.
+    /// Prints to standard error: the last words on standard output are the tests' own.
     fn print(&self) {
         let parts: Vec<String> = self.0.iter().map(|(name, seconds)| format!("{name} {seconds} s")).collect();
         eprintln!("stages: {}", parts.join(", "));

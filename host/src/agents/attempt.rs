@@ -318,10 +318,10 @@ impl Desk {
             writing.head(&task.agent, head)?;
         }
         writing.result(task, &result)?;
-        writing.tell(&self.mail, &actions, &result)?;
+        writing.tell(&self.notifier, &actions, &result)?;
         self.crash.reach("agents.before-end");
         turn.keep(state, &actions, writing).await?;
-        self.mail.wake();
+        self.notifier.wake();
         Ok(result)
     }
 

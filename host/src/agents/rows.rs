@@ -3,7 +3,7 @@
 
 use super::words::Tally;
 use super::{BY_HAND, StatusFilter};
-use crate::notify::{self, Mail};
+use crate::notify::{self, Notifier};
 use longhaul_agents::{AgentRecord, Artifact, ExecutionResult, Head, VERSIONS_MAX};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, Fault};
@@ -321,12 +321,17 @@ impl<'a> Writing<'a> {
 
     /// Somebody is told of what these actions end for good because an attempt failed with this result. Who ran a task
     /// by hand has its result; and nobody needs to hear that they withdrew one.
-    pub(super) fn tell(&mut self, mail: &Mail, actions: &[Action], result: &ExecutionResult) -> fault::Result<()> {
+    pub(super) fn tell(
+        &mut self,
+        notifier: &Notifier,
+        actions: &[Action],
+        result: &ExecutionResult,
+    ) -> fault::Result<()> {
         for action in actions {
             let Action::Ended(task) = action else { continue };
             if task.status == TaskStatus::Failed && task.schedule.as_str() != BY_HAND {
                 let batch = std::mem::take(&mut self.batch);
-                self.batch = notify::put_letter_of(batch, mail, task, result, self.now_ms)?;
+                self.batch = notify::put_letter_of(batch, notifier, task, result, self.now_ms)?;
             }
         }
         Ok(())

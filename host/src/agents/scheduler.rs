@@ -5,7 +5,6 @@
 
 use super::attempt::Start;
 use super::{Desk, Hands, lock};
-use crate::service::Service;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Input, Task, TaskStatus};
 use std::sync::Arc;
@@ -28,15 +27,14 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts it: what was running when an earlier process ended goes on, or has failed and is tried again.
+    /// Starts it: what was running when an earlier process ended goes on, or has failed and is tried again. `hands`
+    /// execute asks and runs.
     ///
     /// # Errors
     /// When one works in this process already, and when the store cannot be read.
-    pub async fn start(service: Arc<Service>) -> fault::Result<Self> {
-        service.send_letters();
-        let (desk, hands) = (service.agents_desk(), service.hands());
+    pub(crate) async fn start(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> fault::Result<Self> {
         // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
-        let _ = desk.mail.config();
+        let _ = desk.notifier.config();
         Self::over(desk, hands).await
     }
 

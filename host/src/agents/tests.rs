@@ -108,9 +108,9 @@ impl Bench {
     /// With the settings of this data directory.
     fn at(home: &Path, store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
         let home = Home::find(Some(home.to_owned())).expect("a path");
-        let mail = Arc::new(Mail::new(&home));
         let (clock_of, models) = (Arc::clone(clock) as Arc<dyn Clock>, Arc::new(NoModels));
-        let desk = Desk::new(store, clock_of, &home, CrashPoints::default(), mail, models);
+        let notifier = Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock_of), CrashPoints::default());
+        let desk = Desk::new(store, clock_of, &home, CrashPoints::default(), Arc::new(notifier), models);
         let (sender, starts) = mpsc::unbounded_channel();
         *lock(&desk.starts) = Some(sender);
         let (clock, hands) = (Arc::clone(clock), Arc::clone(hands));
@@ -654,9 +654,10 @@ async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     drop(bench);
     // Another process, with a scheduler of its own.
     let home = Home::find(Some("/nowhere".into())).expect("a path");
-    let mail = Arc::new(Mail::new(&home));
     let (clock_of, models) = (Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(NoModels));
-    let desk = Arc::new(Desk::new(store, clock_of, &home, CrashPoints::default(), mail, models));
+    let notifier = Notifier::new(&home, store.clone(), Arc::clone(&clock_of), CrashPoints::default());
+    let desk = Desk::new(store, clock_of, &home, CrashPoints::default(), Arc::new(notifier), models);
+    let desk = Arc::new(desk);
     let scheduler = Scheduler::over(Arc::clone(&desk), Arc::clone(&hands) as _).await.expect("one");
     assert!(Scheduler::over(Arc::clone(&desk), hands).await.is_err(), "a second one");
     let completed = async || rows::counts(&*desk.store, None).expect("read").of(Some(StatusFilter::Completed));

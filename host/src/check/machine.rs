@@ -3,16 +3,15 @@
 //! Refuses to start what it finds, and to ask a server whether it is there.
 
 use super::{Found, Scope};
-use crate::home::Home;
-use crate::secrets::{Vault, Wanting};
-use crate::wiring::variable;
+use crate::memory::MemoryFactory;
 use longhaul_config::notify::NotifyConfig;
 use longhaul_config::tools::mcp::{is_wanted, sent_to};
 use longhaul_config::{Config, PluginConfig, powers};
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_home::text_file;
+use longhaul_home::{Home, text_file, variable};
 use longhaul_mcp::McpConfig;
 use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
+use longhaul_security::secrets::{Vault, Wanting};
 use longhaul_worktree::{Branch, NativeCheck, Project};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -23,16 +22,26 @@ const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Bytes of a goal.
 const GOAL_BYTES_MAX: u64 = 1 << 20;
 
+/// What this program has for the projects of a data directory.
+pub(super) struct Program<'a> {
+    /// The data directory, with its secrets and plugins.
+    pub(super) home: &'a Home,
+    /// What models are given.
+    pub(super) environment: &'a ProgramEnvironment,
+    /// What memory is kept and found with.
+    pub(super) memories: &'a dyn MemoryFactory,
+}
+
 /// Looks at all of it.
 pub(super) fn look(
     found: &mut Found,
-    home: &Home,
+    program: &Program<'_>,
     config: &Config,
     directory: &Path,
     options: &ModelOptions,
     scope: &Scope,
-    environment: &ProgramEnvironment,
 ) {
+    let Program { home, environment, memories } = *program;
     limits(found, config, scope);
     models(found, config, directory, options, environment);
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
@@ -48,7 +57,7 @@ pub(super) fn look(
     if let Some(notify) = &config.notify {
         notified(found, notify, directory);
     }
-    embeddings(found, config);
+    embeddings(found, config, memories);
     if matches!(scope, Scope::Run | Scope::Planned) {
         if let Err(error) = config.check_run() {
             found.at("agents", &format!("{error:#}"));
@@ -182,8 +191,8 @@ fn notified(found: &mut Found, notify: &NotifyConfig, directory: &Path) {
     }
 }
 
-fn embeddings(found: &mut Found, config: &Config) {
-    if let Err(error) = crate::wiring::check_embeddings(config.memory.embeddings.as_deref()) {
+fn embeddings(found: &mut Found, config: &Config, memories: &dyn MemoryFactory) {
+    if let Err(error) = memories.check_embeddings(config.memory.embeddings.as_deref()) {
         found.at("memory.embeddings", &format!("{error:#}"));
     }
 }

@@ -5,12 +5,12 @@
 //! known, and to give a component anything but the store of its own keys.
 
 use super::{Finding, Found, Scope, machine};
-use crate::cast::{self, Part};
 use crate::manifest::{Manifest, settings};
 use crate::plugins;
 use crate::toolbox::built_in;
 use crate::toolbox::gate::ToolGate;
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
+use crate::toolbox::plugin_set::{self, Part};
 use longhaul_config::tools::built_in::is_built_in;
 use longhaul_config::tools::mcp::{is_wanted, tool_name};
 use longhaul_config::{Config, PluginConfig, toml_text};
@@ -31,7 +31,7 @@ const PYTHON: &str = "python";
 /// Looks at all of them; answers the features that the goal writes, if it does.
 pub(super) async fn look(
     found: &mut Found,
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
     scope: &Scope,
@@ -39,24 +39,24 @@ pub(super) async fn look(
     let mut planner = None;
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
         if is_built_in(part) {
-            own_tool(found, world, config, directory, &table, part).await;
+            own_tool(found, host, config, directory, &table, part).await;
             continue;
         }
         let loaded = match scope {
             // What a run pinned was looked at when it began.
             Scope::Resume(_) if !names_functions(&table, part) => continue,
-            Scope::Resume(pins) => cast::pinned(world, config, pins, &table, directory).await,
-            Scope::Run | Scope::Planned | Scope::Ask => loaded(found, world, config, directory, &table, part).await,
+            Scope::Resume(pins) => plugin_set::pinned(host, config, pins, &table, directory).await,
+            Scope::Run | Scope::Planned | Scope::Ask => loaded(found, host, config, directory, &table, part).await,
         };
         match loaded {
             Ok(ready) if table == "planner" => planner = Some(ready),
-            Ok(ready) => functions(found, world, config, &table, part, &ready).await,
+            Ok(ready) => functions(found, host, config, &table, part, &ready).await,
             Err(error) => found.at(&format!("{table}.plugin"), &format!("[{table}] {error:#}")),
         }
     }
-    servers(found, world, config);
+    servers(found, host, config);
     match planner {
-        Some(planner) if matches!(scope, Scope::Run) => planned(found, world, config, directory, &planner).await,
+        Some(planner) if matches!(scope, Scope::Run) => planned(found, host, config, directory, &planner).await,
         _ => None,
     }
 }
@@ -64,18 +64,18 @@ pub(super) async fn look(
 /// A part that is ready, once its manifest was held against its table.
 async fn loaded(
     found: &mut Found,
-    world: &World,
+    host: &PluginHost,
     config: &Config,
     directory: &Path,
     table: &str,
     part: &PluginConfig,
 ) -> fault::Result<Part> {
-    let read = plugins::read(&part.plugin, Some(directory), &world.home, &world.engine)?;
+    let read = plugins::read(&part.plugin, Some(directory), &host.home, &host.engine)?;
     let said = read.manifest.unwrap_or_default();
     manifest(found, table, part, &said);
     let (plugin, digest) = (part.plugin.clone(), Digest::of(&read.bytes));
     let pin = Pin { plugin, digest, asks: said.asks, world: said.world };
-    cast::ready(world, config, table, &pin, &read.bytes, directory, directory).await
+    plugin_set::ready(host, config, table, &pin, &read.bytes, directory, directory).await
 }
 
 fn manifest(found: &mut Found, table: &str, part: &PluginConfig, manifest: &Manifest) {
@@ -101,18 +101,18 @@ fn names_functions(table: &str, part: &PluginConfig) -> bool {
 /// A tool describes itself as the contract says, and the functions that its policy names are there.
 async fn functions(
     found: &mut Found,
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     config: &Config,
     table: &str,
     part: &PluginConfig,
     ready: &Part,
 ) {
     let Some(tool) = table.strip_prefix("tools.") else { return };
-    let (loaded, digest) = (&world.loaded, ready.plugin.digest());
+    let (loaded, digest) = (&host.loaded, ready.plugin.digest());
     if loaded.is_described(digest) && !names_functions(table, part) {
         return;
     }
-    let setup = cast::setup_alone(world, config.scope(), ready, &caller(), ready.grants.clone());
+    let setup = plugin_set::setup_alone(host, config.scope(), ready, &caller(), ready.grants.clone());
     let told = ready.plugin.describe(setup, &Cancel::default()).await;
     match told.result {
         Ok(info) => {
@@ -125,7 +125,7 @@ async fn functions(
 
 async fn own_tool(
     found: &mut Found,
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
     table: &str,
@@ -135,8 +135,7 @@ async fn own_tool(
     let supervisor: Arc<dyn Supervisor> = Arc::new(Unsupervised);
     let name = &config.project.name;
     let sandbox_min = config.run.sandbox_min;
-    let site =
-        built_in::Site { world, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
+    let site = built_in::Site { host, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
         named(found, table, &ToolGate::of(tool, part, &Pins::new(), false), &info);
@@ -145,15 +144,15 @@ async fn own_tool(
 
 /// Of MCP servers only what was pinned is known: none is started for this. One whose tools nobody approved of would have
 /// none for its agents.
-fn servers(found: &mut Found, world: &Arc<World>, config: &Config) {
+fn servers(found: &mut Found, host: &Arc<PluginHost>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
         let tool = tool_name(name);
-        let known = longhaul_mcp::known(&*world.store, config.scope(), name, &tool, server);
+        let known = longhaul_mcp::known(&*host.store, config.scope(), name, &tool, server);
         let gate = ToolGate::of_server(config.scope(), name, &tool, &server.approval);
         if let Ok(Some(info)) = known {
             named(found, &format!("mcp.{name}"), &gate, &info);
         }
-        if let Ok(false) = longhaul_mcp::is_approved(&*world.store, config.scope(), name, server) {
+        if let Ok(false) = longhaul_mcp::is_approved(&*host.store, config.scope(), name, server) {
             let text = format!(
                 "[mcp.{name}] nobody has approved of its tools yet; look at them and approve: longhaul mcp accept {name}"
             );
@@ -171,17 +170,17 @@ fn named(found: &mut Found, table: &str, gate: &ToolGate, info: &ToolInfo) {
 /// What the planner makes of the goal without a model; answers the titles of its features.
 async fn planned(
     found: &mut Found,
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
     planner: &Part,
 ) -> Option<Vec<String>> {
     let file = config.project.goal.display().to_string();
     let goal = machine::goal(directory, config).ok()?;
-    match plan_of(world, config, planner, goal).await {
+    match plan_of(host, config, planner, goal).await {
         Planned::Written(plan) => {
             let told = plan.steps.iter().map(|step| format!("{}: {}", step.spec.id, step.spec.title)).collect();
-            accepted(found, world, config, directory, &file, plan);
+            accepted(found, host, config, directory, &file, plan);
             Some(told)
         }
         Planned::Wrong(text) => {
@@ -216,7 +215,7 @@ pub enum Planned {
 }
 
 /// Has the planner plan where there is nobody to ask.
-pub async fn plan_of(world: &Arc<World>, config: &Config, planner: &Part, goal: String) -> Planned {
+pub async fn plan_of(host: &Arc<PluginHost>, config: &Config, planner: &Part, goal: String) -> Planned {
     let native_checks: Vec<&String> = config.checks.keys().collect();
     let goal = Goal {
         text: goal,
@@ -224,7 +223,7 @@ pub async fn plan_of(world: &Arc<World>, config: &Config, planner: &Part, goal: 
         settings: planner.settings.clone(),
         criteria: Vec::new(),
     };
-    let setup = cast::setup_alone(world, config.scope(), planner, &caller(), planner.grants.clone());
+    let setup = plugin_set::setup_alone(host, config.scope(), planner, &caller(), planner.grants.clone());
     match planner.plugin.plan(setup, &Cancel::default(), goal).await.result {
         Ok(Ok(plan)) => Planned::Written(plan),
         Ok(Err(RoleError::Blocked(text))) => Planned::Wrong(text),
@@ -235,7 +234,7 @@ pub async fn plan_of(world: &Arc<World>, config: &Config, planner: &Part, goal: 
 }
 
 /// Holds a plan that the goal writes against what is configured.
-fn accepted(found: &mut Found, world: &World, config: &Config, directory: &Path, file: &str, plan: Plan) {
+fn accepted(found: &mut Found, host: &PluginHost, config: &Config, directory: &Path, file: &str, plan: Plan) {
     let agents: Vec<String> = config.agents.keys().cloned().collect();
     for step in &plan.steps {
         let spec = &step.spec;
@@ -247,7 +246,7 @@ fn accepted(found: &mut Found, world: &World, config: &Config, directory: &Path,
     }
     let is_python = |body: &CheckBody| matches!(body, CheckBody::Python(_));
     let has_python = plan.steps.iter().flat_map(|step| &step.spec.checks).any(|check| is_python(&check.body));
-    if has_python && let Err(error) = plugins::find(PYTHON, Some(directory), &world.home) {
+    if has_python && let Err(error) = plugins::find(PYTHON, Some(directory), &host.home) {
         found.in_file(file, None, &format!("a check is written in Python, and {error:#}"));
     }
     let setup = Setup {

@@ -8,17 +8,28 @@
 
 use super::{Key as Named, Snapshot, take};
 use crate::run::Handle;
-use crate::signing::SigningKey;
-use crate::wiring::{self, World};
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::shared::{Lease, RunShare, SharedError};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
+use longhaul_home::Home;
 use longhaul_records::record::{self, RunRecord};
+use longhaul_security::signing::SigningKey;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Makes the client of a server that several machines share. The program that opens the data directory has one.
+pub trait RunShareFactory: Send + Sync {
+    /// The server that `[checkpoints.redis]` names; none where there is no such table. Relative paths of the table are
+    /// below `directory`. The server itself is not asked.
+    ///
+    /// # Errors
+    /// When the table names something that is not there, such as a variable.
+    fn open(&self, config: &CheckpointConfig, directory: &Path) -> fault::Result<Option<Box<dyn RunShare>>>;
+}
 
 /// The server of a project.
 pub struct Shared {
@@ -29,12 +40,16 @@ pub struct Shared {
 
 impl Shared {
     /// The server that a project shares its runs on, if it does.
-    pub fn open(world: &World, config: &CheckpointConfig, directory: &Path) -> fault::Result<Option<Self>> {
-        let Some(redis) = &config.redis else { return Ok(None) };
-        let runs = wiring::runs_on(redis, directory).context("[checkpoints.redis]")?;
+    pub fn open(
+        home: &Home,
+        factory: &dyn RunShareFactory,
+        config: &CheckpointConfig,
+        directory: &Path,
+    ) -> fault::Result<Option<Self>> {
+        let Some(runs) = factory.open(config, directory).context("[checkpoints.redis]")? else { return Ok(None) };
         // One process owns a data directory, so its place is who holds what it works on.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let home = Digest::of(world.home.path().as_os_str().as_encoded_bytes()).short();
+        let home = Digest::of(home.path().as_os_str().as_encoded_bytes()).short();
         Ok(Some(Self { runs, holder: format!("{}/{home}", host.trim()), lease_ms: config.lease_ms }))
     }
 
@@ -79,14 +94,14 @@ impl Shared {
     }
 
     /// Leaves a run that rests for others, and gives its lease back. One that is over needs nobody any more.
-    pub async fn leave(&self, world: &World, lease: &Lease) -> fault::Result<()> {
+    pub async fn leave(&self, host: &PluginHost, lease: &Lease) -> fault::Result<()> {
         let run = RunId::from_text(lease.key.clone());
-        let stored = record::load(&*world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+        let stored = record::load(&*host.store, &run)?.with_context(|| format!("run {run} is gone"))?;
         match stored.state.status() {
             RunStatus::Completed | RunStatus::Failed | RunStatus::Abandoned => self.runs.delete(&lease.key).await?,
             _ => {
                 let named = Named { run: lease.key.clone(), part: None };
-                let snapshot = take(world, &stored, &named)?.sign(&SigningKey::of(&world.home)?)?;
+                let snapshot = take(host, &stored, &named)?.sign(&SigningKey::of(&host.home)?)?;
                 self.runs.put(lease, &snapshot.write()?).await?;
             }
         }
@@ -135,7 +150,7 @@ impl Shared {
 }
 
 /// The server of a run's project.
-pub fn of_record(world: &World, record: &RunRecord) -> fault::Result<Option<Arc<Shared>>> {
-    let shared = Shared::open(world, &record.config_now()?.checkpoints, &record.directory)?;
+pub fn of_record(home: &Home, factory: &dyn RunShareFactory, record: &RunRecord) -> fault::Result<Option<Arc<Shared>>> {
+    let shared = Shared::open(home, factory, &record.config_now()?.checkpoints, &record.directory)?;
     Ok(shared.map(Arc::new))
 }

@@ -9,23 +9,25 @@
 
 use super::files::{self, File};
 use super::{Key as Named, newest_of};
-use crate::config::{Config, FILE};
-use crate::manifest::Manifest;
-use crate::plugins;
-use crate::powers::{self, Power, PowerKind};
-use crate::signing::{Signed, SigningKey};
-use crate::wiring::{ModelOptions, World};
+use crate::toolbox::plugin_host::PluginHost;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_config::powers::{self, Power, PowerKind};
+use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
 use longhaul_egress::Redactor;
+use longhaul_home::Home;
+use longhaul_models::set::ModelOptions;
+use longhaul_plugins as plugins;
+use longhaul_plugins::manifest::Manifest;
 use longhaul_records::approvals;
 use longhaul_records::invocation::STEP;
 use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
 use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_security::signing::{Signed, SigningKey};
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,9 +180,9 @@ fn of_agents(kind: &Key, run: &RunId) -> Key {
 }
 
 /// A snapshot of a run, or of an agent's work in it.
-pub fn take(world: &World, stored: &StoredRun, named: &Named) -> fault::Result<Snapshot> {
+pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Result<Snapshot> {
     let StoredRun { record, state } = stored;
-    let (store, run) = (&*world.store, &record.run);
+    let (store, run) = (&*host.store, &record.run);
     let origin = match &named.part {
         None => Origin::Plan {
             features: state.features.len(),
@@ -203,9 +205,9 @@ pub fn take(world: &World, stored: &StoredRun, named: &Named) -> fault::Result<S
     let content = content_of(store, run, plugins.values().copied().collect(), bytes)?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     // A run that was never begun on has none.
-    let beside = if world.home.tree(run).is_dir() { world.home.trees_beside(run)? } else { Vec::new() };
+    let beside = if host.home.tree(run).is_dir() { host.home.trees_beside(run)? } else { Vec::new() };
     for tree in [0].into_iter().chain(beside) {
-        let root = world.home.tree_of(run, tree);
+        let root = host.home.tree_of(run, tree);
         if root.is_dir() {
             files.extend(files::read(tree, &root, &mut left_out)?);
         }
@@ -226,7 +228,7 @@ pub fn take(world: &World, stored: &StoredRun, named: &Named) -> fault::Result<S
         branch: record.branch.clone(),
         commits: commits.collect(),
         plugins,
-        taken_ms: world.clock.now_ms(),
+        taken_ms: host.clock.now_ms(),
         left_out,
         rows,
         content: content.into_iter().map(|bytes| BASE64.encode(bytes)).collect(),
@@ -362,7 +364,7 @@ impl Snapshot {
 
 /// Puts a run into this data directory as a snapshot has it, for the project in `directory`, which has this id here.
 pub async fn restore(
-    world: &World,
+    host: &PluginHost,
     snapshot: &Snapshot,
     directory: &Path,
     id: &str,
@@ -373,7 +375,7 @@ pub async fn restore(
     let directory =
         directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
     let text = std::fs::read_to_string(directory.join(FILE)).unwrap_or_default();
-    if !replace && record::record(&*world.store, run)?.is_some() {
+    if !replace && record::record(&*host.store, run)?.is_some() {
         bail!("run {run} is here already; to put the checkpoint in its place, add --replace");
     }
     let config = Config::read(&directory)?;
@@ -385,24 +387,24 @@ pub async fn restore(
             printable(&snapshot.project, SAID_BYTES_MAX)
         );
     }
-    check_alike(&record, &config, &world.secrets.redactor())?;
+    check_alike(&record, &config, &host.secrets.redactor())?;
     // An ask needs no repository.
     if record.ask.is_none() {
         check_commits(snapshot, &directory)?;
     }
-    let mut batch = removal(world, run)?;
+    let mut batch = removal(&*host.store, run)?;
     for bytes in &snapshot.content {
         batch.blob(BASE64.decode(bytes).context(DAMAGED)?);
     }
-    let pins = pins_here(world, &record, &config, &directory, &mut batch)?;
+    let pins = pins_here(host, &record, &config, &directory, &mut batch)?;
     let moved = serde_json::to_vec(&moved(&record, id, pins, &directory, &text))?;
     for (table, key, value) in disowned(rows(snapshot)?, snapshot)? {
         let value = if table == Table::Runs { moved.clone() } else { value };
         batch.push(Op::Put(table, key, value));
     }
     // The trees first: a run that is there without them would begin them anew from the branch.
-    write_trees(world, snapshot)?;
-    world.store.commit(batch).await?;
+    write_trees(&host.home, snapshot)?;
+    host.store.commit(batch).await?;
     Ok(())
 }
 
@@ -575,19 +577,19 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
 }
 
 /// What is here of the run.
-pub(crate) fn removal(world: &World, run: &RunId) -> fault::Result<Batch> {
+pub(crate) fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
         let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);
         loop {
-            let page = world.store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
+            let page = store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             page.into_iter().for_each(|(key, _)| batch.push(Op::Delete(name.table(), Key::from_bytes(key))));
         }
     }
     let powers = powers::key_of_run(run);
-    if world.store.get(Table::States, &powers)?.is_some() {
+    if store.get(Table::States, &powers)?.is_some() {
         batch.push(Op::Delete(Table::States, powers));
     }
     Ok(batch)
@@ -597,13 +599,13 @@ pub(crate) fn removal(world: &World, run: &RunId) -> fault::Result<Batch> {
 ///
 /// Content alone proves nothing: an earlier checkpoint may have brought it. What a run here has pinned was installed here.
 fn pins_here(
-    world: &World,
+    host: &PluginHost,
     record: &RunRecord,
     config: &Config,
     directory: &Path,
     batch: &mut Batch,
 ) -> fault::Result<Pins> {
-    let known: BTreeMap<Digest, Pin> = record::records(&*world.store)?
+    let known: BTreeMap<Digest, Pin> = record::records(&*host.store)?
         .into_iter()
         .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
         .collect();
@@ -619,13 +621,13 @@ fn pins_here(
             );
         }
         if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == *name)
-            && world.store.blob(&pin.digest)?.is_some()
+            && host.store.blob(&pin.digest)?.is_some()
         {
             pins.insert(table.clone(), known.clone());
             continue;
         }
         let missing = || format!("[{table}] is plugin `{name}` with digest {digest}, which is not here; install it");
-        let found = plugins::read(name, Some(directory), &world.home, &world.engine).with_context(missing)?;
+        let found = plugins::read(name, Some(directory), &host.home, &host.engine).with_context(missing)?;
         if Digest::of(&found.bytes) != pin.digest {
             bail!("{}", missing());
         }
@@ -636,14 +638,14 @@ fn pins_here(
     Ok(pins)
 }
 
-fn write_trees(world: &World, snapshot: &Snapshot) -> fault::Result<()> {
-    if let Some(trees) = world.home.tree(&snapshot.run).parent() {
+fn write_trees(home: &Home, snapshot: &Snapshot) -> fault::Result<()> {
+    if let Some(trees) = home.tree(&snapshot.run).parent() {
         std::fs::create_dir_all(trees)?;
     }
-    world.home.forget_trees_beside(&snapshot.run)?;
+    home.forget_trees_beside(&snapshot.run)?;
     let numbers: BTreeSet<u32> = snapshot.files.iter().map(|file| file.tree).chain([0]).collect();
     for number in numbers {
-        let root = world.home.tree_of(&snapshot.run, number);
+        let root = home.tree_of(&snapshot.run, number);
         let files: Vec<&File> = snapshot.files.iter().filter(|file| file.tree == number).collect();
         if !files.is_empty() {
             files::write(&root, &files)?;

@@ -165,6 +165,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         Command::Update { name, code, settings, version } => {
             let code = code.read(context)?;
             let (code, wasm) = code.map_or((None, None), |code| (Some(code.code), code.wasm));
+            context.client.keep();
             let old = match ask(context, AgentAsk::Show { name: name.clone() }).await? {
                 AgentSaid::Agent(view) => *view,
                 _ => bail!("the service answered something else"),

@@ -3,7 +3,7 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
-use super::words;
+use super::order::print_answer;
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
@@ -40,6 +40,7 @@ pub struct AnswerArgs {
 pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     let AnswerArgs { run, feature, question, happened, did_not_happen, skip, take_back, text } = args;
     let run = context.which(run);
+    context.client.keep();
     if take_back {
         let answer = context.ask(Request::TakeBackAnswer { run, feature, question }).await?;
         return told(context, &answer, "taken back", None).await;
@@ -62,7 +63,7 @@ pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
 /// Prints the outcome, the questions that are still open, and how to continue. `undo` names the answer that can be
 /// taken back.
 async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> fault::Result<Exit> {
-    words::print_answer(context.json, answer, done)?;
+    print_answer(context.json, answer, done)?;
     let Answer::Run { run } = answer else { bail!("the service answered something else") };
     if context.json {
         return Ok(Exit::Done);

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::words::{counted, moment};
+use crate::report::words::{counted, moment};
 use crate::service::{Grants, SecurityAsk, SecurityDone};
 use clap::Subcommand;
 use longhaul_core::Digest;

@@ -22,6 +22,9 @@ pub struct CheckArgs {
 /// Runs the command.
 pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
     let directory = std::path::absolute(&context.project)?;
+    if args.online {
+        context.client.keep();
+    }
     let answer = context.ask(Request::Check { directory, models: args.models.options() }).await?;
     let Answer::Checked { findings, overview } = answer else { bail!("the service answered something else") };
     let exit = if findings.is_empty() { Exit::Done } else { Exit::Error };

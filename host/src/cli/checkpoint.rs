@@ -4,8 +4,8 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use super::words::counted;
 use crate::checkpoint::{Cause, Origin, Snapshot};
+use crate::report::words::counted;
 use crate::service::{Answer, CheckpointAsk, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -243,6 +243,7 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
         CheckpointAsk::TakeOver { key: from, directory, replace, accepts }
     } else {
         let snapshot = if saved {
+            context.client.keep();
             self::snapshot(context, CheckpointAsk::Saved { name: from }).await?
         } else {
             Box::new(read(&from)?)

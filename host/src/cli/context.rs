@@ -4,19 +4,12 @@
 //! Only requests that may be carried out twice are repeated.
 
 use super::arguments::RunArg;
-use super::owner;
-use crate::door::{Door, OwnerGone, which};
+use super::command_client::CommandClient;
+use crate::client::{Door, which};
 use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
 use longhaul_core::fault::{self, bail};
 use longhaul_home::Home;
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// The most owners of a data directory that may stop one after the other while a command asks.
-pub(super) const OWNERS_MAX: u32 = 10;
-
-/// Time for an owner that has just stopped to be gone.
-pub(super) const OWNER_PAUSE: Duration = Duration::from_millis(50);
 
 /// Options that hold for every command.
 pub(super) struct Context {
@@ -28,6 +21,7 @@ pub(super) struct Context {
     pub(super) json: bool,
     /// Whether longhaul.toml is agreed to without a question.
     pub(super) trust: bool,
+    pub(super) client: CommandClient,
 }
 
 impl Context {
@@ -38,31 +32,19 @@ impl Context {
         Ok(*done)
     }
 
+    /// See [`CommandClient::take`].
     pub(super) async fn door(&self) -> fault::Result<Door> {
-        owner::open::open(&self.home, &self.project).await
+        self.client.take().await
     }
 
-    /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
+    /// See [`CommandClient::ask`].
     pub(super) async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        let mut tries = OWNERS_MAX;
-        loop {
-            let door = self.door().await?;
-            let answered = door.ask(request.clone()).await;
-            owner::hand_over(door).await;
-            tries -= 1;
-            match answered {
-                Err(error) if error.is::<OwnerGone>() && tries > 0 => tokio::time::sleep(OWNER_PAUSE).await,
-                other => return other,
-            }
-        }
+        self.client.ask(request).await
     }
 
-    /// Asks once, for something that a repeated request would do twice.
+    /// See [`CommandClient::ask_once`].
     pub(super) async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
-        let door = self.door().await?;
-        let answered = door.ask(request).await;
-        owner::hand_over(door).await;
-        answered
+        self.client.ask_once(request).await
     }
 
     pub(super) fn which(&self, run: RunArg) -> Which {

@@ -91,12 +91,14 @@ pub(super) fn protected(directory: &Path, paths: &[String]) -> Vec<String> {
 
 impl RunCommits {
     pub(super) async fn ask(context: &Context, run: RunArg) -> fault::Result<Self> {
+        context.client.keep();
         let Answer::Status(status) = context.ask(Request::Status { run: context.which(run) }).await? else {
             bail!("the service answered something else")
         };
         let run = status.summary.run.clone();
         let which = Which::Named(run.to_string());
         let asked = context.ask(Request::Log { run: which, limit: COMMITS_MAX, reverted: false }).await?;
+        context.client.release().await;
         let Answer::Log { branch, base, commits } = asked else { bail!("the service answered something else") };
         let directory = status.summary.directory.clone();
         Ok(Self { run, status: *status, directory, branch, base, commits })

@@ -6,6 +6,7 @@
 mod user;
 
 use super::arguments::{Form, ModelArgs};
+use super::command_client::CommandClient;
 use super::context::Context;
 use super::exit::Exit;
 use super::{detect, follow};
@@ -50,28 +51,28 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
+    let client = CommandClient::new(&context.home, &directory);
     let own = Context {
         home: context.home.clone(),
         project: directory.clone(),
         names_project: true,
         json: context.json,
         trust: context.trust,
+        client,
     };
+    let models = models.options();
+    let request = Request::Run { directory, models, plan: None, plan_only: false, sessions: None, again: false };
+    let exit = work(&own, request).await;
+    own.client.release().await;
+    exit
+}
+
+/// Starts and follows the first run of the project.
+async fn work(own: &Context, request: Request) -> fault::Result<Exit> {
+    own.client.keep();
     // The user wrote all of this file: the template is theirs.
-    own.security(SecurityAsk::Trust { directory: directory.clone(), digest: None }).await?;
-    follow::start(
-        &own,
-        Request::Run {
-            directory,
-            models: models.options(),
-            plan: None,
-            plan_only: false,
-            sessions: None,
-            again: false,
-        },
-        if context.json { Form::Json } else { Form::Words },
-    )
-    .await
+    own.security(SecurityAsk::Trust { directory: own.project.clone(), digest: None }).await?;
+    follow::start(own, request, if own.json { Form::Json } else { Form::Words }).await
 }
 
 /// The reason why no project is made; none if one is.

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::order::order;
 use super::show::feature_word;
 use super::terminal;
-use super::words::count;
+use crate::report::words::count;
 use crate::service::{Answer, Rechecked, Request, Which};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -87,6 +87,7 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fau
             order(context, Request::AddFeature { run, spec }, "added").await
         }
         Command::Edit(spec) => {
+            context.client.keep();
             let old = features(context, run.clone()).await?.into_iter().find(|old| old.id == spec.id);
             let old =
                 old.with_context(|| format!("there is no feature `{}`; `longhaul features` lists them", spec.id))?;

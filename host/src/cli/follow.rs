@@ -2,13 +2,16 @@
 //! directory dies.
 
 use super::arguments::Form;
-use super::context::{Context, OWNER_PAUSE, OWNERS_MAX};
+use super::command_client::{OWNER_PAUSE, OWNERS_MAX};
+use super::context::Context;
 use super::exit::Exit;
 use super::progress::Progress;
 use super::prompt::{Asked, Person};
-use super::{owner, terminal, words};
-use crate::door::{Door, OwnerGone, Seen};
-use crate::service::{Answer, Request, Status, Summary, Which};
+use super::{features, owner, terminal};
+use crate::client::Door;
+use crate::client::wire::OwnerGone;
+use crate::report::words;
+use crate::service::{Answer, Request, Seen, Status, Summary, Which};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
@@ -62,13 +65,10 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> fault
     // Whoever resumes an ask gets its answer in the same form as whoever asked.
     let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
     let (view, person) = (View::new(form, asks, run.clone(), progress), Person::default());
-    let follower =
-        Follower { context, run: run.clone(), after, owns: true, asks, sessions, pauses: false, view, person };
-    let exit = follower.follow(door).await?;
-    if plan_only && exit == Exit::Paused && form != Form::Stream {
-        super::features::run(context, Which::Named(run.to_string()), None).await?;
-    }
-    Ok(exit)
+    let shows_plan = plan_only && form != Form::Stream;
+    Follower { context, run, after, owns: true, asks, sessions, pauses: false, shows_plan, view, person }
+        .follow(door)
+        .await
 }
 
 /// The request that resumes the run which an owner began before it stopped without an answer; none if it began none.
@@ -100,7 +100,8 @@ pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> 
     }
     let (_, progress) = caught_up(&door, &Which::Named(run.to_string()), after).await;
     let (view, person) = (View::new(form, false, run.clone(), progress), Person::default());
-    Follower { context, run, after, owns: false, asks: false, sessions: None, pauses: false, view, person }
+    let (owns, asks, shows_plan) = (false, false, false);
+    Follower { context, run, after, owns, asks, sessions: None, pauses: false, shows_plan, view, person }
         .follow(door)
         .await
 }
@@ -140,6 +141,8 @@ struct Follower<'a> {
     sessions: Option<u32>,
     /// Whether this terminal asked the run to pause.
     pauses: bool,
+    /// Whether the features are shown once the run pauses.
+    shows_plan: bool,
     view: View,
     person: Person,
 }
@@ -180,6 +183,8 @@ impl Follower<'_> {
                 Over::AtOnce => {
                     self.view.say(&format!("run {} pauses where it is worked on", self.run));
                     self.view.finish();
+                    let door = self.planned(door).await?;
+                    owner::hand_over(door).await;
                     return Ok(Exit::Paused);
                 }
                 Over::Gone(Some(why)) => {
@@ -366,6 +371,16 @@ impl Follower<'_> {
         }
     }
 
+    /// Shows the features of a run that was asked for its plan alone. The same client asks for them.
+    async fn planned(&self, door: Door) -> fault::Result<Door> {
+        if !self.shows_plan {
+            return Ok(door);
+        }
+        self.context.client.put(door).await;
+        features::run(self.context, Which::Named(self.run.to_string()), None).await?;
+        self.context.door().await
+    }
+
     async fn end(mut self, door: Door, status: &Status) -> fault::Result<Exit> {
         self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
@@ -395,6 +410,7 @@ impl Follower<'_> {
             let answer = words::plain(&answer.answer);
             terminal::document(&answer);
         }
+        let door = if exit == Exit::Paused { self.planned(door).await? } else { door };
         // Comes last, since the run may still be written to memory, and the outcome should not wait for that.
         owner::stay(door).await;
         Ok(exit)

@@ -3,8 +3,8 @@
 use super::checkpoint::age_ms;
 use super::context::Context;
 use super::exit::Exit;
-use super::words::counted;
 use crate::gc::{Swept, Wanted};
+use crate::report::words::counted;
 use crate::service::{UpkeepAsk, UpkeepDone};
 use clap::Args;
 use longhaul_core::fault::{self, bail};

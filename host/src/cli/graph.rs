@@ -22,7 +22,7 @@ pub enum Command {
     New {
         /// Name of the graph.
         name: String,
-        /// The language of the steps. JavaScript is analysed and does not run yet.
+        /// The language of the steps.
         #[arg(long, default_value = "python")]
         lang: Language,
         #[command(flatten)]

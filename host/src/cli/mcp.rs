@@ -90,6 +90,7 @@ pub async fn run(context: &Context, args: McpArgs) -> fault::Result<Exit> {
 
 async fn accept(context: &Context, args: AcceptArgs) -> fault::Result<Exit> {
     let directory = context.project.clone();
+    context.client.keep();
     let digest = match &args.digest {
         Some(digest) => digest.clone(),
         None => looked_at(context, &args).await?,

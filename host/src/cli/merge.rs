@@ -7,7 +7,7 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::diff::{RunCommits, protected};
 use super::exit::Exit;
-use super::words;
+use crate::report::words;
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};

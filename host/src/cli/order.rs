@@ -2,12 +2,21 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::words;
-use crate::service::Request;
+use crate::service::{Answer, Request};
 use longhaul_core::fault;
 
 /// Sends a request and reports that it is done.
 pub(super) async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
-    words::print_answer(context.json, &context.ask(request).await?, done)?;
+    print_answer(context.json, &context.ask(request).await?, done)?;
     Ok(Exit::Done)
+}
+
+/// Prints an answer that holds nothing to print but that it is done.
+pub(super) fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
+    if json {
+        outln!("{}", serde_json::to_string(answer)?);
+    } else if let Answer::Run { run } = answer {
+        outln!("run {run}: {done}");
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ pub mod restore;
 pub mod serve;
 pub mod work;
 
-use crate::door::Door;
+use crate::client::Door;
 use crate::service::{Answer, Request, Status, Which};
 use longhaul_core::RunId;
 use longhaul_engine::HAND_OVER_MS_MAX;

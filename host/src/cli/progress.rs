@@ -4,7 +4,7 @@
 //! until their reply is an event. The label names only components at work. This file does not draw.
 
 use super::speech::{self, Speech};
-use super::words;
+use crate::report::words;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::model::Usage;
 use longhaul_core::stream::{Token, invocation};

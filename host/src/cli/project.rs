@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::words;
+use crate::report::words;
 use crate::service::{Answer, ProjectSummary, Request, SecurityAsk, SecurityDone};
 use clap::Subcommand;
 use longhaul_config::FILE;

@@ -5,7 +5,7 @@
 
 use super::approvals;
 use super::context::Context;
-use crate::door::Door;
+use crate::client::Door;
 use crate::service::{Answer, Request, Which};
 use longhaul_approval::{Approval, Asks, Standing, banner, visible};
 use longhaul_core::RunId;

@@ -5,7 +5,7 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::words::counted;
+use crate::report::words::counted;
 use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
 use clap::Args;

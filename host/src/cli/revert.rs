@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::words;
-use crate::door::which;
+use crate::client::which;
+use crate::report::words;
 use crate::run::Reverted;
 use crate::service::{Answer, Request};
 use clap::Args;

@@ -212,6 +212,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         Command::Add(args) => {
             let replace = args.replace;
             let wanted = ScheduleAsk::Put { schedule: Box::new(args.schedule()?), replace };
+            context.client.keep();
             let said = ask(context, wanted).await?;
             show::schedule(context, &said, "is there")?;
             hint(context).await
@@ -234,6 +235,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show::schedule(context, &ask(context, wanted).await?, "switched on")
         }
         Command::RunNow { name } => {
+            context.client.keep();
             show::task(context, &ask(context, ScheduleAsk::RunNow { name }).await?)?;
             hint(context).await
         }
@@ -244,6 +246,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             tasks(context, ScheduleAsk::Tasks { agent, status, limit, offset }).await
         }
         Command::Retry { task } => {
+            context.client.keep();
             show::task(context, &ask(context, ScheduleAsk::Retry { id: task }).await?)?;
             hint(context).await
         }

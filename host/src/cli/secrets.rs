@@ -63,6 +63,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::Set(args) => set(context, &vault, args).await?,
         Command::Remove { name } => {
+            context.client.keep();
             vault.remove(&name, project(context).await?.as_deref())?;
             context.security(SecurityAsk::SecretChanged { name: name.clone(), bound: None }).await?;
             said(context, "removed", &name);
@@ -89,6 +90,7 @@ async fn set(context: &Context, vault: &Vault, args: SetArgs) -> fault::Result<(
     let SetArgs { name, tools, hosts, any_project } = args;
     check_name(&name)?;
     context.home.make()?;
+    context.client.keep();
     let project = if any_project { None } else { project(context).await? };
     if project.is_none() && !any_project {
         bail!("there is no project in `{}`; name one with --project, or add --any-project", context.project.display());

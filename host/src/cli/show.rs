@@ -1,8 +1,9 @@
 //! Shows runs: `status`, `runs`, `journal`, `replay`, `metrics`.
 
+use super::answer;
 use super::context::Context;
 use super::exit::Exit;
-use super::{answer, words};
+use crate::report::words;
 use crate::service::{Answer, Request, Status, Summary, Which};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::{Entry, Finished};

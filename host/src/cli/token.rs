@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::words::moment;
+use crate::report::words::moment;
 use crate::service::{AccessToken, Answer, Lasts, Request, Scope, TokenAsk};
 use clap::Subcommand;
 use longhaul_core::fault::{self, bail};

@@ -3,7 +3,8 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
-use super::{terminal, words};
+use super::terminal;
+use crate::report::words;
 use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -159,6 +160,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         }
         Command::Export { run, wanted, format, output } => {
             let run = context.which(run);
+            context.client.keep();
             let found = ask(context, Request::Trajectories { run, wanted: wanted.into() }).await?;
             export(context, &found, format, output).await?;
         }

@@ -93,12 +93,16 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
 
 /// Like [`ask_first`], for a command that uses the file in this process: refuses a file that nobody agreed to.
 pub async fn expect(context: &Context) -> fault::Result<()> {
+    context.client.keep();
     ask_first(context, context.trust).await?;
     let wanted = SecurityAsk::Expect { directory: context.project.clone() };
-    context.security(wanted).await.map(drop)
+    context.security(wanted).await?;
+    context.client.release().await;
+    Ok(())
 }
 
 async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
+    context.client.keep();
     let wanted = SecurityAsk::Standing { directory: context.project.clone() };
     let SecurityDone::Standing(standing) = context.security(wanted).await? else {
         bail!("the service answered something else")

@@ -82,7 +82,6 @@ impl Work<'_> {
         model: Option<ModelChoice>,
         tries_max: u32,
     ) -> Result<PatchView, GraphError> {
-        self.runs_here()?;
         if self.opened.head.surroundings.may_act() {
             let text = "steps of this graph may write files or ask hosts, so that no source is tried on a copy; change \
                         the step yourself";
@@ -171,7 +170,7 @@ impl Work<'_> {
                 seen.insert(Arc::clone(name), Seen { shown: truncate(shown, SHOWN_BYTES_MAX), ..Seen::default() });
             }
         }
-        if !names.is_empty() && self.runs_here().is_ok() {
+        if !names.is_empty() {
             for (name, found) in self.probe(step, &names).await.unwrap_or_default() {
                 seen.insert(name, found);
             }

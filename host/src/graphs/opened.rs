@@ -4,7 +4,8 @@ use super::{OF_AGENT, broken, bytes, no_graph, of_agent};
 use longhaul_core::Digest;
 use longhaul_core::graph::{Failure, GraphError};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_graph::analysis::{JavaScript, Language, Python};
+use longhaul_core::text;
+use longhaul_graph::analysis::{Language, Python};
 use longhaul_graph::graph::{self, Graph, Node, NodeState, Observed, StepId};
 use longhaul_graph::record::{self, Head, StepRow, Text};
 use longhaul_graph::replay::{Replay, Settings, StepHistory};
@@ -236,9 +237,11 @@ fn settings(head: &Head) -> Settings {
 fn language(head: &Head) -> Result<Arc<dyn Language>, GraphError> {
     match head.language.as_str() {
         "python" => Ok(Arc::new(Python { mode: head.mode })),
-        "javascript" => Ok(Arc::new(JavaScript { mode: head.mode })),
         other => {
-            Err(GraphError::Failed(format!("the graph's steps are in `{other}`, which this longhaul does not know")))
+            let (name, other) = (text::printable(&head.name, 100), text::printable(other, 100));
+            Err(GraphError::Invalid(format!(
+                "the steps of `{name}` are in {other}, and only Python runs; remove it with: longhaul graph remove {name}"
+            )))
         }
     }
 }
@@ -279,5 +282,25 @@ pub(super) fn refused(error: graph::GraphError) -> GraphError {
     match error {
         graph::GraphError::UnknownStep { id } => GraphError::UnknownStep(id.to_string()),
         other => GraphError::Invalid(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Opened;
+    use longhaul_core::Digest;
+    use longhaul_core::graph::Surroundings;
+    use longhaul_graph::record::Head;
+
+    #[test]
+    fn a_graph_in_a_language_that_does_not_run_is_refused_with_what_to_do() {
+        let open = |language: &str| {
+            let head = Head::new("old", language, Digest::of(b"seed"), Surroundings::default(), 0);
+            Opened::new(head).map(|opened| opened.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(open("python"), Ok(0));
+        let refused =
+            "the steps of `old` are in javascript, and only Python runs; remove it with: longhaul graph remove old";
+        assert_eq!(open("javascript"), Err(refused.to_owned()));
     }
 }

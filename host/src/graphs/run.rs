@@ -188,7 +188,6 @@ impl Work<'_> {
         again: Option<String>,
         keep_going: bool,
     ) -> Result<Replayed, GraphError> {
-        self.runs_here()?;
         for step in from.into_iter().chain(again) {
             self.opened.replay.again(&StepId::new(step)).map_err(refused)?;
         }
@@ -228,13 +227,6 @@ impl Work<'_> {
             self.changed(what(&did), None)?;
         }
         Ok(did)
-    }
-
-    pub(super) fn runs_here(&self) -> Result<(), GraphError> {
-        match self.opened.head.language.as_str() {
-            "python" => Ok(()),
-            other => Err(GraphError::Invalid(format!("steps in {other} are analysed, and do not run yet"))),
-        }
     }
 
     /// What waits, and the rows of whatever changed, in one transaction.

@@ -1,7 +1,7 @@
 //! A component as the memory backend: each call in a fresh instance, with the directories and hosts that it was
 //! granted, and a key-value space of its own. What it says is bounded as an entry is, and believed no further.
 
-use crate::cast::{Cast, Part};
+use crate::toolbox::plugin_set::{Cast, Part};
 use longhaul_capabilities::Setup;
 use longhaul_config::memory::PLUGIN;
 use longhaul_core::InvocationId;

@@ -11,10 +11,10 @@
 
 use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
 use super::recollect::{EPISODES_KEPT, keys};
-use super::{episodes_of, facts_of};
+use super::{MemoryFactory, episodes_of, facts_of};
 use crate::config::Config;
+use crate::toolbox::plugin_host::PluginHost;
 use crate::trust;
-use crate::wiring::World;
 use longhaul_capabilities::{Models as _, turns};
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
@@ -24,7 +24,7 @@ use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
-use longhaul_models::set::ModelSet;
+use longhaul_models::set::{ModelSet, ProgramEnvironment};
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::{self, RunRecord};
 use serde::{Deserialize, Serialize};
@@ -98,43 +98,60 @@ pub fn put_due(batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::
     Ok(batch.put(Table::States, key(&record.run), serde_json::to_vec(&due)?))
 }
 
-/// Remembers what earlier processes did not come to. What goes wrong is told in the log and tried again later.
-pub async fn remember_due(world: &Arc<World>) {
-    let due = world.store.scan(Table::States, &prefix(), None, DUE_MAX).unwrap_or_default();
-    let due = due.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Due>(bytes).ok());
-    for one in due {
-        remember_run(world, &one.run).await;
-    }
+/// Remembers runs that have ended, one after the other.
+pub struct Rememberer {
+    host: Arc<PluginHost>,
+    factory: Arc<dyn MemoryFactory>,
+    environment: ProgramEnvironment,
+    /// Held while a run that ended is remembered, so that nobody does it twice.
+    alone: tokio::sync::Mutex<()>,
 }
 
-/// Remembers a run, if that is due.
-pub async fn remember_run(world: &Arc<World>, run: &RunId) {
-    if let Err(error) = remember(world, run).await {
-        tracing::warn!(%run, "what the run came to is remembered later: {error:#}");
+impl Rememberer {
+    /// Over a data directory, with what the program gives to memory and to the models that it asks.
+    pub fn new(host: Arc<PluginHost>, factory: Arc<dyn MemoryFactory>, environment: ProgramEnvironment) -> Self {
+        Self { host, factory, environment, alone: tokio::sync::Mutex::default() }
     }
-}
 
-async fn remember(world: &Arc<World>, run: &RunId) -> fault::Result<()> {
-    // A run that only rests does not wait for the model that another one is remembered with.
-    if world.store.get(Table::States, &key(run))?.is_none() {
-        return Ok(());
+    /// Remembers what earlier processes did not come to. What goes wrong is told in the log and tried again later.
+    pub async fn remember_due(&self) {
+        let due = self.host.store.scan(Table::States, &prefix(), None, DUE_MAX).unwrap_or_default();
+        let due = due.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Due>(bytes).ok());
+        for one in due {
+            self.remember_run(&one.run).await;
+        }
     }
-    let _alone = world.remembering.lock().await;
-    let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(()) };
-    let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
-    let stored = record::load(&*world.store, run)?.with_context(|| format!("run {run} is gone"))?;
-    let config = stored.record.config_now()?;
-    trust::expect(&*world.store, &stored.record.directory, &config)?;
-    let material = Material::of(&*world.store, &stored, &config, &due.status)?;
-    let (record, limits) = (&stored.record, &stored.state.limits);
-    let memorist = Memorist { world, record, limits, config: &config, material: &material };
-    let (due, extracted) = memorist.extract(due).await?;
-    memorist.keep(&due, extracted).await
+
+    /// Remembers a run, if that is due.
+    pub async fn remember_run(&self, run: &RunId) {
+        if let Err(error) = self.remember(run).await {
+            tracing::warn!(%run, "what the run came to is remembered later: {error:#}");
+        }
+    }
+
+    async fn remember(&self, run: &RunId) -> fault::Result<()> {
+        let store = &*self.host.store;
+        // A run that only rests does not wait for the model that another one is remembered with.
+        if store.get(Table::States, &key(run))?.is_none() {
+            return Ok(());
+        }
+        let _alone = self.alone.lock().await;
+        let Some(bytes) = store.get(Table::States, &key(run))? else { return Ok(()) };
+        let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
+        let stored = record::load(store, run)?.with_context(|| format!("run {run} is gone"))?;
+        let config = stored.record.config_now()?;
+        trust::expect(store, &stored.record.directory, &config)?;
+        let material = Material::of(store, &stored, &config, &due.status)?;
+        let (record, limits) = (&stored.record, &stored.state.limits);
+        let memorist = Memorist { with: self, record, limits, config: &config, material: &material };
+        let (due, extracted) = memorist.extract(due).await?;
+        memorist.keep(&due, extracted).await
+    }
 }
 
 /// Who remembers one run.
 struct Memorist<'a> {
-    world: &'a Arc<World>,
+    with: &'a Rememberer,
     record: &'a RunRecord,
     limits: &'a HarnessLimits,
     config: &'a Config,
@@ -150,11 +167,11 @@ impl Memorist<'_> {
             // Counted before it leaves: a model that takes the process down with it is not asked for ever.
             due.attempts += 1;
             self.put(&due, Batch::new()).await?;
-            self.world.crash.reach("memory.before-extract");
+            self.with.host.crash.reach("memory.before-extract");
             let (reply, spent) = self.ask(model, due.attempts > 1).await?;
             due.reply = Some(reply);
             self.put(&due, spent).await?;
-            self.world.crash.reach("memory.extracted");
+            self.with.host.crash.reach("memory.extracted");
         }
         let extracted = match &due.reply {
             Some(Reply { model, text, tokens }) => read_reply(text, self.material)
@@ -170,10 +187,10 @@ impl Memorist<'_> {
     /// `again`: it may have been asked before.
     async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
         let (used, options) = (self.config.used_models(), &self.record.models);
-        let environment = &self.world.models;
+        let environment = &self.with.environment;
         let models = ModelSet::build(&self.config.models, used, &self.record.directory, options, environment)?;
         let model = models.model(name).with_context(|| format!("there is no [models.{name}]"))?;
-        let ledger = Ledger::open(Arc::clone(&self.world.store), &self.record.run)?;
+        let ledger = Ledger::open(Arc::clone(&self.with.host.store), &self.record.run)?;
         ledger.set_caps(self.limits);
         let invocation = InvocationId::of_action(&self.record.run, ACTION);
         let asked = request(name, self.material);
@@ -200,7 +217,7 @@ impl Memorist<'_> {
         match reply {
             Ok(reply) => Ok((answered(reply.text, usage.tokens()), spent)),
             Err(longhaul_core::model::ModelError::Unavailable(outage)) => {
-                self.world.store.commit(spent).await?;
+                self.with.host.store.commit(spent).await?;
                 Err(outage.into())
             }
             // To ask the same again would be answered the same.
@@ -210,19 +227,19 @@ impl Memorist<'_> {
 
     async fn put(&self, due: &Due, batch: Batch) -> fault::Result<()> {
         let batch = batch.put(Table::States, key(&due.run), serde_json::to_vec(due)?);
-        Ok(self.world.store.commit(batch).await?)
+        Ok(self.with.host.store.commit(batch).await?)
     }
 
     /// Puts the notes, and last takes the row away.
     async fn keep(&self, due: &Due, extracted: Extracted) -> fault::Result<()> {
         let RunRecord { pins, directory, .. } = self.record;
         let project = self.record.scope();
-        let memory = super::open(self.world, self.config, pins, directory).await?;
+        let memory = super::open(&self.with.host, &*self.with.factory, self.config, pins, directory).await?;
         let mut batch = Batch::new();
         let namespace = facts_of(project);
         // Until they are durable, so that an agent that notes one of them meanwhile finds it there.
         let _turns = turns(&namespace, extracted.facts.iter().map(|fact| fact.key.as_str())).await;
-        self.world.crash.reach("memory.before-put");
+        self.with.host.crash.reach("memory.before-put");
         for fact in &extracted.facts {
             match note_fact(&*memory, &mut batch, &namespace, due, fact).await {
                 // To put the same again would be refused again, and nothing of the run would ever be remembered.
@@ -237,9 +254,9 @@ impl Memorist<'_> {
         // By the time of its beginning: a run that goes on and ends again has one episode.
         let place = format!("{:014}-{}", self.record.created_ms, due.run);
         put(&*memory, &mut batch, &episodes_of(project), note.entry(&place, Vec::new(), None)).await?;
-        self.world.crash.reach("memory.after-put");
+        self.with.host.crash.reach("memory.after-put");
         batch.push(Op::Delete(Table::States, key(&due.run)));
-        self.world.store.commit(batch).await?;
+        self.with.host.store.commit(batch).await?;
         forget_oldest(&*memory, project).await?;
         Ok(())
     }

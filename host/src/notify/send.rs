@@ -4,10 +4,10 @@
 //! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use super::{About, Letter};
-use crate::wiring::variable;
+use super::letter::{About, Letter};
 use longhaul_config::notify::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::variable;
 use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -3,9 +3,10 @@
 use super::stage::{Closing, End, Ended, Stage};
 use super::step_rows::put_step;
 use super::steps::{Fresh, Marks};
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
+use longhaul_core::capacity::{Capacity, Need, Verdict};
 use longhaul_core::event::{Event, RunEvent, Used};
 use longhaul_core::fault::{self, Context, Fault};
 use longhaul_core::journal::Question;
@@ -19,7 +20,6 @@ use longhaul_records::bus::{Bus, Heard};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::until::Until;
 use longhaul_records::{approvals, ledger, project};
-use longhaul_resources::{Need, Verdict};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -128,7 +128,10 @@ impl Worked {
 
 /// The owner of one run.
 pub struct Actor {
-    world: Arc<World>,
+    host: Arc<PluginHost>,
+    /// Called after each step that was stored.
+    wake: Arc<dyn Fn() + Send + Sync>,
+    capacity: Arc<dyn Capacity>,
     stage: Arc<Stage>,
     record: RunRecord,
     state: State,
@@ -158,19 +161,19 @@ const ROOM_MS: u64 = 2_000;
 ///
 /// # Errors
 /// The refusal of the harness, or the store's error.
-pub async fn apply(world: &World, stored: StoredRun, input: Input) -> fault::Result<()> {
-    apply_with(world, stored, input, Batch::new()).await
+pub async fn apply(host: &PluginHost, stored: StoredRun, input: Input) -> fault::Result<()> {
+    apply_with(host, stored, input, Batch::new()).await
 }
 
 /// As [`apply`], with what is stored in one transaction with the step.
 ///
 /// # Errors
 /// As [`apply`]; nothing of `also` was written.
-pub async fn apply_with(world: &World, stored: StoredRun, input: Input, also: Batch) -> fault::Result<()> {
-    let mut batch = applied(world, &stored, input)?;
+pub async fn apply_with(host: &PluginHost, stored: StoredRun, input: Input, also: Batch) -> fault::Result<()> {
+    let mut batch = applied(host, &stored, input)?;
     if !batch.ops.is_empty() {
         batch.ops.extend(also.ops);
-        world.store.commit(batch).await?;
+        host.store.commit(batch).await?;
     }
     Ok(())
 }
@@ -179,45 +182,55 @@ pub async fn apply_with(world: &World, stored: StoredRun, input: Input, also: Ba
 ///
 /// # Errors
 /// As [`apply`].
-pub(super) fn applied(world: &World, stored: &StoredRun, input: Input) -> fault::Result<Batch> {
+pub(super) fn applied(host: &PluginHost, stored: &StoredRun, input: Input) -> fault::Result<Batch> {
     let StoredRun { record, state: before } = stored;
     let mut state = before.clone();
-    let Reaction::Acted(actions) = step(&mut state, world.clock.now_ms(), input)? else { return Ok(Batch::new()) };
+    let Reaction::Acted(actions) = step(&mut state, host.clock.now_ms(), input)? else { return Ok(Batch::new()) };
     let events =
         actions.into_iter().filter_map(|action| if let Action::Emit(event) = action { Some(event) } else { None });
     let events = events.chain(project::changes_by(record, before, &state));
-    let number = record::last_event(&*world.store, &record.run)? + 1;
-    let at_ms = world.clock.now_ms();
+    let number = record::last_event(&*host.store, &record.run)? + 1;
+    let at_ms = host.clock.now_ms();
     let events: Vec<RunEvent> = (number..)
         .zip(events)
         .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
         .collect();
     let mut batch = Batch::new();
-    put_step(&*world.store, &mut batch, record, &state, &events)?;
+    put_step(&*host.store, &mut batch, record, &state, &events)?;
     Ok(batch)
 }
 
 impl Actor {
     /// An actor of a stored run, and the way to reach it. It does nothing before [`Self::live`].
+    ///
+    /// `wake` is called after each step that was stored: there may be a new notification. `capacity` says whether the
+    /// machine has room for the work of the run.
+    ///
+    /// # Errors
+    /// When the store, or the configuration of the run, cannot be read.
     pub fn new(
-        world: Arc<World>,
         stage: Stage,
         stored: StoredRun,
         bus: Bus,
         until: Until,
+        wake: Arc<dyn Fn() + Send + Sync>,
+        capacity: Arc<dyn Capacity>,
     ) -> fault::Result<(Self, Handle)> {
+        let host = Arc::clone(stage.host());
         let (sender, orders) = mpsc::channel(64);
-        let event_number = record::last_event(&*world.store, &stored.record.run)?;
+        let event_number = record::last_event(&*host.store, &stored.record.run)?;
         let waits = Waits::default();
         let handle = Handle { orders: sender, bus: bus.clone(), waits: waits.clone() };
         let StoredRun { record, state } = stored;
         let stage = Arc::new(stage);
-        let worked = Worked { before_ms: ledger::wall_ms(&*world.store, &record.run)?, since: None };
+        let worked = Worked { before_ms: ledger::wall_ms(&*host.store, &record.run)?, since: None };
         let (running, marks, need) = (BTreeMap::new(), Marks::default(), record.config_now()?.run.needs());
         let let_in = false;
-        let until_kept = record::until(&*world.store, &record.run)?;
+        let until_kept = record::until(&*host.store, &record.run)?;
         let actor = Self {
-            world,
+            host,
+            wake,
+            capacity,
             stage,
             record,
             state,
@@ -279,7 +292,7 @@ impl Actor {
         while self.is_active() {
             let wall_left = self.wall_left_ms();
             let room = self.waits.get().map(|_| ROOM_MS);
-            let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.world.clock.now_ms()));
+            let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.host.clock.now_ms()));
             tokio::select! {
                 order = self.orders.recv() => match order {
                     Some(Order::Input(input, also, answer)) => {
@@ -368,7 +381,7 @@ impl Actor {
         before: Vec<Event>,
     ) -> fault::Result<Result<(), Refusal>> {
         let mut next = self.state.clone();
-        let reaction = match step(&mut next, self.world.clock.now_ms(), input) {
+        let reaction = match step(&mut next, self.host.clock.now_ms(), input) {
             Ok(reaction) => reaction,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -388,7 +401,7 @@ impl Actor {
             }
         }
         events.extend(project::changes_by(&self.record, &self.state, &next));
-        let (unheard, also) = ledger::unheard(&*self.world.store, &self.record.run, &next, &events, also)?;
+        let (unheard, also) = ledger::unheard(&*self.host.store, &self.record.run, &next, &events, also)?;
         events.extend(unheard);
         let is_far_enough = self.until.is_reached(&self.state, &next, &events);
         if next.limits != self.state.limits {
@@ -410,12 +423,12 @@ impl Actor {
 
     /// Stores the state with what happened: the steps of work under way first, then `events`.
     async fn keep_closing(&mut self, batch: Batch, events: Vec<Event>, closing: Option<Closing>) -> fault::Result<()> {
-        let at_ms = self.world.clock.now_ms();
+        let at_ms = self.host.clock.now_ms();
         let run = &self.record.run;
         // Steps of components change nothing of the state.
         let is_a_step_of_the_run = closing.is_some() || !events.is_empty() || !batch.ops.is_empty();
         let Fresh { events: mut all, mut batch, marks } =
-            self.marks.fresh(&*self.world.store, run, self.bus.take_steps(), batch)?;
+            self.marks.fresh(&*self.host.store, run, self.bus.take_steps(), batch)?;
         if !is_a_step_of_the_run && all.is_empty() {
             return Ok(());
         }
@@ -425,7 +438,7 @@ impl Actor {
             .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
             .collect();
         if is_a_step_of_the_run {
-            put_step(&*self.world.store, &mut batch, &self.record, &self.state, &numbered)?;
+            put_step(&*self.host.store, &mut batch, &self.record, &self.state, &numbered)?;
             batch = ledger::put_wall(batch, run, self.worked.ms());
             if self.until != self.until_kept {
                 batch = record::put_until(batch, run, self.until)?;
@@ -436,13 +449,13 @@ impl Actor {
         batch = self.stage.ledger().ride(batch);
         match closing {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
-            None => self.world.store.commit(batch).await?,
+            None => self.host.store.commit(batch).await?,
         }
         self.marks.stored(marks);
         if is_a_step_of_the_run {
             self.until_kept = self.until;
         }
-        self.world.mail.wake();
+        (self.wake)();
         for event in numbered {
             self.event_number = event.number;
             self.bus.tell(Heard::Event(event));
@@ -488,7 +501,7 @@ impl Actor {
         if !self.running.is_empty() {
             return Ok(true);
         }
-        let admitted = self.world.resources.admit(self.record.run.as_str(), !self.let_in, self.need);
+        let admitted = self.capacity.admit(self.record.run.as_str(), !self.let_in, self.need);
         let Verdict::Wait(why) = admitted else {
             self.let_in = true;
             self.waits.set(None);
@@ -572,7 +585,7 @@ impl Actor {
 
     /// A person may have been quicker than the work that asked them was in coming to rest.
     async fn go_on_if_answered(&mut self, id: &str, asked_by: &InvocationId) -> fault::Result<()> {
-        let found = approvals::get(&*self.world.store, &self.record.run, id)?;
+        let found = approvals::get(&*self.host.store, &self.record.run, id)?;
         if found.is_none_or(|approval| approval.standing == Standing::Open) {
             return Ok(());
         }

@@ -3,8 +3,8 @@
 //! What a check runs comes from the run's state, where it was written when the work started, never from
 //! the tree; an agent can run one and can neither change nor add one.
 
-use crate::cast::{Cast, Part};
 use crate::config::Config;
+use crate::toolbox::plugin_set::{Cast, Part};
 use longhaul_capabilities::{Console, Setup};
 use longhaul_core::event::Event;
 use longhaul_core::grant::Grants;

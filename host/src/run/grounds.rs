@@ -1,35 +1,33 @@
 //! The trees of a run beside its branch: what in them is in no commit. Everything here blocks, and changes nothing
 //! but that a first tree which is gone is made again.
 
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_records::record::RunRecord;
 use longhaul_worktree::{Project, Tree, TreeCaps, TreeError};
 use std::path::Path;
 
 /// The first tree of the run, made from `commit` where it is gone.
-pub(super) fn tree(world: &World, record: &RunRecord, project: &Project, commit: &str) -> Result<Tree, TreeError> {
-    open(world, project, &world.home.tree(&record.run), commit)
+pub(super) fn tree(host: &PluginHost, record: &RunRecord, project: &Project, commit: &str) -> Result<Tree, TreeError> {
+    open(host, project, &host.home.tree(&record.run), commit)
 }
 
 /// Every tree of the run that is there, with the number of the sessions that work in it.
 pub(super) fn trees(
-    world: &World,
+    host: &PluginHost,
     record: &RunRecord,
     project: &Project,
     commit: &str,
 ) -> Result<Vec<(u32, Tree)>, TreeError> {
-    let mut trees = vec![(0, tree(world, record, project, commit)?)];
-    let beside = world.home.trees_beside(&record.run);
-    for number in
-        beside.map_err(|source| TreeError::Io { doing: "list", path: world.home.path().to_owned(), source })?
-    {
-        trees.push((number, open(world, project, &world.home.tree_of(&record.run, number), commit)?));
+    let mut trees = vec![(0, tree(host, record, project, commit)?)];
+    let beside = host.home.trees_beside(&record.run);
+    for number in beside.map_err(|source| TreeError::Io { doing: "list", path: host.home.path().to_owned(), source })? {
+        trees.push((number, open(host, project, &host.home.tree_of(&record.run, number), commit)?));
     }
     Ok(trees)
 }
 
-fn open(world: &World, project: &Project, dir: &Path, commit: &str) -> Result<Tree, TreeError> {
-    let hook = |point: &'static str| world.crash.reach(point);
+fn open(host: &PluginHost, project: &Project, dir: &Path, commit: &str) -> Result<Tree, TreeError> {
+    let hook = |point: &'static str| host.crash.reach(point);
     Ok(Tree::checkout(project, dir, commit, &TreeCaps::default(), &hook)?.tree)
 }
 

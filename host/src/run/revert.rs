@@ -6,7 +6,7 @@
 
 use super::actor::applied;
 use super::grounds;
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, NewCall, Next};
@@ -73,18 +73,18 @@ struct Noted {
 ///
 /// # Errors
 /// In one line: the word, the branch, or work that is in no commit.
-pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: bool) -> fault::Result<Looked> {
-    let (own, record, word) = (Arc::clone(world), stored.record.clone(), word.to_owned());
+pub async fn look(host: &Arc<PluginHost>, stored: &StoredRun, word: &str, stash: bool) -> fault::Result<Looked> {
+    let (own, record, word) = (Arc::clone(host), stored.record.clone(), word.to_owned());
     let ground = tokio::task::spawn_blocking(move || Ground::look(&own, &record, &word, stash)).await??;
     let run = &stored.record.run;
-    let features = passing_by(&stored.state, &all_events(world, run)?, &ground.way);
-    let number = number(world, run, ground.last_kept)?;
+    let features = passing_by(&stored.state, &all_events(host, run)?, &ground.way);
+    let number = number(host, run, ground.last_kept)?;
     let WayBack { from, to, left, .. } = ground.way;
     let kept_as = (!left.is_empty()).then(|| keep_as(run.as_str(), number));
     let stashed = ground.stashes.iter().map(|(slot, _)| stash_name(&stored.state, number, *slot)).collect();
     let mut order = Reverted { run: run.clone(), from, to, left, kept_as, features, stashed };
     if !order.is_nothing() {
-        order.features = rehearse(&stored.state, world.clock.now_ms(), &order)?;
+        order.features = rehearse(&stored.state, host.clock.now_ms(), &order)?;
     }
     let stashes = ground.stashes.into_iter().map(|(_, bytes)| bytes).collect();
     Ok(Looked { noted: Noted { number, order }, stashes })
@@ -94,7 +94,7 @@ pub async fn look(world: &Arc<World>, stored: &StoredRun, word: &str, stash: boo
 ///
 /// # Errors
 /// When git, the file system or the store refuses. Where the branch has not moved, nothing has happened then.
-pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> fault::Result<Reverted> {
+pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: Looked) -> fault::Result<Reverted> {
     let Looked { noted, stashes } = looked;
     if noted.order.is_nothing() {
         return Ok(noted.order);
@@ -104,13 +104,13 @@ pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> fa
     for (bytes, name) in stashes.into_iter().zip(&noted.order.stashed) {
         (batch, _) = put_best_effort(batch, run, name, bytes);
     }
-    world.store.commit(batch).await?;
-    world.crash.reach("revert.noted");
-    match carry_out(world, stored.clone(), noted.clone()).await {
+    host.store.commit(batch).await?;
+    host.crash.reach("revert.noted");
+    match carry_out(host, stored.clone(), noted.clone()).await {
         Err(error) if has_not_moved(&stored.record, &noted.order) => {
             let mut forget = Batch::new();
             forget.push(Op::Delete(Table::States, key(run)));
-            world.store.commit(forget).await?;
+            host.store.commit(forget).await?;
             Err(error)
         }
         done => done,
@@ -121,11 +121,11 @@ pub async fn revert(world: &Arc<World>, stored: StoredRun, looked: Looked) -> fa
 ///
 /// # Errors
 /// As [`revert`]; the order stays, and the next command tries again.
-pub async fn finish(world: &Arc<World>, run: &RunId) -> fault::Result<Option<Reverted>> {
-    let Some(bytes) = world.store.get(Table::States, &key(run))? else { return Ok(None) };
+pub async fn finish(host: &Arc<PluginHost>, run: &RunId) -> fault::Result<Option<Reverted>> {
+    let Some(bytes) = host.store.get(Table::States, &key(run))? else { return Ok(None) };
     let noted = serde_json::from_slice(&bytes).context("the order of a revert is damaged")?;
-    let stored = record::load(&*world.store, run)?.with_context(|| format!("there is no run {run} any more"))?;
-    let done = carry_out(world, stored, noted).await;
+    let stored = record::load(&*host.store, run)?.with_context(|| format!("there is no run {run} any more"))?;
+    let done = carry_out(host, stored, noted).await;
     done.map(Some).with_context(|| format!("a revert of run {run} was cut off and cannot be finished"))
 }
 
@@ -133,9 +133,9 @@ fn key(run: &RunId) -> Key {
     Key::of(run.as_str()).and("revert")
 }
 
-async fn carry_out(world: &Arc<World>, stored: StoredRun, noted: Noted) -> fault::Result<Reverted> {
+async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: Noted) -> fault::Result<Reverted> {
     let Noted { number, order } = noted;
-    let recorder = open_journal(world, &stored.record, number, &order)?;
+    let recorder = open_journal(host, &stored.record, number, &order)?;
     let call = NewCall {
         name: "git.revert",
         summary: format!("{} to {}", stored.record.branch, order.to),
@@ -147,18 +147,18 @@ async fn carry_out(world: &Arc<World>, stored: StoredRun, noted: Noted) -> fault
     match recorder.ask(call).await? {
         Next::Answered(_) => {}
         Next::Go(ticket) | Next::Verify(ticket, _) | Next::Happened(ticket, _) | Next::Skipped(ticket) => {
-            let (own, record, wanted) = (Arc::clone(world), stored.record.clone(), order.clone());
+            let (own, record, wanted) = (Arc::clone(host), stored.record.clone(), order.clone());
             tokio::task::spawn_blocking(move || move_back(&own, &record, &wanted)).await??;
             recorder.answer(ticket, serde_json::to_string(&order)?).await?;
         }
     }
-    world.crash.reach("revert.moved");
-    let mut batch = applied(world, &stored, input(&order))?;
+    host.crash.reach("revert.moved");
+    let mut batch = applied(host, &stored, input(&order))?;
     batch.push(Op::Delete(Table::States, key(&order.run)));
     let result = serde_json::to_string(&order)?;
-    let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms: world.clock.now_ms() };
+    let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms: host.clock.now_ms() };
     recorder.finish(finished, batch).await?;
-    world.crash.reach("revert.closed");
+    host.crash.reach("revert.closed");
     Ok(order)
 }
 
@@ -167,20 +167,20 @@ fn input(order: &Reverted) -> Input {
     Input::Reverted { features, left, to, kept_as }
 }
 
-fn open_journal(world: &World, record: &RunRecord, number: u32, order: &Reverted) -> fault::Result<Recorder> {
+fn open_journal(host: &PluginHost, record: &RunRecord, number: u32, order: &Reverted) -> fault::Result<Recorder> {
     let began = Began {
         plugin: "longhaul".to_owned(),
         table: String::new(),
         component: Digest::of(b"longhaul"),
         export: "git.revert".to_owned(),
         input: Digest::of(&serde_json::to_vec(order)?),
-        seed: world.fresh_seed(),
-        fingerprint: world.engine.fingerprint().to_owned(),
+        seed: host.fresh_seed(),
+        fingerprint: host.engine.fingerprint().to_owned(),
         context: None,
         told: None,
-        at_ms: world.clock.now_ms(),
+        at_ms: host.clock.now_ms(),
     };
-    let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
+    let (store, clock) = (Arc::clone(&host.store), Arc::clone(&host.clock));
     let limits = record.config()?.limits;
     match Recorder::open(store, clock, invocation(&record.run, number), began, &limits)? {
         Opened::Running(recorder) => Ok(recorder),
@@ -196,9 +196,9 @@ fn invocation(run: &RunId, number: u32) -> InvocationId {
 }
 
 /// The first number after `last` that no journal has: one that failed has left its own.
-fn number(world: &World, run: &RunId, last: u32) -> fault::Result<u32> {
+fn number(host: &PluginHost, run: &RunId, last: u32) -> fault::Result<u32> {
     for number in last.saturating_add(1)..u32::MAX {
-        if longhaul_journal::began(&*world.store, &invocation(run, number))?.is_none() {
+        if longhaul_journal::began(&*host.store, &invocation(run, number))?.is_none() {
             return Ok(number);
         }
     }
@@ -214,7 +214,7 @@ struct Ground {
 }
 
 impl Ground {
-    fn look(world: &World, record: &RunRecord, word: &str, stash: bool) -> fault::Result<Self> {
+    fn look(host: &PluginHost, record: &RunRecord, word: &str, stash: bool) -> fault::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let way = project.way_back(&branch, &record.base, word)?;
@@ -222,7 +222,7 @@ impl Ground {
             project.check_movable(&branch)?;
         }
         let (mut loose, mut stashes) = (Vec::new(), Vec::new());
-        for (number, tree) in grounds::trees(world, record, &project, &way.from)? {
+        for (number, tree) in grounds::trees(host, record, &project, &way.from)? {
             let found = grounds::loose(&tree, &project, &way.from)?;
             if !found.is_empty() {
                 let at = tree.at().unwrap_or_else(|| way.from.clone());
@@ -243,16 +243,16 @@ impl Ground {
 }
 
 /// Blocks.
-fn move_back(world: &World, record: &RunRecord, order: &Reverted) -> Result<(), TreeError> {
+fn move_back(host: &PluginHost, record: &RunRecord, order: &Reverted) -> Result<(), TreeError> {
     let project = Project::open(&record.directory)?;
     let branch = Branch::new(&record.branch)?;
-    let tree = grounds::tree(world, record, &project, &order.from)?;
+    let tree = grounds::tree(host, record, &project, &order.from)?;
     let keep_as = order.kept_as.as_deref();
     let order = RevertOrder { branch: &branch, from: &order.from, to: &order.to, keep_as };
     // The trees of sessions that went on beside the first are made anew when they are needed.
-    let forgotten = world.home.forget_trees_beside(&record.run);
-    forgotten.map_err(|source| TreeError::Io { doing: "remove", path: world.home.tree(&record.run), source })?;
-    tree.revert(&project, &order, &|point| world.crash.reach(point))
+    let forgotten = host.home.forget_trees_beside(&record.run);
+    forgotten.map_err(|source| TreeError::Io { doing: "remove", path: host.home.tree(&record.run), source })?;
+    tree.revert(&project, &order, &|point| host.crash.reach(point))
 }
 
 fn named(paths: &[String]) -> String {
@@ -311,11 +311,11 @@ fn passed(event: &RunEvent) -> Option<(&str, u64)> {
     }
 }
 
-fn all_events(world: &World, run: &RunId) -> fault::Result<Vec<RunEvent>> {
+fn all_events(host: &PluginHost, run: &RunId) -> fault::Result<Vec<RunEvent>> {
     let mut events: Vec<RunEvent> = Vec::new();
     loop {
         let after = events.last().map_or(0, |event| event.number);
-        let page = record::events_after(&*world.store, run, after, 1_000)?;
+        let page = record::events_after(&*host.store, run, after, 1_000)?;
         if page.is_empty() {
             return Ok(events);
         }

@@ -15,20 +15,21 @@ mod troupe;
 pub use ending::{Closing, End, Ended};
 pub use repository::Native;
 
-use crate::cast::Cast;
 use crate::config::Config;
-use crate::memory;
-use crate::wiring::World;
+use crate::memory::{self, MemoryFactory};
+use crate::toolbox::plugin_host::PluginHost;
+use crate::toolbox::plugin_set::Cast;
 use levels::ToldLevels;
 use longhaul_core::InvocationId;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::graph::Graphs;
 use longhaul_core::memory::MemoryBackend;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::work::Outcome;
 use longhaul_engine::Cancel;
 use longhaul_harness::{Job, State, Work};
-use longhaul_models::set::ModelSet;
+use longhaul_models::set::{ModelSet, ProgramEnvironment};
 use longhaul_records::bus::Bus;
 use longhaul_records::invocation::{CHOICE, Kept};
 use longhaul_records::ledger::Ledger;
@@ -41,7 +42,8 @@ use troupe::Troupe;
 
 /// Where the work of one run is done.
 pub struct Stage {
-    world: Arc<World>,
+    host: Arc<PluginHost>,
+    graphs: Arc<dyn Graphs>,
     config: Arc<Config>,
     models: Arc<ModelSet>,
     memory: Arc<dyn MemoryBackend>,
@@ -55,15 +57,22 @@ pub struct Stage {
 
 impl Stage {
     /// The stage of a run.
-    pub async fn new(world: Arc<World>, record: RunRecord, bus: Bus) -> fault::Result<Self> {
+    pub async fn new(
+        host: Arc<PluginHost>,
+        graphs: Arc<dyn Graphs>,
+        memories: &dyn MemoryFactory,
+        environment: &ProgramEnvironment,
+        record: RunRecord,
+        bus: Bus,
+    ) -> fault::Result<Self> {
         let config = Arc::new(record.config_now()?);
         let used = config.used_models();
-        let models = ModelSet::build(&config.models, used, &record.directory, &record.models, &world.models)?;
+        let models = ModelSet::build(&config.models, used, &record.directory, &record.models, environment)?;
         let models = Arc::new(models);
-        let memory = memory::open(&world, &config, &record.pins, &record.directory).await?;
-        let ledger = Arc::new(Ledger::open(Arc::clone(&world.store), &record.run)?);
+        let memory = memory::open(&host, memories, &config, &record.pins, &record.directory).await?;
+        let ledger = Arc::new(Ledger::open(Arc::clone(&host.store), &record.run)?);
         let (levels, desks) = Default::default();
-        let stage = Self { world, config, models, memory, record, bus, ledger, levels, desks };
+        let stage = Self { host, graphs, config, models, memory, record, bus, ledger, levels, desks };
         stage.desk(0).await?;
         Ok(stage)
     }
@@ -116,6 +125,11 @@ impl Stage {
         })
     }
 
+    /// What its plugins are loaded, confined and served with.
+    pub(super) fn host(&self) -> &Arc<PluginHost> {
+        &self.host
+    }
+
     /// The book of the run.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -123,9 +137,9 @@ impl Stage {
 
     /// Carries one piece of work out.
     pub async fn perform(&self, work: &Work, state: &State, cancel: &Cancel) -> Ended {
-        self.world.crash.reach("work.start");
+        self.host.crash.reach("work.start");
         let done = self.carry_out(work, state, cancel).await;
-        self.world.crash.reach("work.end");
+        self.host.crash.reach("work.end");
         done.unwrap_or_else(|error| Ended::failed(format!("{error:#}")))
     }
 
@@ -169,7 +183,7 @@ impl Stage {
     /// The outcome of an agent, from its journal: the harness keeps only its summary.
     fn outcome_of(&self, key: &str) -> fault::Result<Outcome> {
         let invocation = InvocationId::of_action(&self.record.run, key);
-        let finished = longhaul_journal::finished(&*self.world.store, &invocation)?;
+        let finished = longhaul_journal::finished(&*self.host.store, &invocation)?;
         let kept: Option<Kept<Outcome>> =
             finished.map(|finished| serde_json::from_str(&finished.result)).transpose()?;
         match kept {
@@ -189,21 +203,21 @@ struct Desk {
 
 impl Desk {
     async fn open(stage: &Stage, number: u32) -> fault::Result<Self> {
-        let Stage { world, config, models, memory, record, bus, ledger, .. } = stage;
-        let tree = world.home.tree_of(&record.run, number);
+        let Stage { host, graphs, config, models, memory, record, bus, ledger, .. } = stage;
+        let tree = host.home.tree_of(&record.run, number);
         let repository = match record.ask {
-            None => Some(Repository::open(world, record, config.run.sandbox_min, tree.clone()).await?),
+            None => Some(Repository::open(host, record, config.run.sandbox_min, tree.clone()).await?),
             Some(_) => {
                 std::fs::create_dir_all(&tree)?;
                 None
             }
         };
         let supervisor: Arc<dyn Supervisor> = ledger.clone();
-        let cast = Cast::load(Arc::clone(world), config, &record.pins, &record.directory, &tree, &supervisor).await?;
+        let cast = Cast::load(Arc::clone(host), config, &record.pins, &record.directory, &tree, &supervisor).await?;
         let cast = Arc::new(cast.watched(repository.as_ref().map(Repository::unkept)));
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
-        let config = Arc::clone(config);
-        let troupe = Troupe { world: Arc::clone(world), cast: Arc::clone(&cast), config, models, memory, bus, ledger };
+        let (host, graphs, config) = (Arc::clone(host), Arc::clone(graphs), Arc::clone(config));
+        let troupe = Troupe { host, graphs, cast: Arc::clone(&cast), config, models, memory, bus, ledger };
         let troupe = Arc::new(troupe);
         Ok(Self { repository, cast, troupe })
     }

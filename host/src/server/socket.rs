@@ -1,22 +1,17 @@
 //! The owner's Unix socket: one call a connection, mode 0600.
 //!
-//! A client sends two lines, the token of the data directory and its call as JSON; the owner answers with lines of JSON.
-//! Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own user
-//! alone. The token is a file that no sandbox shows: a program in one that comes to the socket is refused all the same.
-//! The token goes into no environment and no argument.
+//! What is sent each way is in [`crate::client::wire`]. The owner looks at the user of a client by what the kernel says of
+//! the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one that comes
+//! to the socket is refused all the same. The token goes into no environment and no argument.
 //!
 //! It takes no decision: a call becomes a request of the service, and the answer goes back as it is.
 
-use crate::door::{OwnerGone, Seen, watch_here};
-use crate::home::Home;
-use crate::service::{Answer, Request, Service};
+use crate::client::wire::{CALL_BYTES_MAX, Call, Line, Reply, TOKEN_DIGITS, make_token};
+use crate::service::{Seen, Service, watch_here};
 use longhaul_core::RunId;
-use longhaul_core::event::RunEvent;
-use longhaul_core::fault::{self, Context, bail};
-use longhaul_core::stream::Token;
+use longhaul_core::fault::{self, Context};
+use longhaul_home::Home;
 use rustix::process::geteuid;
-use serde::{Deserialize, Serialize};
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
@@ -24,63 +19,6 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-
-/// Bytes of a call. A checkpoint that is imported is the largest: as much as the command line reads of one, and the
-/// words around it. Only the owner of the data directory can call.
-const CALL_BYTES_MAX: u64 = 513 << 20;
-
-/// Digits of a token: 256 bits.
-const TOKEN_DIGITS: usize = 64;
-
-/// What a client sends.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Call {
-    /// One request, one reply.
-    Ask(Box<Request>),
-    /// A run's events from a number on, then whatever comes, until the run is gone.
-    Watch {
-        /// The run.
-        run: RunId,
-        /// The last event that the client has.
-        after: u64,
-    },
-}
-
-/// What the owner sends.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Line {
-    /// To [`Call::Ask`].
-    Reply(Reply),
-    /// An event.
-    Event(RunEvent),
-    /// A part of what a model says.
-    Token {
-        /// The part.
-        token: Token,
-        /// The last event before it.
-        after: u64,
-        /// Its number.
-        part: u64,
-    },
-    /// Parts were lost.
-    Lagged,
-    /// The client did not read, and is let go.
-    Dropped,
-    /// Nobody works on the run any more.
-    Gone(Option<String>),
-}
-
-/// The answer, or why there is none.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply {
-    /// It is done.
-    Answer(Box<Answer>),
-    /// It is not; the text says what to do.
-    Error(String),
-}
 
 /// Serves until aborted. `seed` is randomness for the token.
 pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> fault::Result<JoinHandle<()>> {
@@ -106,42 +44,6 @@ pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> fault::Resul
         }
     }))
 }
-
-fn make_token(home: &Home, seed: [u8; 32]) -> fault::Result<String> {
-    let token: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = home.socket_token();
-    let failed = || format!("cannot keep the token of the socket in `{}`", path.display());
-    // Such a file has mode 0600 from the beginning, and a name that leads elsewhere is replaced and not followed.
-    let mut file = tempfile::NamedTempFile::new_in(home.path()).with_context(failed)?;
-    file.write_all(token.as_bytes()).with_context(failed)?;
-    file.persist(&path).with_context(failed)?;
-    Ok(token)
-}
-
-/// Connects to the owner, if it is of our own user, and shows it the token.
-pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
-    let address = home.socket_address()?;
-    let mut stream = UnixStream::connect(address.path()).await.map_err(|_| OwnerGone)?;
-    let (owner, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
-    if owner != own {
-        let path = home.socket();
-        bail!(StrangeOwner(format!(
-            "the user {owner} serves `{}`, and longhaul speaks to its own user {own} alone; run it as that user, or \
-             remove the file",
-            path.display()
-        )));
-    }
-    let path = home.socket_token();
-    let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    // An owner that refuses us may have closed the connection, and its reason is there to be read.
-    let _ = stream.write_all(format!("{}\n", token.trim()).as_bytes()).await;
-    Ok(stream)
-}
-
-/// The socket is served by somebody else.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct StrangeOwner(String);
 
 async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
     let peer = stream.peer_cred().map(|peer| peer.uid());

@@ -1,6 +1,6 @@
-//! Says to systemd, or who else started the server, how it stands: `sd_notify`'s protocol, of which three words are needed.
+//! Reports the state of the server to systemd, or another supervisor, by three words of the protocol of `sd_notify`.
 //!
-//! Without `NOTIFY_SOCKET` nobody wants to know. What cannot be said is no reason to end.
+//! Without `NOTIFY_SOCKET` it does nothing. A report that cannot be sent is logged, and never ends the server.
 
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -8,9 +8,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// The variable that names the socket.
 const VARIABLE: &str = "NOTIFY_SOCKET";
 
-/// Says it.
+/// Reports a state, such as `READY=1`.
 pub fn tell(state: &str) {
-    let Some(place) = crate::wiring::variable(VARIABLE) else { return };
+    let Some(place) = longhaul_home::variable(VARIABLE) else { return };
     let told = UnixDatagram::unbound().and_then(|socket| {
         let address = match place.strip_prefix('@') {
             Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -23,7 +23,7 @@ pub fn tell(state: &str) {
     }
 }
 
-/// Says that the configuration is read again; [`tell`] of `READY=1` says that it was.
+/// Reports that the configuration is being read again; [`tell`] of `READY=1` reports the end of that.
 pub fn tell_reloading() {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;

@@ -1,8 +1,8 @@
-//! What a process that stays does by itself: it goes on with runs that nobody works on and that should be.
+//! Recovery of runs by a server: it resumes runs that should be worked on while nobody does.
 //!
-//! Those are runs that a kill or a shutdown cut off, and ones whose question was answered. What a person paused, what has
-//! ended and what waits for a person stays as it is. A run goes as far as it was asked to: to its plan, for the sessions
-//! that are left, or to its end. One that cannot be taken up is tried again later, ever more rarely.
+//! Those are runs that a kill or a shutdown interrupted, and runs whose question was answered. Runs that a person
+//! paused, that have ended or that wait for a person stay as they are. A run goes as far as it was asked to: to its
+//! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
 
 use super::http::listen::stopped;
 use crate::service::{Answer, Request, Service, Summary, Which};
@@ -15,20 +15,20 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The wait between two looks at all runs, where nothing was told meanwhile.
+/// Time between two scans of all runs, while none changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
-/// The wait after a run could not be taken up; it doubles each time.
+/// Wait after a run could not be resumed; it doubles each time, up to [`RETRY_WAIT_MAX`].
 const RETRY_WAIT: Duration = Duration::from_secs(5);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// A run that could not be taken up.
+/// A run that could not be resumed.
 struct Held {
     wait: Duration,
     again: Instant,
 }
 
-/// Goes on until told to stop.
+/// Resumes runs until `stop` becomes true.
 pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
     let mut news = service.news();
     let mut held: HashMap<RunId, Held> = HashMap::new();
@@ -42,7 +42,7 @@ pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
             new = news.recv() => match new {
                 Err(RecvError::Closed) => return,
                 Ok(_) | Err(RecvError::Lagged(_)) => {
-                    // Whatever else is new by now is seen in the same look.
+                    // The same scan sees everything else that is new by now.
                     while news.try_recv().is_ok() {}
                 }
             },
@@ -77,7 +77,7 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, Held>) {
     }
 }
 
-/// Whether the run should be worked on and nobody does.
+/// Whether the run should be worked on while nobody does.
 fn broke_off(summary: &Summary) -> bool {
     let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
     (works || summary.wakes_at_ms.is_some()) && !summary.active

@@ -29,7 +29,7 @@ impl Service {
     }
 
     pub(crate) fn agents_desk(&self) -> Arc<Desk> {
-        Arc::clone(&self.world.agents)
+        Arc::clone(&self.agents)
     }
 
     pub(crate) fn hands(self: &Arc<Self>) -> Arc<dyn Hands> {
@@ -46,7 +46,7 @@ impl Hands for Carrier {
         let since = Instant::now();
         let code = &work.agent().code;
         if !code.is_run() {
-            return Some(self.0.world.agents.run_code(work).await);
+            return Some(self.0.agents.run_code(work).await);
         }
         let run = match self.0.run_of(work) {
             Ok(run) => run,
@@ -65,7 +65,7 @@ impl Service {
     /// The run of an attempt. One of an earlier attempt that is not over is gone on with, and no second one begun.
     fn run_of(&self, work: &Work) -> fault::Result<RunId> {
         for run in work.runs() {
-            if record::load(&*self.world.store, &run)?.is_some_and(|stored| !is_over(stored.state.status())) {
+            if record::load(&*self.host.store, &run)?.is_some_and(|stored| !is_over(stored.state.status())) {
                 return Ok(run);
             }
         }
@@ -80,7 +80,7 @@ impl Service {
         work: &Work,
     ) -> fault::Result<Option<ExecutionResult>> {
         let named = Which::Named(run.to_string());
-        match record::load(&*self.world.store, run)? {
+        match record::load(&*self.host.store, run)? {
             None => self.begin_as(run, code, work).await?,
             Some(stored) if goes_on(stored.state.status()) && self.handle(run).is_none() => {
                 drop(self.resume(&named, false, Until::End).await?);

@@ -39,7 +39,7 @@ impl Service {
             Some(feature) => one.invocation.feature() == Some(feature.as_str()),
             None => is_only_one,
         };
-        if let Some(effect) = record::questions(&*self.world.store, run, &stored.state)?.iter().find(is_meant) {
+        if let Some(effect) = record::questions(&*self.host.store, run, &stored.state)?.iter().find(is_meant) {
             bail!(Fault::conflict(format!(
                 "run {run} wants to know whether an effect happened, which words do not say; answer with: {}",
                 effect.answer_with()
@@ -51,7 +51,7 @@ impl Service {
     /// What a person types for each wait of a run that is not about an effect.
     pub(super) fn commands(&self, stored: &StoredRun) -> fault::Result<Vec<String>> {
         let run = &stored.record.run;
-        let effects = record::questions(&*self.world.store, run, &stored.state)?;
+        let effects = record::questions(&*self.host.store, run, &stored.state)?;
         let approvals = self.awaited(run)?;
         let waits =
             stored.state.lanes.iter().filter(|lane| lane.wait.as_ref().is_some_and(|one| one.wait.is_for_a_person()));
@@ -81,7 +81,7 @@ impl Service {
     ) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let run = &stored.record.run;
         let open = record::questions(store, run, &stored.state)?;
         if open.is_empty() {
@@ -103,7 +103,7 @@ impl Service {
     ) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let run = &stored.record.run;
         let mut unused = record::questions_answered(store, run, &stored.state)?;
         unused.retain(|one| longhaul_journal::unresolved(store, &one.invocation, one.entry).is_ok());

@@ -19,7 +19,7 @@ const RULE_BYTES_MAX: usize = 400;
 impl Service {
     /// Those of one run, or of all.
     pub(super) fn approvals(&self, which: Option<&Which>) -> fault::Result<Answer> {
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let runs = match which {
             Some(which) => vec![self.find(which)?.record.run],
             None => {
@@ -41,21 +41,21 @@ impl Service {
     }
 
     pub(super) fn approval(&self, id: &str) -> fault::Result<Answer> {
-        let found = approvals::find(&*self.world.store, id)?;
+        let found = approvals::find(&*self.host.store, id)?;
         Ok(Answer::Approvals { approvals: vec![found], rules: Vec::new() })
     }
 
     /// Keeps the answer, then tells the run. A kill in between leaves a run that waits though its answer is there; see
     /// [`Service::told_of_answers`].
     pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> fault::Result<Answer> {
-        let before = approvals::find(&*self.world.store, id)?;
+        let before = approvals::find(&*self.host.store, id)?;
         let run = before.subject.invocation.run();
         if self.is_over(&run)? {
             bail!(Fault::conflict(format!(
                 "run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended"
             )));
         }
-        let at_ms = self.world.clock.now_ms();
+        let at_ms = self.host.clock.now_ms();
         let (now, rule) = before.answered(text, at_ms)?;
         let mut batch = approvals::swap(Batch::new(), &before, &now)?;
         let mut answered = vec![now.clone()];
@@ -67,14 +67,14 @@ impl Service {
                 answered.push(passed);
             }
         }
-        self.world.store.commit(batch).await.context(Fault::conflict("somebody else answered at the same time"))?;
-        self.world.crash.reach("approval.answered");
+        self.host.store.commit(batch).await.context(Fault::conflict("somebody else answered at the same time"))?;
+        self.host.crash.reach("approval.answered");
         for one in &answered {
             self.note_answer(one).await?;
         }
         if let Some(rule) = &rule {
             let text = printable(&rule.text(), RULE_BYTES_MAX);
-            self.world.audit.note(What::RuleMade { run: run.clone(), rule: rule.id.clone(), text }).await?;
+            self.host.audit.note(What::RuleMade { run: run.clone(), rule: rule.id.clone(), text }).await?;
         }
         for one in &answered {
             if self.is_last(one)? {
@@ -87,16 +87,16 @@ impl Service {
 
     pub(super) async fn revoke_rule(&self, which: &Which, id: &str) -> fault::Result<Answer> {
         let run = self.find(which)?.record.run;
-        let rules = approvals::rules(&*self.world.store, &run)?;
+        let rules = approvals::rules(&*self.host.store, &run)?;
         let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
         let rule = rule.with_context(|| {
             Fault::unknown(format!(
                 "there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them"
             ))
         })?;
-        let revoked = RunRule { revoked_ms: Some(self.world.clock.now_ms()), ..rule };
-        self.world.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
-        self.world.audit.note(What::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
+        let revoked = RunRule { revoked_ms: Some(self.host.clock.now_ms()), ..rule };
+        self.host.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
+        self.host.audit.note(What::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
         Ok(Answer::Run { run })
     }
 
@@ -125,7 +125,7 @@ impl Service {
 
     /// The open approvals of a run that work waits for: what was begun anew since asks anew.
     pub(super) fn awaited(&self, run: &RunId) -> fault::Result<Vec<Approval>> {
-        let mut open = approvals::open(&*self.world.store, run)?;
+        let mut open = approvals::open(&*self.host.store, run)?;
         if open.is_empty() {
             return Ok(open);
         }
@@ -141,7 +141,7 @@ impl Service {
     async fn note_answer(&self, answered: &Approval) -> fault::Result<()> {
         let Standing::Answered { decision, .. } = &answered.standing else { return Ok(()) };
         let call = &answered.subject;
-        self.world
+        self.host
             .audit
             .note(What::ApprovalAnswered {
                 run: call.invocation.run(),
@@ -170,14 +170,14 @@ impl Service {
     /// A run that nobody works on, after it heard of the answers that were kept and that a kill kept from it.
     pub(super) async fn told_of_answers(&self, stored: StoredRun) -> fault::Result<StoredRun> {
         let run = stored.record.run.clone();
-        let answered = approvals::list(&*self.world.store, &run)?;
+        let answered = approvals::list(&*self.host.store, &run)?;
         let answered = answered.into_iter().filter(|one| matches!(one.standing, Standing::Answered { .. }));
         let mut stored = stored;
         for one in answered {
             if !self.is_last(&one)? {
                 continue;
             }
-            let told = crate::run::apply(&self.world, stored, approved(&one)).await;
+            let told = crate::run::apply(&self.host, stored, approved(&one)).await;
             told.or_else(|error| if error.is::<Refusal>() { Ok(()) } else { Err(error) })?;
             stored = self.find(&Which::Named(run.to_string()))?;
         }

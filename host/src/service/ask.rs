@@ -5,10 +5,10 @@
 
 use super::begin::begin;
 use super::{Answer, Service, Which, turns};
-use crate::cast;
 use crate::check::Scope;
 use crate::config::Config;
 use crate::run;
+use crate::toolbox::plugin_set;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context, bail};
@@ -61,13 +61,13 @@ impl Service {
         self.keep_guards(&directory, &claimed.id, &config).await?;
         config.project.id.clone_from(&claimed.id);
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &Scope::Ask).await?;
-        let created_ms = self.world.clock.now_ms();
+        let created_ms = self.host.clock.now_ms();
         let mut batch = Batch::new();
-        let mut pins = cast::pin(&self.world, &config, &directory, &mut batch)?;
+        let mut pins = plugin_set::pin(&self.host, &config, &directory, &mut batch)?;
         // Nothing is judged, so nobody who judges has to be loaded.
         pins.retain(|table, _| table != PYTHON_CHECKS && table != "evaluator");
         let record = RunRecord {
-            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
+            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.host.fresh_seed())),
             project: config.project.name.clone(),
             id: claimed.id,
             directory,
@@ -85,12 +85,12 @@ impl Service {
         let _begins = self.turns.begin(&record.run);
         // Once it is stored somebody may want to go on with it, and must not before it is taken up here.
         let _alone = self.turns.take(turns::of_run(&record)).await;
-        let begin = begin(&self.world, &record, &config).await?;
+        let begin = begin(self, &record, &config).await?;
         // What the harness refuses is refused before there is a run.
         step(&mut State::new(), created_ms, begin.clone())?;
-        self.world.store.commit(batch).await?;
+        self.host.store.commit(batch).await?;
         let bus = Bus::default();
-        let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
+        let stage = self.stage(record.clone(), bus.clone()).await?;
         let state = State::new();
         let started = Event::RunStarted { project: record.project.clone(), branch: String::new() };
         let told = claimed.told.map(|text| Event::Warning { text });
@@ -99,8 +99,8 @@ impl Service {
             .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms: created_ms, event })
             .collect();
         let mut batch = record.insert(Batch::new())?;
-        run::put_step(&*self.world.store, &mut batch, &record, &state, &first)?;
-        self.world.store.commit(batch).await?;
+        run::put_step(&*self.host.store, &mut batch, &record, &state, &first)?;
+        self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, stage, bus, Some(begin), Until::End).await?;

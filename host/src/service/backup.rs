@@ -1,9 +1,10 @@
 //! Upkeep of a data directory: copied into a file, read from end to end, and cleared of what nobody needs.
 
 use super::{Answer, Service};
+use crate::backup;
 use crate::checkpoint::{self, Shelf};
 use crate::gc::{self, Swept, Wanted};
-use crate::{backup, wiring};
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
@@ -52,8 +53,8 @@ impl Service {
         let done = match wanted {
             UpkeepAsk::Backup { file, with_secrets } => UpkeepDone::Backup(self.back_up(file, with_secrets).await?),
             UpkeepAsk::Check => {
-                let world = Arc::clone(&self.world);
-                UpkeepDone::Check(tokio::task::spawn_blocking(move || world.store.read_all()).await??)
+                let store = Arc::clone(&self.host.store);
+                UpkeepDone::Check(tokio::task::spawn_blocking(move || store.read_all()).await??)
             }
             UpkeepAsk::Collect { wanted } => UpkeepDone::Collect(self.collect(&wanted).await?),
         };
@@ -64,25 +65,25 @@ impl Service {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());
         }
-        let (world, active) = (Arc::clone(&self.world), self.active_runs());
+        let (host, active) = (Arc::clone(&self.host), self.active_runs());
         let written = tokio::task::spawn_blocking(move || {
-            let now_ms = world.clock.now_ms();
-            let audit = backup::AuditHead::of(&world.audit.verify(None)?);
-            let parts = backup::Parts { home: &world.home, store: &*world.store, active, with_secrets, audit, now_ms };
+            let now_ms = host.clock.now_ms();
+            let audit = backup::AuditHead::of(&host.audit.verify(None)?);
+            let parts = backup::Parts { home: &host.home, store: &*host.store, active, with_secrets, audit, now_ms };
             backup::write(&file, &parts)
         });
         written.await?
     }
 
     async fn collect(&self, wanted: &Wanted) -> fault::Result<Swept> {
-        let world = &self.world;
-        let shelf = Shelf::new(&*world.store, &*world.clock);
+        let PluginHost { store, clock, .. } = &*self.host;
+        let shelf = Shelf::new(&**store, &**clock);
         let mut swept = Swept { dry_run: wanted.dry_run, ..Swept::default() };
         if wanted.dry_run {
             swept.checkpoints = shelf.old(wanted.checkpoints_older_ms)?;
         } else {
             swept.checkpoints = shelf.purge(wanted.checkpoints_older_ms).await?;
-            let memory = Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock));
+            let memory = Embedded::new(Arc::clone(store), Arc::clone(clock));
             swept.memories = Some(memory.purge().await?);
         }
         if let Some(older_ms) = wanted.runs_older_ms {
@@ -91,7 +92,7 @@ impl Service {
         self.collect_trees(&mut swept)?;
         self.collect_content(&mut swept).await?;
         if let Some(max) = wanted.cache_bytes_max {
-            let directory = wiring::cache()?.join("compiled");
+            let directory = longhaul_home::cache()?.join("compiled");
             let shrunk = tokio::task::spawn_blocking(move || gc::shrink(&directory, max, swept.dry_run)).await?;
             (swept.compiled, swept.compiled_bytes) = shrunk;
         }
@@ -99,13 +100,13 @@ impl Service {
     }
 
     async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> fault::Result<()> {
-        for run in gc::old_runs(&self.world, &self.active_runs(), older_ms)? {
-            let record = record::record(&*self.world.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+        for run in gc::old_runs(&*self.host.store, self.host.clock.now_ms(), &self.active_runs(), older_ms)? {
+            let record = record::record(&*self.host.store, &run)?.with_context(|| format!("run {run} is gone"))?;
             let _alone = self.turns.take(super::turns::of_run(&record)).await;
             if self.handle(&run).is_some() {
                 continue;
             }
-            let (rows, bytes) = gc::remove_run(&self.world, &run, swept.dry_run).await?;
+            let (rows, bytes) = gc::remove_run(&self.host.home, &*self.host.store, &run, swept.dry_run).await?;
             swept.rows += rows;
             swept.tree_bytes += bytes;
             swept.runs.push(run);
@@ -116,8 +117,8 @@ impl Service {
     fn collect_trees(&self, swept: &mut Swept) -> fault::Result<()> {
         // Those that are being made first: one that is seen is among them, or among the records by then.
         let mut known: BTreeSet<String> = self.turns.begun().iter().map(ToString::to_string).collect();
-        known.extend(record::records(&*self.world.store)?.into_iter().map(|record| record.run.to_string()));
-        let (trees, bytes) = gc::sweep_trees(&self.world.home, &known, swept.dry_run);
+        known.extend(record::records(&*self.host.store)?.into_iter().map(|record| record.run.to_string()));
+        let (trees, bytes) = gc::sweep_trees(&self.host.home, &known, swept.dry_run);
         swept.trees = trees;
         swept.tree_bytes += bytes;
         Ok(())
@@ -138,7 +139,7 @@ impl Service {
         };
         swept.content_kept_for = busy();
         if swept.content_kept_for.is_none() {
-            swept.content = Some(self.world.store.collect(&checkpoint::digests, swept.dry_run).await?);
+            swept.content = Some(self.host.store.collect(&checkpoint::digests, swept.dry_run).await?);
         }
         Ok(())
     }

@@ -2,12 +2,11 @@
 
 use super::turns::of_directory;
 use super::{Answer, Service};
-use crate::cast;
 use crate::check::{self, Scope};
 use crate::config::{Accept, Config};
 use crate::memory;
 use crate::run;
-use crate::wiring::{ModelOptions, World};
+use crate::toolbox::plugin_set;
 use longhaul_config::tools::mcp::is_wanted;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
@@ -15,6 +14,7 @@ use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
 use longhaul_harness::{Input, RunStatus, Setup, State, Strategy, step};
+use longhaul_models::set::ModelOptions;
 use longhaul_records::bus::Bus;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::until::Until;
@@ -50,7 +50,7 @@ impl Service {
             Accept::Ask if plan.is_none() => Until::Plan,
             Accept::Ask | Accept::Auto => until,
         };
-        let before = record::newest_on_branch(&*self.world.store, &directory)?;
+        let before = record::newest_on_branch(&*self.host.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
         let scope = if plan.is_some() { Scope::Planned } else { Scope::Run };
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &scope).await?;
@@ -58,10 +58,10 @@ impl Service {
         self.sweep_trees()?;
         let branch = format!("longhaul/{}", config.project.name);
         let start = start_point(&directory, &branch).await?;
-        let created_ms = self.world.clock.now_ms();
+        let created_ms = self.host.clock.now_ms();
         let mut batch = Batch::new();
         let record = RunRecord {
-            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.world.fresh_seed())),
+            run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.host.fresh_seed())),
             project: config.project.name.clone(),
             id: claimed.id,
             directory: directory.clone(),
@@ -69,7 +69,7 @@ impl Service {
             base: start.base,
             config: text.unwrap_or_default(),
             goal,
-            pins: cast::pin(&self.world, &config, &directory, &mut batch)?,
+            pins: plugin_set::pin(&self.host, &config, &directory, &mut batch)?,
             models,
             plan,
             ask: None,
@@ -78,35 +78,41 @@ impl Service {
         };
         let _begins = self.turns.begin(&record.run);
         // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
-        self.world.store.commit(batch).await?;
+        self.host.store.commit(batch).await?;
         let bus = Bus::default();
-        let stage = run::Stage::new(Arc::clone(&self.world), record.clone(), bus.clone()).await?;
-        let begin = begin(&self.world, &record, &config).await?;
+        let stage = self.stage(record.clone(), bus.clone()).await?;
+        let begin = begin(self, &record, &config).await?;
         let state = State::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
         let mut batch = record.insert(Batch::new())?;
         let notes = claimed.told.into_iter().chain(start.notes).chain(bare_servers(&config)).collect();
         let events = first_events(&record, before.as_ref(), &state, notes);
-        run::put_step(&*self.world.store, &mut batch, &record, &state, &events)?;
+        run::put_step(&*self.host.store, &mut batch, &record, &state, &events)?;
         if until != Until::End {
             batch = record::put_until(batch, &record.run, until)?;
         }
-        self.world.store.commit(batch).await?;
+        self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, stage, bus, Some(begin), until).await?;
         Ok(Answer::Run { run })
     }
 
+    /// Where the work of a run is done.
+    pub(super) async fn stage(&self, record: RunRecord, bus: Bus) -> fault::Result<run::Stage> {
+        let (host, graphs) = (Arc::clone(&self.host), self.graphs.clone());
+        run::Stage::new(host, graphs, &*self.memories, &self.environment, record, bus).await
+    }
+
     /// Removes trees of runs that were killed before they were accepted.
     pub(super) fn sweep_trees(&self) -> fault::Result<()> {
-        let Some(trees) = self.world.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
+        let Some(trees) = self.host.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
             return Ok(());
         };
         // In this order: a run whose tree is seen is being made, or is there by then.
         let found: Vec<_> = trees.read_dir().into_iter().flatten().flatten().collect();
         let mut known: Vec<RunId> = self.turns.begun().into_iter().collect();
-        known.extend(record::records(&*self.world.store)?.into_iter().map(|record| record.run));
+        known.extend(record::records(&*self.host.store)?.into_iter().map(|record| record.run));
         for entry in found {
             let path = entry.path();
             // What is beside a tree under its name, for example while it is replaced, is that run's affair.
@@ -176,11 +182,11 @@ async fn start_point(directory: &Path, branch: &str) -> fault::Result<Start> {
 }
 
 /// The first input of a run.
-pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Config) -> fault::Result<Input> {
+pub(super) async fn begin(service: &Service, record: &RunRecord, config: &Config) -> fault::Result<Input> {
     Ok(Input::Begin {
         run: record.run.clone(),
         goal: record.goal.clone(),
-        context: context(world, record, config).await?,
+        context: context(service, record, config).await?,
         setup: Setup {
             agents: config.agents.keys().cloned().collect(),
             categories: config.categories(),
@@ -203,15 +209,16 @@ pub(super) async fn begin(world: &Arc<World>, record: &RunRecord, config: &Confi
 
 /// What a planner may know of the project: what it is called, its checks, and what bears on the goal of decisions and
 /// of what earlier runs left.
-async fn context(world: &Arc<World>, record: &RunRecord, config: &Config) -> fault::Result<serde_json::Value> {
+async fn context(service: &Service, record: &RunRecord, config: &Config) -> fault::Result<serde_json::Value> {
+    let Service { host, memories, .. } = service;
     let mut context = serde_json::json!({
         "project": record.project,
         "native_checks": config.checks.keys().collect::<Vec<_>>(),
     });
-    if let Some(decisions) = decisions::for_planner(&*world.store, &*world.clock, record.scope(), &record.goal)? {
+    if let Some(decisions) = decisions::for_planner(&*host.store, &*host.clock, record.scope(), &record.goal)? {
         context["decisions"] = decisions;
     }
-    let memory = memory::open(world, config, &record.pins, &record.directory).await?;
+    let memory = memory::open(host, &**memories, config, &record.pins, &record.directory).await?;
     if let Some(remembered) = memory::recollect(&*memory, &config.memory, record.scope(), &record.goal).await {
         context["memory"] = remembered;
     }

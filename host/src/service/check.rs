@@ -1,20 +1,29 @@
 //! Looking for what is wrong with a project before a model is asked.
 
 use super::{Answer, Service};
-use crate::check::{self, Scope};
+use crate::check::{self, Checker, Scope};
 use crate::config::Config;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_models::set::ModelOptions;
 use longhaul_records::record::RunRecord;
 use std::path::Path;
+use std::sync::Arc;
 
 impl Service {
     /// Everything that `run` would refuse, and what it would run.
     pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> fault::Result<Answer> {
         let directory =
             directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
-        let (findings, overview) = check::examine(&self.world, &directory, models).await?;
+        let (findings, overview) = self.checker().examine(&directory, models).await?;
         Ok(Answer::Checked { findings, overview: Box::new(overview) })
+    }
+
+    fn checker(&self) -> Checker {
+        Checker {
+            host: Arc::clone(&self.host),
+            memories: Arc::clone(&self.memories),
+            environment: self.environment.clone(),
+        }
     }
 
     /// Refuses what could not be carried out as it is configured.
@@ -27,7 +36,7 @@ impl Service {
         scope: &Scope,
     ) -> fault::Result<()> {
         let text = text.unwrap_or_default();
-        let (findings, _) = check::examine_config(&self.world, directory, config, text, models, scope).await?;
+        let (findings, _) = self.checker().examine_config(directory, config, text, models, scope).await?;
         check::refuse(&findings)
     }
 

@@ -80,13 +80,13 @@ pub enum CheckpointAsk {
 
 impl Service {
     pub(super) async fn checkpoints(&self, wanted: CheckpointAsk) -> fault::Result<Answer> {
-        let shelf = Shelf::new(&*self.world.store, &*self.world.clock);
+        let shelf = Shelf::new(&*self.host.store, &*self.host.clock);
         match wanted {
             CheckpointAsk::List { run, every } => {
                 let record = self.find(&run)?.record;
                 let config = record.config_now()?;
                 let every = |table: &str| every.unwrap_or_else(|| config.checkpoint_every(table));
-                let checkpoints = checkpoint::list(&*self.world.store, &record.run, every)?;
+                let checkpoints = checkpoint::list(&*self.host.store, &record.run, every)?;
                 listed(checkpoints, shelf.list()?, Vec::new())
             }
             CheckpointAsk::ListShared { directory } => {
@@ -142,11 +142,11 @@ impl Service {
     fn snapshot(&self, key: &str) -> fault::Result<Snapshot> {
         let key = Key::parse(key);
         let stored = self.find(&Which::Named(key.run.clone()))?;
-        take(&self.world, &stored, &key)
+        take(&self.host, &stored, &key)
     }
 
     fn signed(&self, key: &str) -> fault::Result<Snapshot> {
-        self.snapshot(key)?.sign(&SigningKey::of(&self.world.home)?)
+        self.snapshot(key)?.sign(&SigningKey::of(&self.host.home)?)
     }
 
     async fn import(
@@ -171,13 +171,13 @@ impl Service {
         accepts: &Accepts,
     ) -> fault::Result<Answer> {
         let (signed, bytes) = snapshot.take_signature()?;
-        let signer = signing::admit(&self.world.home, "the checkpoint", signed.as_ref(), &bytes, accepts)?;
+        let signer = signing::admit(&self.host.home, "the checkpoint", signed.as_ref(), &bytes, accepts)?;
         let claimed = self.claimed(&directory.canonicalize()?, &Config::read(directory)?).await?;
-        restore(&self.world, &snapshot, directory, &claimed.id, replace).await?;
-        signing::remember(&self.world.home, &signer)?;
+        restore(&self.host, &snapshot, directory, &claimed.id, replace).await?;
+        signing::remember(&self.host.home, &signer)?;
         let powers = snapshot.powers()?.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let (run, directory, signer) = (snapshot.run, directory.to_owned(), signer.to_string());
-        self.world.audit.note(What::Imported { run: run.clone(), directory, signer: signer.clone() }).await?;
+        self.host.audit.note(What::Imported { run: run.clone(), directory, signer: signer.clone() }).await?;
         Ok(Answer::Imported { run, signer, powers })
     }
 
@@ -186,14 +186,14 @@ impl Service {
     async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<Turn> {
         let missing = || format!("there is no directory `{}`", directory.display());
         let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().with_context(missing)?)];
-        names.extend(record::record(&*self.world.store, run)?.iter().flat_map(turns::of_run));
+        names.extend(record::record(&*self.host.store, run)?.iter().flat_map(turns::of_run));
         Ok(self.turns.take(names).await)
     }
 
     fn shared(&self, directory: &Path) -> fault::Result<Shared> {
         let config = Config::read(directory)?;
         self.expect_trust(&directory.canonicalize()?, &config)?;
-        let shared = Shared::open(&self.world, &config.checkpoints, directory)?;
+        let shared = Shared::open(&self.host.home, &*self.shares, &config.checkpoints, directory)?;
         shared
             .context("no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"")
     }

@@ -15,9 +15,9 @@ impl Service {
         question: Option<String>,
         limit: usize,
     ) -> fault::Result<Answer> {
-        let all = decisions::all(&*self.world.store, stored.record.scope())?;
+        let all = decisions::all(&*self.host.store, stored.record.scope())?;
         let hits = match question {
-            Some(question) => relevant(all, &question, self.world.clock.now_ms(), limit),
+            Some(question) => relevant(all, &question, self.host.clock.now_ms(), limit),
             None => {
                 let hit = |decision| Hit { decision, relevance: 0.0, why: String::new() };
                 all.into_iter().take(limit).map(hit).collect()
@@ -28,7 +28,7 @@ impl Service {
 
     /// The decision of that id, or the one whose id begins so.
     pub(super) fn decision(&self, stored: &StoredRun, id: &str) -> fault::Result<Decision> {
-        let all = decisions::all(&*self.world.store, stored.record.scope())?;
+        let all = decisions::all(&*self.host.store, stored.record.scope())?;
         if let Some(exact) = all.iter().find(|decision| decision.id == id) {
             return Ok(exact.clone());
         }
@@ -54,7 +54,7 @@ impl Service {
         decision.outcome = outcome.unwrap_or(decision.outcome);
         decision.score = score.map(clamp_score).or(decision.score);
         decision.lesson = lesson.or(decision.lesson);
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let batch = longhaul_core::decision::put(store, Batch::new(), stored.record.scope(), &decision)?;
         store.commit(batch).await?;
         Ok(one_hit(decision))

@@ -185,10 +185,10 @@ fn host_of(what: &str) -> Option<HostPattern> {
 impl Service {
     /// Grants of the project in a directory against what its runs did.
     pub(super) fn grants_of(&self, directory: &Path) -> fault::Result<Grants> {
-        let mut records: Vec<RunRecord> = record::records(&*self.world.store)?;
+        let mut records: Vec<RunRecord> = record::records(&*self.host.store)?;
         records.retain(|record| record.directory == directory);
         records.drain(..records.len().saturating_sub(RUNS_MAX));
-        let secrets = self.world.audit.secrets_used()?;
+        let secrets = self.host.audit.secrets_used()?;
         let mut now: BTreeMap<Power, Use> =
             countable(powers::of(&Config::read(directory)?)).map(|power| (power, Use::Unused)).collect();
         let mut runs = Vec::new();
@@ -221,7 +221,7 @@ impl Service {
         };
         let mut after = 0;
         loop {
-            let page = record::events_after(&*self.world.store, &record.run, after, PAGE)?;
+            let page = record::events_after(&*self.host.store, &record.run, after, PAGE)?;
             let Some(last) = page.last() else { return Ok(recorded) };
             after = last.number;
             page.into_iter().for_each(|event| recorded.hear(event.event));
@@ -232,7 +232,7 @@ impl Service {
     fn able(&self, record: &RunRecord) -> fault::Result<BTreeSet<Power>> {
         // A run whose own file cannot be read any more had powers that nobody can name.
         let mut able = record.config().map(|config| powers::of(&config)).unwrap_or_default();
-        if let Some(bytes) = self.world.store.get(Table::States, &powers::key_of_run(&record.run))? {
+        if let Some(bytes) = self.host.store.get(Table::States, &powers::key_of_run(&record.run))? {
             able.extend(serde_json::from_slice::<BTreeSet<Power>>(&bytes)?);
         }
         Ok(able)
@@ -248,7 +248,7 @@ impl Service {
         let told: Vec<String> = more.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let all: BTreeSet<&Power> = before.union(&now).collect();
         let key = powers::key_of_run(&record.run);
-        self.world.store.commit(Batch::new().put(Table::States, key, serde_json::to_vec(&all)?)).await?;
+        self.host.store.commit(Batch::new().put(Table::States, key, serde_json::to_vec(&all)?)).await?;
         self.note_more(record, told).await
     }
 }

@@ -11,7 +11,7 @@ impl Service {
             // A model of a project is asked, under its keys and at its address.
             self.expect_trust(&model.directory, &Config::read(&model.directory)?)?;
         }
-        Ok(match self.world.graphs.answer(wanted, token).await? {
+        Ok(match self.graphs.answer(wanted, token).await? {
             Reply::One(said) => Answer::Graph { said },
             Reply::Graphs(graphs) => Answer::Graphs { graphs },
             Reply::Versions(versions) => Answer::GraphVersions { versions },

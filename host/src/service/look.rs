@@ -21,7 +21,7 @@ impl Service {
 
     /// All runs, oldest first.
     pub(super) fn in_short(&self) -> fault::Result<Vec<InShort>> {
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let all = || Ok(record::records(store)?.into_iter().map(|record| record.run).collect());
         let read = |run: &RunId| {
             let Some(stored) = record::load(store, run)? else { return Ok(None) };
@@ -47,7 +47,7 @@ impl Service {
             project_status: project::status_of(state),
             passing: (state.count(FeatureStatus::Passing), kept),
             created_ms: record.created_ms,
-            last_ms: record::last_event_ms(&*self.world.store, &record.run)?.unwrap_or(record.created_ms),
+            last_ms: record::last_event_ms(&*self.host.store, &record.run)?.unwrap_or(record.created_ms),
             is_ask: record.ask.is_some(),
             active: self.lock().contains_key(&record.run),
             wakes_at_ms: state.wakes_at_ms(),
@@ -56,7 +56,7 @@ impl Service {
 
     pub(super) fn status(&self, stored: &StoredRun) -> fault::Result<Status> {
         let StoredRun { record, state } = stored;
-        let questions = record::questions(&*self.world.store, &record.run, state)?;
+        let questions = record::questions(&*self.host.store, &record.run, state)?;
         let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
         let config = record.config_now()?;
         // Before the list of active runs is looked at below, which is held up to the end of the statement.
@@ -69,7 +69,7 @@ impl Service {
             asked: record.ask.as_ref().map(|_| record.goal.clone()),
             synthesis: state.answer.clone(),
             ledger: ledger::view(
-                &*self.world.store,
+                &*self.host.store,
                 &record.run,
                 &state.limits,
                 state.counts.replans,
@@ -92,7 +92,7 @@ impl Service {
             return Ok(Answer::Invocations { invocations: self.invocations(run, None)? });
         };
         let invocation = full_name(run, &named);
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         if longhaul_journal::began(store, &invocation)?.is_none() {
             bail!(Fault::unknown(format!(
                 "there is no invocation `{invocation}`; `longhaul journal {run}` lists them"
@@ -111,7 +111,7 @@ impl Service {
         let mut found = Vec::new();
         let mut after = 0;
         loop {
-            let page = record::events_after(&*self.world.store, run, after, 1_000)?;
+            let page = record::events_after(&*self.host.store, run, after, 1_000)?;
             let Some(last) = page.last() else { return Ok(found) };
             after = last.number;
             for event in page {
@@ -127,7 +127,7 @@ impl Service {
     pub(super) fn parts(&self, stored: &StoredRun) -> fault::Result<Answer> {
         let mut parts = Vec::new();
         for invocation in self.invocations(&stored.record.run, None)? {
-            let store = &*self.world.store;
+            let store = &*self.host.store;
             let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
             let until_ms = longhaul_journal::finished(store, &invocation)?.map(|finished| finished.at_ms);
             parts.push(Carried {
@@ -143,7 +143,7 @@ impl Service {
 
     /// An invocation, then those that it started, each before its own.
     pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> fault::Result<()> {
-        let children = longhaul_journal::children(&*self.world.store, &invocation)?;
+        let children = longhaul_journal::children(&*self.host.store, &invocation)?;
         found.push(invocation);
         // As deep as `delegation_depth_max` let it go.
         children.into_iter().try_for_each(|child| self.with_children(child, found))
@@ -151,7 +151,7 @@ impl Service {
 
     /// The run that is meant.
     pub fn find(&self, which: &Which) -> fault::Result<StoredRun> {
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         match which {
             Which::Named(key) if key.contains(':') => {
                 let key = crate::checkpoint::Key::parse(key);

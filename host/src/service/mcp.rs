@@ -16,12 +16,12 @@ impl Service {
         let config = self.claimed_config(directory).await?;
         self.expect_trust(directory, &config)?;
         let table = table(&config, server)?.clone();
-        let scratch = self.world.home.scratch();
+        let scratch = self.host.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let tree = tempfile::tempdir_in(scratch).context("the server needs a directory")?;
-        let around = toolbox::mcp::surroundings(&self.world, &config, server, directory, tree.path())?;
+        let around = toolbox::mcp::surroundings(&self.host, &config, server, directory, tree.path())?;
         let (digest, tools) = McpServer::new(server, table, around).described().await?;
-        let redactor = self.world.secrets.redactor();
+        let redactor = self.host.secrets.redactor();
         let tools = tools.into_iter().map(|one| Definition {
             description: redactor.scrub(&one.description),
             schema: redactor.scrub(&one.schema),
@@ -39,10 +39,10 @@ impl Service {
         if let Some(configured) = table.tools.as_ref().filter(|configured| *configured != digest) {
             bail!("[mcp.{server}] names the digest {configured} itself; write tools = \"{digest}\" there");
         }
-        let (store, project) = (&*self.world.store, config.scope());
+        let (store, project) = (&*self.host.store, config.scope());
         longhaul_mcp::accept(store, project, server, digest).await?;
         let (directory, server, digest) = (directory.to_owned(), server.to_owned(), digest.to_owned());
-        self.world.audit.note(What::McpAccepted { directory, server, digest: digest.clone() }).await?;
+        self.host.audit.note(What::McpAccepted { directory, server, digest: digest.clone() }).await?;
         Ok(Answer::Accepted { digest })
     }
 }

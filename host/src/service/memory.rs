@@ -118,21 +118,22 @@ impl Memory {
 impl Service {
     /// Remembers a run behind its end: whoever waits for the run does not wait for this.
     pub(super) fn remember(&self, run: RunId) {
-        let world = Arc::clone(&self.world);
-        self.remembering(async move { memory::remember_run(&world, &run).await });
+        let rememberer = Arc::clone(&self.rememberer);
+        self.remembering(async move { rememberer.remember_run(&run).await });
     }
 
     /// Remembers what earlier processes did not come to, while everything else goes on.
     pub(super) fn remember_due_soon(&self) {
-        let world = Arc::clone(&self.world);
-        self.remembering(async move { memory::remember_due(&world).await });
+        let rememberer = Arc::clone(&self.rememberer);
+        self.remembering(async move { rememberer.remember_due().await });
     }
 
     /// As [`Self::remember_due_soon`], and waits for it a little: what comes next would like to know of it.
     pub(super) async fn remember_due(&self) {
-        let (world, (done, is_done)) = (Arc::clone(&self.world), tokio::sync::oneshot::channel::<()>());
+        let rememberer = Arc::clone(&self.rememberer);
+        let (done, is_done) = tokio::sync::oneshot::channel::<()>();
         self.remembering(async move {
-            memory::remember_due(&world).await;
+            rememberer.remember_due().await;
             drop(done);
         });
         let _ = tokio::time::timeout(REMEMBERED_WAIT, is_done).await;
@@ -158,7 +159,8 @@ impl Service {
         let record = self.find(which)?.record;
         let config = record.config_now()?;
         self.expect_trust(&record.directory, &config)?;
-        let memory = memory::open(&self.world, &config, &record.pins, &record.directory).await?;
+        let factory = &*self.memories;
+        let memory = memory::open(&self.host, factory, &config, &record.pins, &record.directory).await?;
         let memories = match ask {
             MemoryAsk::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,
             MemoryAsk::Search { query, limit } => {

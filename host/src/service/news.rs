@@ -33,7 +33,7 @@ impl Service {
 
     /// The number of the last event of a run; 0 where there is none.
     pub fn last_event(&self, run: &RunId) -> fault::Result<u64> {
-        record::last_event(&*self.world.store, run)
+        record::last_event(&*self.host.store, run)
     }
 
     /// Something is new of a run. Nobody listening is no error.

@@ -6,7 +6,7 @@ use super::turns::{self, Turn};
 use super::{Active, Answer, Service, Which};
 use crate::checkpoint::{self, Shared};
 use crate::run::{self, Actor, Handle};
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::shared::Lease;
@@ -50,7 +50,7 @@ impl Service {
             matches!(stored.state.status(), Paused | Completed | Incomplete | Failed | Abandoned)
         };
         let until = match until {
-            Until::End if !is_told_anew => record::until(&*self.world.store, &run)?,
+            Until::End if !is_told_anew => record::until(&*self.host.store, &run)?,
             asked => asked,
         };
         let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
@@ -58,16 +58,16 @@ impl Service {
         // What broke off goes on as it was; what was paused, cancelled, or ended, needs to be told to go on.
         let first = match stored.state.status() {
             // Accepted, and broken off before its first step.
-            RunStatus::New => Some(begin(&self.world, &stored.record, &stored.record.config()?).await?),
+            RunStatus::New => Some(begin(self, &stored.record, &stored.record.config()?).await?),
             RunStatus::Planning | RunStatus::Working if !must_be_told => None,
             _ => Some(resume),
         };
         if let Some(input) = &first {
             // What the harness refuses is said before anything is loaded for it.
-            step(&mut stored.state.clone(), self.world.clock.now_ms(), input.clone())?;
+            step(&mut stored.state.clone(), self.host.clock.now_ms(), input.clone())?;
         }
         let bus = Bus::default();
-        let stage = run::Stage::new(Arc::clone(&self.world), stored.record.clone(), bus.clone()).await?;
+        let stage = self.stage(stored.record.clone(), bus.clone()).await?;
         self.note_went_on(&stored.record, &config).await?;
         self.activate(stored.clone(), stage, bus, first, until).await?;
         Ok(Answer::Run { run })
@@ -85,21 +85,22 @@ impl Service {
         // What was before this process took it up was another's to report.
         let reported = match stored.state.status() {
             RunStatus::New => 0,
-            _ => record::last_event(&*self.world.store, &run)?,
+            _ => record::last_event(&*self.host.store, &run)?,
         };
-        let shared = checkpoint::of_record(&self.world, &stored.record)?;
+        let shared = checkpoint::of_record(&self.host.home, &*self.shares, &stored.record)?;
         let lease = match &shared {
             Some(shared) => Some((Arc::clone(shared), shared.begin(&run).await?)),
             None => None,
         };
-        let (actor, handle) = Actor::new(Arc::clone(&self.world), stage, stored, bus, until)?;
+        let (notifier, capacity) = (Arc::clone(&self.notifier), self.resources.clone());
+        let (actor, handle) = Actor::new(stage, stored, bus, until, Arc::new(move || notifier.wake()), capacity)?;
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             // Not before it can be found, or an actor that ends at once would be entered after its end.
             let _ = going.await;
             match lease {
-                Some((shared, lease)) => live_holding(&service.world, actor, first, shared, lease, holder).await,
+                Some((shared, lease)) => live_holding(&service.host, actor, first, shared, lease, holder).await,
                 None => actor.live(first).await,
             }
             service.lock().remove(&own);
@@ -133,7 +134,7 @@ impl Service {
             handle.input_with(input, also).await?;
             return Ok(Answer::Run { run });
         }
-        run::apply_with(&self.world, stored, input, also).await?;
+        run::apply_with(&self.host, stored, input, also).await?;
         self.tell(&run);
         Ok(Answer::Run { run })
     }
@@ -153,8 +154,8 @@ impl Service {
             return Ok(stored);
         }
         let RunRecord { run, directory, branch, .. } = stored.record;
-        run::revert::finish(&self.world, &run).await?;
-        let newest = record::newest_on_branch(&*self.world.store, &directory)?;
+        run::revert::finish(&self.host, &run).await?;
+        let newest = record::newest_on_branch(&*self.host.store, &directory)?;
         if let Some(newer) =
             newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
         {
@@ -173,7 +174,7 @@ impl Service {
 
 /// As [`Actor::live`], while the lease is renewed; then the run is left for others as it is.
 async fn live_holding(
-    world: &World,
+    host: &PluginHost,
     actor: Actor,
     first: Option<Input>,
     shared: Arc<Shared>,
@@ -184,7 +185,7 @@ async fn live_holding(
     actor
         .live_until(first, async {
             keeper.abort();
-            if let Err(error) = shared.leave(world, &lease).await {
+            if let Err(error) = shared.leave(host, &lease).await {
                 tracing::warn!(run = lease.key, "other machines do not see how the run stands: {error:#}");
             }
         })

@@ -34,8 +34,8 @@ impl Service {
         let config = Config::read(&directory)?;
         // What was written is ours, whatever the template asks for.
         self.trust_powers(&directory, &config, &powers::of_project(&config, &directory)).await?;
-        let record = ProjectRecord { project, directory, created_ms: self.world.clock.now_ms() };
-        self.world.store.commit(record.put(Batch::new())?).await?;
+        let record = ProjectRecord { project, directory, created_ms: self.host.clock.now_ms() };
+        self.host.store.commit(record.put(Batch::new())?).await?;
         let ProjectRecord { project, directory, .. } = record;
         Ok(Answer::Project { project, directory, repository_is_new })
     }
@@ -64,7 +64,7 @@ impl Service {
 
     /// Those that were made here, and those that were run here, by their directory.
     fn known_projects(&self) -> fault::Result<BTreeMap<PathBuf, Known>> {
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
         for record in ProjectRecord::list(store)? {
             known.insert(record.directory.clone(), Known { record, newest: None, runs: 0 });

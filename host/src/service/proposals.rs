@@ -15,31 +15,30 @@ const WHY_BYTES_MAX: usize = 2_048;
 
 impl Service {
     pub(super) fn proposals(&self, stored: &StoredRun) -> fault::Result<Answer> {
-        Ok(Answer::Proposals { proposals: proposals::list(&*self.world.store, &stored.record.run)? })
+        Ok(Answer::Proposals { proposals: proposals::list(&*self.host.store, &stored.record.run)? })
     }
 
     /// Gives the order, then notes it. A kill in between leaves the proposal open and its change made, so what is
     /// done already is only noted.
     pub(super) async fn accept_proposal(self: &Arc<Self>, which: &Which, id: &str) -> fault::Result<Answer> {
         let stored = self.find(which)?;
-        let proposal = proposals::open(&*self.world.store, &stored.record.run, id)?;
+        let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
         if let Some(input) = order_of(&stored.state, &proposal.change)? {
             self.order(which, input).await?;
         }
-        self.decide(stored, proposal, Standing::Accepted { at_ms: self.world.clock.now_ms() }).await
+        self.decide(stored, proposal, Standing::Accepted { at_ms: self.host.clock.now_ms() }).await
     }
 
     pub(super) async fn reject_proposal(&self, which: &Which, id: &str, why: &str) -> fault::Result<Answer> {
         let stored = self.find(which)?;
-        let proposal = proposals::open(&*self.world.store, &stored.record.run, id)?;
-        let standing =
-            Standing::Rejected { at_ms: self.world.clock.now_ms(), why: truncate(why.trim(), WHY_BYTES_MAX) };
+        let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
+        let standing = Standing::Rejected { at_ms: self.host.clock.now_ms(), why: truncate(why.trim(), WHY_BYTES_MAX) };
         self.decide(stored, proposal, standing).await
     }
 
     async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: Standing) -> fault::Result<Answer> {
         let batch = Proposal { standing, ..proposal }.put(Batch::new())?;
-        self.world.store.commit(batch).await?;
+        self.host.store.commit(batch).await?;
         Ok(Answer::Run { run: stored.record.run })
     }
 }

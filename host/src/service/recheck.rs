@@ -16,7 +16,6 @@ use longhaul_records::bus::Bus;
 use longhaul_records::record::{RunRecord, StoredRun};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What the checks of one feature said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +49,7 @@ impl Service {
             let input = Input::Regressed { features: regressed };
             match self.handle(&run) {
                 Some(handle) => handle.input(input).await?,
-                None => run::apply(&self.world, stored, input).await?,
+                None => run::apply(&self.host, stored, input).await?,
             }
         }
         Ok(Answer::Rechecked { run, features })
@@ -60,9 +59,9 @@ impl Service {
         let _alone = self.rechecking.lock().await;
         // Under a name of its own it gets a tree of its own, which is the tip.
         let run = RunId::from_text(format!("recheck-{}", stored.record.run));
-        let _copy = Copy::in_place_of_an_older(self.world.home.tree(&run))?;
+        let _copy = Copy::in_place_of_an_older(self.host.home.tree(&run))?;
         let record = RunRecord { run, ..stored.record.clone() };
-        let stage = Stage::new(Arc::clone(&self.world), record, Bus::default()).await?;
+        let stage = self.stage(record, Bus::default()).await?;
         let mut all = Vec::new();
         for feature in wanted {
             all.push(check(&stage, stored, &feature).await);

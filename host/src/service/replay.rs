@@ -1,6 +1,6 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
@@ -36,7 +36,7 @@ pub struct Replayed {
 
 /// Replays invocations of a run.
 pub async fn replay(
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     record: &RunRecord,
     wanted: Vec<InvocationId>,
     with: Option<&Path>,
@@ -44,20 +44,20 @@ pub async fn replay(
     let mut replayed = Vec::new();
     let all = wanted.len() != 1;
     for invocation in wanted {
-        if all && longhaul_journal::finished(&*world.store, &invocation)?.is_none() {
+        if all && longhaul_journal::finished(&*host.store, &invocation)?.is_none() {
             // Broken off: its journal is not all that it will do.
             continue;
         }
-        if all && is_choice(world, &invocation)? {
+        if all && is_choice(host, &invocation)? {
             continue;
         }
         if let Some(path) = with
             && all
-            && !plays(world, &invocation, path).await?
+            && !plays(host, &invocation, path).await?
         {
             continue;
         }
-        replayed.push(one(world, record, invocation, with, Arc::new(NullServices)).await?);
+        replayed.push(one(host, record, invocation, with, Arc::new(NullServices)).await?);
     }
     if let (Some(path), true) = (with, replayed.is_empty()) {
         bail!("no invocation of run {} is of the role of `{}`", record.run, path.display());
@@ -66,27 +66,27 @@ pub async fn replay(
 }
 
 /// Whether no plugin made it, so that there is none to run again.
-fn is_choice(world: &World, invocation: &InvocationId) -> fault::Result<bool> {
-    Ok(longhaul_journal::began(&*world.store, invocation)?.is_some_and(|began| began.export == CHOICE))
+fn is_choice(host: &PluginHost, invocation: &InvocationId) -> fault::Result<bool> {
+    Ok(longhaul_journal::began(&*host.store, invocation)?.is_some_and(|began| began.export == CHOICE))
 }
 
 /// Whether a component has the role of an invocation; one of another has nothing to say to it.
-async fn plays(world: &Arc<World>, invocation: &InvocationId, path: &Path) -> fault::Result<bool> {
-    let Some(began) = longhaul_journal::began(&*world.store, invocation)? else { return Ok(false) };
-    let bytes = world.engine.read(&began.plugin, path)?;
-    let plugin = world.loaded.get(&world.engine, &began.plugin, &bytes).await?;
+async fn plays(host: &Arc<PluginHost>, invocation: &InvocationId, path: &Path) -> fault::Result<bool> {
+    let Some(began) = longhaul_journal::began(&*host.store, invocation)? else { return Ok(false) };
+    let bytes = host.engine.read(&began.plugin, path)?;
+    let plugin = host.loaded.get(&host.engine, &began.plugin, &bytes).await?;
     Ok(began.export.split('.').next() == Some(plugin.role().name()))
 }
 
 /// Replays one, with somebody who hears what is said in it.
 pub async fn one(
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     record: &RunRecord,
     invocation: InvocationId,
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
 ) -> fault::Result<Replayed> {
-    let store = &*world.store;
+    let store = &*host.store;
     if longhaul_journal::began(store, &invocation)?.is_none() {
         bail!(Fault::unknown(format!("there is no invocation `{invocation}`")));
     }
@@ -95,49 +95,49 @@ pub async fn one(
             "`{invocation}` has not finished, so there is nothing to compare with; resume the run first"
         )));
     };
-    run_again(world, record, invocation, &finished, with, watch).await
+    run_again(host, record, invocation, &finished, with, watch).await
 }
 
 /// Hears what was said in an invocation that has not ended, up to where its journal ends.
 pub async fn so_far(
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     record: &RunRecord,
     invocation: InvocationId,
     watch: Arc<dyn Watch>,
 ) -> fault::Result<()> {
     let no_end = Finished { result: String::new(), fuel_used: 0, interrupted: false, at_ms: 0 };
-    run_again(world, record, invocation, &no_end, None, watch).await.map(drop)
+    run_again(host, record, invocation, &no_end, None, watch).await.map(drop)
 }
 
 async fn run_again(
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     record: &RunRecord,
     invocation: InvocationId,
     finished: &Finished,
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
 ) -> fault::Result<Replayed> {
-    let store = &*world.store;
+    let store = &*host.store;
     let began = longhaul_journal::began(store, &invocation)?
         .with_context(|| Fault::unknown(format!("there is no invocation `{invocation}`")))?;
     if began.export == CHOICE {
         bail!("`{invocation}` is what longhaul itself asked a model; there is no plugin to run again");
     }
     let bytes = match with {
-        Some(path) => world.engine.read(&began.plugin, path)?,
+        Some(path) => host.engine.read(&began.plugin, path)?,
         None => store
             .blob(&began.component)?
             .with_context(|| format!("the store lost the bytes of plugin `{}`", began.plugin))?,
     };
-    let plugin = world.loaded.get(&world.engine, &began.plugin, &bytes).await?;
+    let plugin = host.loaded.get(&host.engine, &began.plugin, &bytes).await?;
     let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
     let config = record.config()?;
     let limits = config.part(&began.table).map_or_else(Limits::default, |part| config.limits_of(part));
     // Other bytes use other fuel; what they ask and answer must still be the same.
-    let fingerprint = if with.is_some() { "" } else { world.engine.fingerprint() };
-    let recorder = Recorder::replay(Arc::clone(&world.store), invocation.clone(), fingerprint, &limits)?
+    let fingerprint = if with.is_some() { "" } else { host.engine.fingerprint() };
+    let recorder = Recorder::replay(Arc::clone(&host.store), invocation.clone(), fingerprint, &limits)?
         .context("the journal is gone")?;
-    let mut setup = setup(world, record, &recorder, limits, finished);
+    let mut setup = setup(host, record, &recorder, limits, finished);
     setup.services.watch = watch;
     let mut replayed = compare(&plugin, setup, &recorder, &began, finished, &input).await?;
     if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
@@ -149,7 +149,13 @@ async fn run_again(
 }
 
 /// A replay asks nobody: models, tools and checks are answered from the journal or not at all.
-fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Limits, finished: &Finished) -> Setup {
+fn setup(
+    host: &Arc<PluginHost>,
+    record: &RunRecord,
+    recorder: &Recorder,
+    limits: Limits,
+    finished: &Finished,
+) -> Setup {
     let null = Arc::new(NullServices);
     let table = recorder.began().table.as_str();
     // What time ended is ended by its fuel here: at the same instruction.
@@ -176,9 +182,9 @@ fn setup(world: &Arc<World>, record: &RunRecord, recorder: &Recorder, limits: Li
             graphs: null.clone(),
             approvals: Arc::new(AllFree),
             supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
-            store: Arc::clone(&world.store),
-            memory: Arc::new(Embedded::new(Arc::clone(&world.store), Arc::clone(&world.clock))),
-            clock: Arc::clone(&world.clock),
+            store: Arc::clone(&host.store),
+            memory: Arc::new(Embedded::new(Arc::clone(&host.store), Arc::clone(&host.clock))),
+            clock: Arc::clone(&host.clock),
             watch: null,
             exchange: None,
         },

@@ -4,11 +4,11 @@
 //! features: for them there is `longhaul features`, or a new run.
 
 use super::{Answer, Service, Which};
-use crate::cast;
 use crate::check::machine;
 use crate::check::plugins::{Planned, plan_of};
 use crate::check::{self, Finding};
 use crate::config::Config;
+use crate::toolbox::plugin_set;
 use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};
 use longhaul_harness::{Input, State};
@@ -35,8 +35,8 @@ impl Service {
 
     /// The plan that a goal writes; none where a model makes it.
     async fn written(&self, record: &RunRecord, config: &Config, goal: &str) -> fault::Result<Option<Plan>> {
-        let planner = cast::pinned(&self.world, config, &record.pins, "planner", &record.directory).await?;
-        match plan_of(&self.world, config, &planner, goal.to_owned()).await {
+        let planner = plugin_set::pinned(&self.host, config, &record.pins, "planner", &record.directory).await?;
+        match plan_of(&self.host, config, &planner, goal.to_owned()).await {
             Planned::Written(plan) => Ok(Some(plan)),
             Planned::Wrong(text) => {
                 check::refuse(&[Finding::of_goal(config, &text)])?;

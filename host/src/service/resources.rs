@@ -11,7 +11,7 @@ const TASKS_MAX: usize = 50;
 
 impl Service {
     pub(super) async fn resources(&self, wanted: ResourceAsk) -> fault::Result<Answer> {
-        let monitor = &self.world.resources;
+        let monitor = &self.resources;
         Ok(match wanted {
             ResourceAsk::Now => {
                 let mut resources = monitor.now().await?;
@@ -34,7 +34,7 @@ impl Service {
     async fn tasks(&self, status: StatusFilter) -> fault::Result<Vec<TaskUse>> {
         let runs = matches!(status, StatusFilter::Running);
         let wanted = ScheduleAsk::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
-        let ScheduleSaid::Tasks { tasks, .. } = self.world.agents.schedules(wanted).await? else {
+        let ScheduleSaid::Tasks { tasks, .. } = self.agents.schedules(wanted).await? else {
             bail!("the desk of agents answered something else");
         };
         let uses = tasks.into_iter().map(|task| TaskUse {
@@ -51,7 +51,7 @@ impl Service {
         let active: Vec<_> = self.lock().iter().map(|(run, active)| (run.clone(), active.handle.waits())).collect();
         let mut uses = Vec::with_capacity(active.len());
         for (run, waits) in active {
-            let project = record::record(&*self.world.store, &run)?.map(|record| record.project).unwrap_or_default();
+            let project = record::record(&*self.host.store, &run)?.map(|record| record.project).unwrap_or_default();
             uses.push(RunUse::of(run, project, waits, all));
         }
         uses.sort_by(|one, two| one.run.as_str().cmp(two.run.as_str()));

@@ -11,9 +11,9 @@ use longhaul_worktree::{Branch, Project};
 impl Service {
     /// Carries out what kills cut off. What cannot be done now is tried again with the next order for its run.
     pub(super) async fn finish_reverts(&self) {
-        let runs = record::list(&*self.world.store).unwrap_or_default();
+        let runs = record::list(&*self.host.store).unwrap_or_default();
         for run in runs.into_iter().map(|stored| stored.record.run) {
-            if let Err(error) = run::revert::finish(&self.world, &run).await {
+            if let Err(error) = run::revert::finish(&self.host, &run).await {
                 tracing::warn!("{error:#}");
             }
         }
@@ -25,11 +25,11 @@ impl Service {
         stored.record.expect_branch()?;
         refuse_working(&stored)?;
         // Looked at before anything is stopped, so that a refusal changes nothing.
-        run::revert::look(&self.world, &stored, to, stash).await?;
+        run::revert::look(&self.host, &stored, to, stash).await?;
         self.let_go(&stored.record.run).await;
         let stored = self.find(&Which::Named(stored.record.run.to_string()))?;
-        let looked = run::revert::look(&self.world, &stored, to, stash).await?;
-        Ok(Answer::Reverted(Box::new(run::revert::revert(&self.world, stored, looked).await?)))
+        let looked = run::revert::look(&self.host, &stored, to, stash).await?;
+        Ok(Answer::Reverted(Box::new(run::revert::revert(&self.host, stored, looked).await?)))
     }
 
     /// Has the actor of a run that waits end, which pauses the run.
@@ -44,7 +44,7 @@ impl Service {
 
     pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> fault::Result<Answer> {
         let run = &stored.record.run;
-        let kept = record::best_effort(&*self.world.store, run, name)?;
+        let kept = record::best_effort(&*self.host.store, run, name)?;
         let kept = kept.with_context(|| Fault::unknown(format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")))?;
         Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
     }

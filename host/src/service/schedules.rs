@@ -6,6 +6,6 @@ use longhaul_core::fault;
 
 impl Service {
     pub(super) async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<Answer> {
-        Ok(Answer::Schedules { said: Box::new(self.world.agents.schedules(wanted).await?) })
+        Ok(Answer::Schedules { said: Box::new(self.agents.schedules(wanted).await?) })
     }
 }

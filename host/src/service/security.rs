@@ -124,7 +124,7 @@ pub enum SecurityDone {
 
 impl Service {
     pub(super) async fn security(&self, wanted: SecurityAsk) -> fault::Result<Answer> {
-        let (store, audit) = (&*self.world.store, &self.world.audit);
+        let (store, audit) = (&*self.host.store, &self.host.audit);
         let done = match wanted {
             SecurityAsk::AuditLog { limit } => SecurityDone::Audit(audit.newest(limit.min(RECORDS_MAX))?),
             SecurityAsk::VerifyAudit { expect } => SecurityDone::Verified(audit.verify(expect)?),
@@ -175,7 +175,7 @@ impl Service {
                 SecurityDone::Done
             }
             SecurityAsk::Trusted => {
-                SecurityDone::Trusted { files: trust::list(store)?, signers: Signers::of(&self.world.home).list()? }
+                SecurityDone::Trusted { files: trust::list(store)?, signers: Signers::of(&self.host.home).list()? }
             }
             SecurityAsk::Signer { key, known } => {
                 self.signer(key, known).await?;
@@ -186,19 +186,19 @@ impl Service {
     }
 
     async fn signer(&self, key: String, known: bool) -> fault::Result<()> {
-        let signers = Signers::of(&self.world.home);
+        let signers = Signers::of(&self.host.home);
         if known {
             signers.add(&key)?;
         } else if !signers.remove(&key)? {
             bail!(Fault::unknown("this key is not known here; `longhaul trust list` shows those that are"));
         }
-        self.world.audit.note(What::SignerChanged { key, known }).await
+        self.host.audit.note(What::SignerChanged { key, known }).await
     }
 
     /// The project that a checkout is, which is known from now on.
     pub(super) async fn claimed(&self, directory: &Path, config: &Config) -> fault::Result<identity::Claimed> {
-        let world = &self.world;
-        identity::claim(&*world.store, directory, &config.project.name, &world.fresh_seed()).await
+        let host = &self.host;
+        identity::claim(&*host.store, directory, &config.project.name, &host.fresh_seed()).await
     }
 
     /// The configuration of a project, with the id that it has here.
@@ -210,7 +210,7 @@ impl Service {
 
     /// Refuses to work with a file whose powers nobody agreed to.
     pub(super) fn expect_trust(&self, directory: &Path, config: &Config) -> fault::Result<()> {
-        trust::expect(&*self.world.store, directory, config)
+        trust::expect(&*self.host.store, directory, config)
     }
 
     async fn trust(&self, directory: &Path, digest: Option<Digest>) -> fault::Result<Standing> {
@@ -220,7 +220,7 @@ impl Service {
             bail!(Fault::conflict("longhaul.toml was changed since it was shown; look at it again"));
         }
         self.trust_powers(directory, &config, &powers).await?;
-        trust::of_file(&*self.world.store, directory, &config, &powers)
+        trust::of_file(&*self.host.store, directory, &config, &powers)
     }
 
     /// Agrees to powers, and says so in the audit log.
@@ -230,16 +230,16 @@ impl Service {
         config: &Config,
         powers: &BTreeSet<Power>,
     ) -> fault::Result<()> {
-        let (world, id) = (&self.world, self.claimed(directory, config).await?.id);
-        let agreed = trust::agree(&*world.store, directory, &id, powers, world.clock.now_ms()).await?;
+        let (host, id) = (&self.host, self.claimed(directory, config).await?.id);
+        let agreed = trust::agree(&*host.store, directory, &id, powers, host.clock.now_ms()).await?;
         let powers = agreed.powers.iter().map(ToString::to_string).collect();
-        world.audit.note(What::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
+        host.audit.note(What::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
     }
 
     /// Keeps what holds the runs of a project back, which is asked about when it is gone.
     pub(super) async fn keep_guards(&self, directory: &Path, id: &str, config: &Config) -> fault::Result<()> {
-        let (world, powers) = (&self.world, powers::of_project(config, directory));
-        trust::keep_guards(&*world.store, directory, id, &powers, world.clock.now_ms()).await
+        let (host, powers) = (&self.host, powers::of_project(config, directory));
+        trust::keep_guards(&*host.store, directory, id, &powers, host.clock.now_ms()).await
     }
 
     /// Says in the audit log which powers a run went on with that it had not before.
@@ -248,7 +248,7 @@ impl Service {
             return Ok(());
         }
         let (run, directory) = (record.run.clone(), record.directory.clone());
-        self.world.audit.note(What::RunWentOn { run, directory, powers }).await
+        self.host.audit.note(What::RunWentOn { run, directory, powers }).await
     }
 
     /// Says in the audit log what a run may do.
@@ -256,7 +256,7 @@ impl Service {
         let powers = powers::of_project(config, &record.directory);
         let powers = powers.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let (run, directory) = (record.run.clone(), record.directory.clone());
-        self.world.audit.note(What::RunBegan { run, directory, powers }).await
+        self.host.audit.note(What::RunBegan { run, directory, powers }).await
     }
 }
 

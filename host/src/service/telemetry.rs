@@ -1,10 +1,9 @@
 //! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
 
-use super::{Answer, Service};
-use crate::door::{Seen, watch_here};
-use crate::wiring::variable;
+use super::{Answer, Seen, Service, watch_here};
 use longhaul_core::RunId;
 use longhaul_core::fault;
+use longhaul_home::variable;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_telemetry::{Exporter, TelemetryConfig, Totals, Watcher};
 use std::collections::HashMap;
@@ -89,10 +88,10 @@ impl Service {
     pub(super) fn metrics(&self) -> fault::Result<Answer> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let Counted { totals, last } = &mut *counted;
-        for record in record::records(&*self.world.store)? {
+        for record in record::records(&*self.host.store)? {
             let after = last.entry(record.run.clone()).or_default();
             loop {
-                let page = record::events_after(&*self.world.store, &record.run, *after, PAGE)?;
+                let page = record::events_after(&*self.host.store, &record.run, *after, PAGE)?;
                 let Some(newest) = page.last() else { break };
                 *after = newest.number;
                 page.iter().for_each(|event| totals.add(event));

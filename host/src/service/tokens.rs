@@ -169,11 +169,11 @@ impl Service {
     /// The token that a client sent; none where it lets nobody in, for whatever reason.
     pub fn token(&self, sent: &str) -> fault::Result<Option<AccessToken>> {
         let Some(Sent { id, secret }) = Sent::parse(sent) else { return Ok(None) };
-        let Some(bytes) = self.world.store.get(Table::States, &key(id))? else { return Ok(None) };
+        let Some(bytes) = self.host.store.get(Table::States, &key(id))? else { return Ok(None) };
         let kept: Kept = serde_json::from_slice(&bytes).context("a token is damaged")?;
         let said = Digest::of(secret.to_ascii_lowercase().as_bytes());
         let is_it: bool = said.as_bytes().ct_eq(kept.digest.as_bytes()).into();
-        let is_over = kept.token.expires_ms.is_some_and(|until| until <= self.world.clock.now_ms());
+        let is_over = kept.token.expires_ms.is_some_and(|until| until <= self.host.clock.now_ms());
         Ok((is_it && !is_over).then_some(kept.token))
     }
 
@@ -203,14 +203,14 @@ impl Service {
                 "there are {TOKENS_MAX} tokens, the most; remove one with `longhaul token remove NAME`"
             )));
         }
-        let created_ms = self.world.clock.now_ms();
-        let (id, secret) = (digits(&self.world.fresh_seed()[..ID_DIGITS / 2]), digits(&self.world.fresh_seed()));
+        let created_ms = self.host.clock.now_ms();
+        let (id, secret) = (digits(&self.host.fresh_seed()[..ID_DIGITS / 2]), digits(&self.host.fresh_seed()));
         let expires_ms = lasts_ms.map(|lasts| created_ms.saturating_add(lasts));
         let token = AccessToken { name, scopes, created_ms, expires_ms };
         let kept = Kept { token: token.clone(), digest: Digest::of(secret.as_bytes()) };
-        self.world.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
+        self.host.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
         let (name, scopes) = (token.name.clone(), token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect());
-        self.world.audit.note(What::TokenMade { name, scopes }).await?;
+        self.host.audit.note(What::TokenMade { name, scopes }).await?;
         Ok(Answer::TokenMade { token, shown: Shown(format!("{PREFIX}{id}_{secret}")) })
     }
 
@@ -221,15 +221,15 @@ impl Service {
         })?;
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::States, Key::from_bytes(row)));
-        self.world.store.commit(batch).await?;
+        self.host.store.commit(batch).await?;
         self.tokens_removed.send_modify(|removed| *removed += 1);
-        self.world.audit.note(What::TokenRemoved { name: kept.token.name.clone() }).await?;
+        self.host.audit.note(What::TokenRemoved { name: kept.token.name.clone() }).await?;
         Ok(Answer::Tokens { tokens: vec![kept.token] })
     }
 
     /// Each with its row.
     fn kept_tokens(&self) -> fault::Result<Vec<(Vec<u8>, Kept)>> {
-        let found = self.world.store.scan(Table::States, &Key::of("tokens"), None, TOKENS_MAX)?;
+        let found = self.host.store.scan(Table::States, &Key::of("tokens"), None, TOKENS_MAX)?;
         let read = |(row, bytes): (Vec<u8>, Vec<u8>)| {
             Ok::<_, Fault>((row, serde_json::from_slice(&bytes).context("a token is damaged")?))
         };

@@ -157,7 +157,7 @@ impl Service {
         let record = self.find(which)?.record;
         let records = match wanted.all_runs {
             true => {
-                record::records(&*self.world.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect()
+                record::records(&*self.host.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect()
             }
             false => vec![record],
         };
@@ -177,12 +177,12 @@ impl Service {
         let ears = Arc::new(Ears::default());
         if found.ending == Ending::Unfinished {
             let watch = Arc::clone(&ears) as Arc<dyn Watch>;
-            let heard = replay::so_far(&self.world, &record, found.id.clone(), watch).await;
+            let heard = replay::so_far(&self.host, &record, found.id.clone(), watch).await;
             let why = heard.map_or_else(|error| format!("{error:#}"), |()| "it has not ended".to_owned());
             found.incomplete = Some(why);
         } else {
             let replayed =
-                replay::one(&self.world, &record, found.id.clone(), None, Arc::clone(&ears) as Arc<dyn Watch>).await;
+                replay::one(&self.host, &record, found.id.clone(), None, Arc::clone(&ears) as Arc<dyn Watch>).await;
             found.incomplete = match replayed {
                 Ok(replayed) => replayed.difference,
                 Err(error) => Some(format!("{error:#}")),
@@ -217,10 +217,10 @@ impl Service {
         let annotation = Annotation {
             rating: rating.or(found.annotation.rating),
             correction: correction.or(found.annotation.correction),
-            at_ms: self.world.clock.now_ms(),
+            at_ms: self.host.clock.now_ms(),
         };
         let batch = Batch::new().put(Table::States, key(&record.run, &found.id), serde_json::to_vec(&annotation)?);
-        self.world.store.commit(batch).await?;
+        self.host.store.commit(batch).await?;
         found.annotation = annotation;
         Ok(Answer::Trajectories { trajectories: vec![found] })
     }
@@ -239,7 +239,7 @@ impl Service {
 
     /// What the journal says of an agent's invocation; none for others.
     fn facts(&self, record: &RunRecord, id: &InvocationId) -> fault::Result<Option<Trajectory>> {
-        let store = &*self.world.store;
+        let store = &*self.host.store;
         let Some(began) = longhaul_journal::began(store, id)?.filter(|began| began.export == "agent.run") else {
             return Ok(None);
         };

@@ -1,9 +1,9 @@
 //! Tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its place.
 
 use super::ask_human::AskHuman;
+use super::plugin_host::PluginHost;
 use super::project::ProjectTool;
 use super::todo::Todo;
-use crate::wiring::World;
 use longhaul_browser::{Around, Browser, BrowserSettings};
 use longhaul_config::PluginConfig;
 use longhaul_config::tools::built_in::{ASK_HUMAN, BROWSER, PREFIX, PROJECT, TODO, settings};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// Where the tools of a run work.
 pub struct Site<'a> {
-    /// Everything that outlives the run.
-    pub world: &'a World,
+    /// What confines the programs of tools.
+    pub host: &'a PluginHost,
     /// The user's project.
     pub project: &'a Path,
     /// Its name, which the branch has too.
@@ -35,8 +35,8 @@ pub struct Site<'a> {
 
 /// The tool of a table that [`longhaul_config::tools::built_in::check`] let through.
 pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> fault::Result<Arc<dyn HostTool>> {
-    let Site { world, project, name, sandbox_min, tree, supervisor } = *site;
-    let (store, clock) = (Arc::clone(&world.store), Arc::clone(&world.clock));
+    let Site { host, project, name, sandbox_min, tree, supervisor } = *site;
+    let (store, clock) = (Arc::clone(&host.store), Arc::clone(&host.clock));
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
         Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),
@@ -44,7 +44,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> fault::Result<A
         Some(BROWSER) => {
             let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
             let around = Around {
-                host: world.check_host(sandbox_min, project)?,
+                host: host.check_host(sandbox_min, project)?,
                 child_args: vec!["browser-child".into()],
                 guard: Guard::new(grants, Caps::default()),
                 supervisor: Arc::clone(supervisor),
@@ -56,7 +56,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> fault::Result<A
                 project: project.to_owned(),
                 tree: tree.to_owned(),
                 branch: format!("longhaul/{name}"),
-                host: world.check_host(sandbox_min, project)?,
+                host: host.check_host(sandbox_min, project)?,
                 clock,
             };
             Ok(longhaul_tools::open(tool.unwrap_or_default(), &settings(part), &place)?)

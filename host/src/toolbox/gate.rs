@@ -1,6 +1,5 @@
 //! What the approval gate knows of a tool: the operator's policy for its calls, and what the tool is.
 
-use crate::cast::Pins;
 use longhaul_approval::{AllowedCommand, Arguments, Asks, Mode, Policy, Verdict, allows, runs_commands};
 use longhaul_config::tools::built_in;
 use longhaul_config::{PluginConfig, toml_text};
@@ -12,6 +11,7 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
+use longhaul_records::pins::Pins;
 use serde_json::Value;
 
 /// Longest question of an agent, in characters: what fits on a screen.

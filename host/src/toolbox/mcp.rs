@@ -1,13 +1,14 @@
 //! The MCP servers of a project as tools: their gates, and how each is opened.
 
 use super::gate::ToolGate;
-use crate::secrets::{Vault, Wanting};
-use crate::wiring::{World, own_program};
+use super::plugin_host::PluginHost;
 use longhaul_config::Config;
 use longhaul_config::tools::mcp::{is_wanted, sent_to, tool_name};
 use longhaul_core::fault;
 use longhaul_core::tool::HostTool;
+use longhaul_home::own_program;
 use longhaul_mcp::{McpServer, Surroundings};
+use longhaul_security::secrets::{Vault, Wanting};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,14 +24,14 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
 /// The servers that some part may call, for the work in one tree: of lanes side by side each has its own. None is started
 /// by this.
 pub fn open(
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
     tree: &Path,
 ) -> fault::Result<Vec<(String, Arc<dyn HostTool>)>> {
     let servers = config.mcp.iter().filter(|(name, _)| is_wanted(config, name));
     let opened = servers.map(|(name, server)| {
-        let around = surroundings(world, config, name, directory, tree)?;
+        let around = surroundings(host, config, name, directory, tree)?;
         Ok((tool_name(name), Arc::new(McpServer::new(name, server.clone(), around)) as Arc<dyn HostTool>))
     });
     opened.collect()
@@ -40,28 +41,28 @@ pub fn open(
 ///
 /// Each asks for secrets under its own name: a secret is bound to one of them.
 pub fn surroundings(
-    world: &Arc<World>,
+    host: &Arc<PluginHost>,
     config: &Config,
     server: &str,
     directory: &Path,
     tree: &Path,
 ) -> fault::Result<Surroundings> {
     let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
-    let (vault, project) = (Vault::of(&world.home), config.scope().to_owned());
+    let (vault, project) = (Vault::of(&host.home), config.scope().to_owned());
     let (table, hosts) = (format!("mcp.{server}"), config.mcp.get(server).map(sent_to).unwrap_or_default());
     let secret = move |name: &str| {
         let wanting = Wanting { project: &project, table: &table, hosts: &hosts };
         vault.get(name, &wanting).map_err(|error| format!("{error:#}"))
     };
-    let randomness = Arc::clone(world);
+    let randomness = Arc::clone(host);
     Ok(Surroundings {
         project: config.scope().to_owned(),
         tree: tree.to_owned(),
         base: directory.to_owned(),
         keeper,
-        host: world.check_host(config.run.sandbox_min, directory)?,
+        host: host.check_host(config.run.sandbox_min, directory)?,
         inside: vec!["mcp-child".into()],
-        store: Arc::clone(&world.store),
+        store: Arc::clone(&host.store),
         secret: Arc::new(secret),
         random: Arc::new(move || randomness.fresh_seed()),
     })

@@ -2,7 +2,8 @@
 //! a place that counts what it is told.
 //!
 //! `POST /post/TEXT` counts every time, `PUT /put/TEXT` once for a key, `GET /look/TEXT` never, and
-//! `POST /v1/chat/completions` is the model, which has two kinds of answers: see [`reader`].
+//! `POST /v1/chat/completions` is the model, which has two kinds of answers: see [`reader`]. `GET /told` says what was
+//! told so far.
 
 use super::{asker, reader};
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ struct Seen {
     replies: VecDeque<Value>,
     replied_to: Vec<Value>,
     models: BTreeMap<String, String>,
-    remembers: Option<String>,
+    remembers: VecDeque<String>,
     advises: Option<String>,
     remembered: u32,
     script: Option<Script>,
@@ -121,7 +122,12 @@ impl Fake {
 
     /// What the model says when it is asked what is to be remembered of a run.
     pub fn remembers(&self, text: &str) {
-        self.inner.seen().remembers = Some(text.to_owned());
+        self.remembers_in_turn([text.to_owned()]);
+    }
+
+    /// The same in turn, and the last of it from then on.
+    pub fn remembers_in_turn(&self, texts: impl IntoIterator<Item = String>) {
+        self.inner.seen().remembers = texts.into_iter().collect();
     }
 
     /// How often it was asked that.
@@ -220,8 +226,12 @@ impl Inner {
     fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let Some((path, body)) = request(&stream)? else { return Ok(()) };
-        // It lists no models, and who asks for them does not count.
-        let answered = if path == "/v1/models" { Some((json!({}), Duration::ZERO)) } else { self.take(&path, &body) };
+        let answered = match path.as_str() {
+            // It lists no models, and who asks for them does not count.
+            "/v1/models" => Some((json!({}), Duration::ZERO)),
+            "/told" => Some((self.seen().told(), Duration::ZERO)),
+            _ => self.take(&path, &body),
+        };
         let Some((answer, pause)) = answered else { return Ok(()) };
         std::thread::sleep(pause);
         let status = answer["error"]["status"].as_u64().unwrap_or(200);
@@ -252,6 +262,17 @@ impl Inner {
 }
 
 impl Seen {
+    /// What it was told and asked, in a form that does not differ from run to run.
+    fn told(&self) -> Value {
+        let posts: Vec<&str> = self.posts.iter().map(|told| told.text.as_str()).collect();
+        let mut puts: Vec<&str> = self.puts.values().map(String::as_str).collect();
+        puts.sort_unstable();
+        json!({
+            "posts": posts, "puts": puts, "requests": self.requests, "models": self.models,
+            "remembered": self.remembered,
+        })
+    }
+
     fn refusal(&self, body: &Value) -> Option<Value> {
         if let Some((status, message)) = &self.refuses {
             return Some(refusal(*status, message));
@@ -281,7 +302,9 @@ impl Seen {
             "look" => {}
             _ if body["messages"][0]["content"].to_string().contains("You keep the memory of a project") => {
                 self.remembered += 1;
-                let text = self.remembers.clone().unwrap_or_else(|| "I would rather not.".to_owned());
+                let next =
+                    if self.remembers.len() > 1 { self.remembers.pop_front() } else { self.remembers.front().cloned() };
+                let text = next.unwrap_or_else(|| "I would rather not.".to_owned());
                 return (completion(&text, 10), self.model_takes);
             }
             _ if body["messages"][0]["content"].to_string().contains("You mend steps of Python code") => {

@@ -11,13 +11,8 @@ pub fn lab(calls: &Value, batches: &Value) -> Lab {
 
 /// As [`lab`], with this policy for the tool `poster`, whose answers nobody minds.
 pub fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
-    lab_heard(calls, batches, &format!("when_heard = \"allow\"\n{policy}"))
-}
-
-/// As [`lab`], with this policy and nothing else for the tool `poster`.
-pub fn lab_heard(calls: &Value, batches: &Value, policy: &str) -> Lab {
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
-    let config = config.replace("{policy}", policy);
+    let config = config.replace("{policy}", &format!("when_heard = \"allow\"\n{policy}"));
     Lab::new(&config, "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n")
 }
 
@@ -69,16 +64,6 @@ iterations_max = 1
 /// A call that tells the server.
 pub fn post(text: &str) -> Value {
     json!({ "tool": "poster", "function": "post", "arguments": { "text": text } })
-}
-
-/// The same by a tool whose name says that it runs commands.
-pub fn shell(line: &str, text: &str) -> Value {
-    json!({ "tool": "shell", "function": "post", "arguments": { "cmd": line, "text": text } })
-}
-
-/// A question to a person.
-pub fn ask(question: &str) -> Value {
-    json!({ "tool": "human", "function": "ask", "arguments": { "question": question } })
 }
 
 /// The open approvals, in the order in which they were asked.

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use wit_parser::{
-    Function, FunctionKind, Interface, PackageId, Resolve, Stability, Type, TypeDefKind, World, WorldItem, WorldKey,
+    Docs, Function, FunctionKind, Interface, PackageId, Resolve, Stability, Type, TypeDefKind, World, WorldItem,
+    WorldKey,
 };
 
 /// What each world may import, as the table of ARCHITECTURE.md has it. `wasi` stands for the run times of languages.
@@ -191,6 +192,58 @@ fn every_item_says_since_when_it_is_there() {
         }
     }
     assert!(without.is_empty(), "without `@since(version = {VERSION})`: {without:?}");
+}
+
+/// Every item of the contract with its documentation, fields and cases included.
+fn documented() -> Vec<(String, &'static Docs)> {
+    let mut items = vec![("the package".to_owned(), &CONTRACT.resolve.packages[CONTRACT.package].docs)];
+    items.extend(CONTRACT.worlds().map(|(name, world)| (format!("world {name}"), &world.docs)));
+    for (name, interface) in CONTRACT.interfaces() {
+        items.push((format!("interface {name}"), &interface.docs));
+        items.extend(interface.functions.iter().map(|(function, item)| (format!("{name}.{function}"), &item.docs)));
+        for (ty, id) in &interface.types {
+            let defined = &CONTRACT.resolve.types[*id];
+            // What `use` brings in is documented where it is defined.
+            if !matches!(defined.kind, TypeDefKind::Type(Type::Id(_))) {
+                items.push((format!("{name}.{ty}"), &defined.docs));
+                let parts = parts_of(&defined.kind);
+                items.extend(parts.into_iter().map(|(part, docs)| (format!("{name}.{ty}.{part}"), docs)));
+            }
+        }
+    }
+    items
+}
+
+/// The fields of a record, and the cases of a variant or an enum.
+fn parts_of(kind: &TypeDefKind) -> Vec<(&str, &Docs)> {
+    match kind {
+        TypeDefKind::Record(record) => record.fields.iter().map(|field| (field.name.as_str(), &field.docs)).collect(),
+        TypeDefKind::Variant(variant) => variant.cases.iter().map(|case| (case.name.as_str(), &case.docs)).collect(),
+        TypeDefKind::Enum(listed) => listed.cases.iter().map(|case| (case.name.as_str(), &case.docs)).collect(),
+        TypeDefKind::Flags(flags) => flags.flags.iter().map(|flag| (flag.name.as_str(), &flag.docs)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_item_is_documented_in_more_than_a_word() {
+    let says_little = |docs: &Docs| docs.contents.as_deref().unwrap_or_default().split_whitespace().count() < 2;
+    let silent: Vec<String> =
+        documented().into_iter().filter(|(_, docs)| says_little(docs)).map(|(item, _)| item).collect();
+    assert!(silent.is_empty(), "without documentation: {silent:?}");
+}
+
+#[test]
+fn no_documentation_breaks_the_bindings_of_a_language() {
+    // Docs become comments in C, JavaScript and Rust, and strings in Python.
+    const BREAKING: [&str; 4] = ["*/", "/*", "\"", "\\"];
+    let breaks =
+        |docs: &Docs| BREAKING.into_iter().find(|part| docs.contents.as_deref().unwrap_or_default().contains(*part));
+    let broken: Vec<String> = documented()
+        .into_iter()
+        .filter_map(|(item, docs)| breaks(docs).map(|part| format!("{item} has `{part}`")))
+        .collect();
+    assert!(broken.is_empty(), "{broken:?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Asks: one agent, a routed agent or the tasks of a plan answer, without a git repository; killed, steered, cancelled
 //! and capped, they answer the same.
 
-use crate::common;
 use crate::common::executor_cases::{self, Wanted};
 use crate::common::fake::Kill;
 use crate::common::lab::{Lab, Ran};
@@ -70,44 +69,6 @@ fn answer(ran: &Ran) -> String {
     ran.stdout.trim().to_owned()
 }
 
-#[test]
-fn the_answer_of_one_agent_is_all_that_goes_to_standard_output_and_needs_no_repository() {
-    let one = CONFIG.replace("[agents.two]", "[tools.two]").replace(
-        "[tools.two]\nplugin = \"react\"\nmodels = [\"fake\"]\ntools = [\"poster\"]\nsettings = { tries_max = 1, output_tokens_max = 100 }\n",
-        "",
-    );
-    let lab = lab(&one);
-    let said = answer(&lab.run(&["ask", "do alpha; put; look"]));
-    assert!(said.starts_with("alpha "), "{said}");
-    assert_eq!(lab.fake.requests()["model"], 3, "nobody was asked who answers");
-    assert_eq!(lab.fake.puts().values().collect::<Vec<_>>(), ["alpha"]);
-    assert!(!lab.project().join(".git").exists());
-    let status = lab.newest().expect("a run");
-    assert_eq!((&status["status"], &status["branch"]), (&"completed".into(), &"".into()));
-    assert_eq!(
-        (&status["ledger"]["total"]["model_calls"], &status["ledger"]["total"]["tool_calls"]),
-        (&3.into(), &2.into())
-    );
-    assert!(status["ledger"]["total"]["usage"]["cost_microdollars"].as_f64().is_some_and(|cost| cost > 0.0));
-    lab.run(&["replay"]).expect(0);
-    refused(&lab.run(&["log"]), &["is an ask, which has no branch"]);
-}
-
-/// Every answer used to take the place of the one before, as if it contradicted it.
-#[test]
-fn answers_to_two_questions_are_remembered_beside_each_other() {
-    let lab = lab(CONFIG);
-    for question in ["do alpha; put", "do beta; put", "do alpha; put"] {
-        answer(&lab.run(&["ask", "--agent", "one", question]));
-    }
-    let said = lab.run(&["--json", "memory", "list"]).expect(0).stdout;
-    let all: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let facts: Vec<&Value> = all.iter().filter(|one| one["shelf"] == "fact").collect();
-    let keys: Vec<&str> = facts.iter().filter_map(|fact| fact["key"].as_str()).collect();
-    assert_eq!(keys, ["task/do alpha; put", "task/do beta; put"]);
-    assert!(facts.iter().all(|fact| fact["expires_at_ms"].is_number()), "{said}");
-}
-
 /// Used to be refused: a checkpoint was asked for the branch and the commits of its run, and an ask has none.
 #[test]
 fn an_ask_goes_on_where_its_checkpoint_is_imported_without_a_repository() {
@@ -129,68 +90,6 @@ fn an_ask_goes_on_where_its_checkpoint_is_imported_without_a_repository() {
     other.run(&["resume"]).expect(0);
     assert_eq!(other.newest().expect("a run")["status"], "completed");
     assert_eq!(lab.fake.puts().values().collect::<Vec<_>>(), ["alpha"], "what was done is not done again");
-}
-
-#[test]
-fn of_several_agents_a_model_chooses_or_plans_or_the_operator_says() {
-    let lab = lab(CONFIG);
-    let path = |args: &[&str]| {
-        answer(&lab.run(&[&["ask"], args].concat()));
-        // What no plugin did stands in nobody's way.
-        lab.run(&["replay"]).expect(0);
-        let dispatched = events(&lab, "dispatched");
-        assert_eq!(dispatched.len(), 1, "{dispatched:?}");
-        format!("{} {}", dispatched[0]["path"], dispatched[0]["agent"]).replace('"', "")
-    };
-    assert_eq!(path(&["do alpha; put\nto:two"]), "route two");
-    assert_eq!(path(&["do alpha; put"]), "route one", "who is named and not there is the first");
-    assert_eq!(path(&["--agent", "two", "do alpha"]), "agent two");
-    assert_eq!(path(&["--route", "do alpha, complex\nto:two"]), "route two");
-    let plan = r#"PLAN {"tasks": [{"id": "a", "agent_id": "two", "instruction": "do a"}]}"#;
-    assert_eq!(path(&[&format!("complex\n{plan}")]), "plan null");
-    assert_eq!(path(&["--plan", plan]), "plan null");
-    refused(&lab.run(&["ask", "--agent", "three", "x"]), &["agent `three` not found", "`one`, `two`"]);
-    assert_eq!(lab.runs().len(), 6);
-}
-
-#[test]
-fn a_planned_ask_plans_again_what_fails_and_says_what_it_comes_to() {
-    let lab = lab(CONFIG);
-    let plan = r#"PLAN {"tasks": [
-        {"id": "a", "agent_id": "one", "instruction": "do a; put"},
-        {"id": "b", "agent_id": "two", "instruction": "do b; put; fails-once", "on_failure": "retry"},
-        {"id": "c", "agent_id": "two", "instruction": "do c; put; fails", "depends_on": ["a"]},
-        {"id": "d", "agent_id": "one", "instruction": "do d; put", "depends_on": ["a", "b", "c"]}]}"#;
-    let said = answer(&lab.run(&["ask", "--plan", &plan.replace('\n', " ")]));
-    let status = lab.newest().expect("a run");
-    assert_eq!(status["synthesis"]["answer"].as_str().map(|json| json.trim_matches('"')), Some(said.as_str()));
-    assert!(said.starts_with("4 answers"), "{said}");
-    let of = |id: &str| {
-        let features = status["features"].as_array().expect("a list");
-        let found = features.iter().find(|feature| feature["spec"]["id"] == id);
-        found.map(|feature| feature["status"].as_str().expect("a word").to_owned())
-    };
-    let found: Vec<_> = ["a", "b", "c", "d", "c-r1", "d-r1"].into_iter().map(|id| of(id).expect(id)).collect();
-    assert_eq!(found, ["passing", "passing", "dropped", "dropped", "passing", "passing"]);
-    assert_eq!(events(&lab, "replanned").len(), 1);
-    lab.run(&["replay"]).expect(0);
-}
-
-#[test]
-fn tasks_that_are_written_are_followed_and_wrong_ones_make_no_run() {
-    let lab = lab(CONFIG);
-    let file = lab.path("tasks.json");
-    let file = file.to_str().expect("plain");
-    let refuses = |text: &str, expected: &str| {
-        std::fs::write(file, text).expect("ours");
-        refused(&lab.run(&["ask", "x", "--tasks", file]), &[expected]);
-    };
-    refuses(r#"{"tasks": []}"#, "has no features");
-    refuses(r#"{"tasks": [{"instruction": "x", "agent_id": "z"}]}"#, "asks for the agent `z`");
-    refuses(r#"{"tasks": [{"id": "a", "instruction": "x", "depends_on": ["a"]}]}"#, "a -> a");
-    assert_eq!(lab.runs(), Vec::<String>::new());
-    std::fs::write(file, r#"{"tasks": [{"agent_id": "two", "instruction": "do it; put"}]}"#).expect("ours");
-    assert!(answer(&lab.run(&["ask", "x", "--tasks", file])).starts_with("1 answers"));
 }
 
 #[test]
@@ -328,24 +227,6 @@ fn a_model_call_that_a_kill_cuts_off_stays_charged_and_is_shown() {
     assert!(stopped.stderr.contains("cost_microdollars_max"), "{}", stopped.said());
 }
 
-#[test]
-fn each_cap_of_a_whole_run_stops_it_by_its_name_and_a_higher_one_lets_it_go_on() {
-    for name in
-        ["model_calls_max", "tool_calls_max", "fuel_max", "memory_bytes_max", "egress_bytes_max", "stored_bytes_max"]
-    {
-        let lab = lab(&format!("{CONFIG}\n[ask.limits]\n{name} = 1\n"));
-        let stopped = lab.run(&["ask", "--agent", "one", "do alpha; put; look"]).expect(3);
-        assert!(stopped.stderr.contains(&format!("raise {name} under [ask.limits] and resume")), "{}", stopped.said());
-        let shown = lab.run(&["status"]).expect(0).stdout;
-        assert!(shown.contains(" of 1"), "{name}: {shown}");
-        let config = CONFIG.replace("{server}", &lab.fake.address);
-        std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
-        assert!(answer(&lab.run(&["resume"])).starts_with("alpha "), "{name}");
-        assert_eq!(lab.fake.puts().values().collect::<Vec<_>>(), ["alpha"], "{name}");
-        lab.run(&["replay"]).expect(0);
-    }
-}
-
 /// What a tool sent used to be counted by nobody.
 #[test]
 fn bytes_that_a_tool_sends_are_counted_and_refused_by_the_cap_of_the_run() {
@@ -393,67 +274,6 @@ fn a_choice_that_was_cut_off_is_made_by_the_model_that_chooses_now() {
     assert!(answer(&lab.run(&["resume"])).starts_with("alpha "));
     assert!(lab.fake.models()["other"].starts_with("You decide which agent"));
     assert_eq!(events(&lab, "dispatched")[0]["agent"], "two");
-}
-
-/// Each role has a model of its own: its table says which.
-#[test]
-fn each_role_asks_the_model_that_its_own_table_names() {
-    let names = ["chooses", "plans", "works", "recalls"];
-    let model = |name: &&str| {
-        format!("[models.{name}]\nprovider = \"openai\"\nid = \"{name}\"\nbase_url = \"http://{{server}}/v1\"\n")
-    };
-    let models = names.iter().map(model).collect::<String>();
-    let config = CONFIG.replace("[planner]", &format!("{models}\n[planner]"));
-    let (head, agents) = config.split_once("[agents.one]").expect("agents");
-    let head = head.replace(
-        "[planner]\nplugin = \"initializer\"\nmodels = [\"fake\"]",
-        "[planner]\nplugin = \"initializer\"\nmodels = [\"plans\"]",
-    );
-    let agents = agents.replace("models = [\"fake\"]", "models = [\"works\"]");
-    let lab = lab(&format!("{head}[agents.one]{agents}\n[ask]\nmodel = \"chooses\"\n[memory]\nmodel = \"recalls\"\n"));
-    lab.fake.remembers("{}");
-    let plan = r#"PLAN {"tasks": [{"id": "a", "agent_id": "two", "instruction": "do a"}]}"#;
-    answer(&lab.run(&["ask", &format!("complex\n{plan}")]));
-    let asked = lab.fake.models();
-    assert!(asked["chooses"].starts_with("You decide how a request"), "{asked:?}");
-    assert!(asked["plans"].starts_with("You split a request"), "{asked:?}");
-    assert!(asked.contains_key("works") && !asked.contains_key("fake"), "{asked:?}");
-    assert_eq!(lab.fake.asked_to_remember(), 1);
-}
-
-/// It used to be refused everywhere, for a branch that an ask does not have.
-#[test]
-fn a_checkpoint_of_an_ask_is_taken_up_elsewhere_without_a_repository() {
-    let lab = lab(&format!("{CONFIG}\n[ask.limits]\ncost_microdollars_max = 1\n"));
-    lab.run(&["ask", "--agent", "one", "do alpha; put"]).expect(3);
-    let run = lab.runs()[0].clone();
-    let file = lab.path("checkpoint.json");
-    let file = file.to_str().expect("plain");
-    lab.run(&["checkpoint", "export", &run, "--output", file]).expect(0);
-    let other = Lab::empty();
-    std::fs::create_dir_all(other.project()).expect("ours");
-    let config = CONFIG.replace("{server}", &lab.fake.address);
-    std::fs::write(other.project().join("longhaul.toml"), config).expect("ours");
-    other.import(file).expect(0);
-    other.run(&["resume", &run]).expect(0);
-    let status = other.newest().expect("a run");
-    let answer = status["synthesis"]["answer"].as_str().expect("an answer");
-    assert!(answer.contains("alpha"), "{answer}");
-}
-
-#[test]
-fn an_ask_beside_a_run_of_its_project_changes_nothing_about_it() {
-    let lab = Lab::new(common::DOER_CONFIG, common::THREE_FEATURES);
-    lab.run(&["run", "--plan-only"]).expect(4);
-    let run = lab.runs()[0].clone();
-    let ran = lab.run(&["ask", "--agent", "helper", "do alpha"]);
-    assert!(ran.code() == Some(0) || ran.code() == Some(3), "{}", ran.said());
-    let projects = lab.json(&["projects"]);
-    assert_eq!(
-        (&projects["projects"][0]["status"], &projects["projects"][0]["run"]),
-        (&"paused".into(), &run.clone().into())
-    );
-    lab.run(&["resume", &run]).expect(3);
 }
 
 /// The test is a program of its own, since one that embeds the crate is not `longhaul`.
@@ -510,10 +330,12 @@ fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
 /// The cases about whom a task is given to; the others are about code, records, hand-offs and schedules.
 #[test]
 fn executor_cases_about_agents() {
-    let cases = executor_cases::executions();
-    let case = cases.iter().find(|case| matches!(executor_cases::wanted(case), Wanted::Unknown));
-    let case = case.expect("the case of an agent that is not there");
-    let ran = lab(CONFIG).run(&["ask", "x", "--agent", &case["agent"].as_str().expect("a name").replace(' ', "-")]);
-    assert_eq!(ran.code() == Some(0), case["expected"]["success"].as_bool().expect("a truth value"));
-    assert!(ran.stderr.contains(case["expected"]["error_contains"].as_str().expect("text")), "{}", ran.said());
+    for case in executor_cases::executions() {
+        if !matches!(executor_cases::wanted(&case), Wanted::Unknown) {
+            continue;
+        }
+        let ran = lab(CONFIG).run(&["ask", "x", "--agent", &case["agent"].as_str().expect("a name").replace(' ', "-")]);
+        assert_eq!(ran.code() == Some(0), case["expected"]["success"].as_bool().expect("a truth value"));
+        assert!(ran.stderr.contains(case["expected"]["error_contains"].as_str().expect("text")), "{}", ran.said());
+    }
 }

@@ -1,63 +1,19 @@
-//! Runs as they stand: exported, taken up elsewhere, kept for a time; and the suite `checkpoint` of `$LONGHAUL_CASES`,
-//! each case with a driver of its own.
+//! Runs as they stand: exported, taken up elsewhere, kept for a time.
+
+mod cases;
 
 use crate::common;
 use crate::common::fake::Kill;
 use crate::common::gated;
 use crate::common::lab::Lab;
 use crate::common::reader::NEXT;
-use crate::common::{DOER_CONFIG, THREE_FEATURES, repository};
 use crate::redis_server::RedisServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use longhaul::checkpoint::Shelf;
 use longhaul_core::shared::RunShare as _;
 use longhaul_redis::{RedisConfig, SharedRuns};
-use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-
-const DAY_MS: u64 = 86_400_000;
-
-type Driver = fn(&Value);
-
-/// A driver for each case.
-const DRIVERS: [(&str, Driver); 10] = [
-    ("ck-04", steps_at_which_there_is_a_checkpoint),
-    ("ck-05", a_resume_sees_what_was_observed),
-    ("ck-07", a_pending_call_that_is_refused),
-    ("ck-09", a_key_with_a_plan),
-    ("ck-10", a_key_with_an_agent),
-    ("ck-12", a_crash_after_an_approved_call),
-    ("ck-14", a_key_that_is_a_path),
-    ("ck-15", a_long_key),
-    ("ck-16", a_purge_by_age),
-    ("ck-17", a_lifetime),
-];
-
-#[test]
-fn the_cases_of_checkpoints() {
-    let elsewhere = std::env::var_os("LONGHAUL_CASES");
-    let folder = elsewhere.as_ref().map_or_else(|| repository().join("tests/cases"), PathBuf::from);
-    let paths = folder.read_dir().expect("a folder of cases").map(|entry| entry.expect("readable").path());
-    let files = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
-    let read = |path: PathBuf| -> Value {
-        serde_json::from_str(&std::fs::read_to_string(path).expect("readable")).expect("JSON")
-    };
-    let mut driven = 0;
-    for file in files.map(read).filter(|file| file["suite"] == "checkpoint") {
-        for case in file["cases"].as_array().expect("a list of cases") {
-            let id = case["id"].as_str().expect("an id");
-            match DRIVERS.iter().find(|(of, _)| *of == id) {
-                Some((_, driver)) => driver(case),
-                None if elsewhere.is_some() => println!("{id} is not driven"),
-                None => panic!("{id} has no driver"),
-            }
-            driven += 1;
-        }
-    }
-    assert!(driven > 0, "no case of the suite `checkpoint` in {}", folder.display());
-}
+use std::path::Path;
 
 /// A project whose agent reads file after file.
 const READER: &str = r#"
@@ -93,8 +49,12 @@ iterations_max = 1
 
 /// With so many files; the last one says what comes then.
 fn reader(files: usize, then: &str) -> Lab {
+    reader_with(READER, files, then)
+}
+
+fn reader_with(config: &str, files: usize, then: &str) -> Lab {
     let goal = format!("# Long\n\n## Feature: read\n- id: read\n- criterion: it is fine\n\nRead on. {NEXT}a00.txt\n");
-    let lab = Lab::new(READER, &goal);
+    let lab = Lab::new(config, &goal);
     for number in 0..files {
         let next = if number + 1 < files { format!("a{:02}.txt", number + 1) } else { then.to_owned() };
         let text = format!("{NEXT}{next}\nthis is file {number}\n");
@@ -143,187 +103,6 @@ fn forged(whole: &Value, change: impl FnOnce(&mut Value)) -> Value {
 
 fn the_run(lab: &Lab) -> String {
     lab.runs().pop().expect("a run")
-}
-
-fn model_calls(lab: &Lab) -> u32 {
-    lab.fake.requests().get("model").copied().unwrap_or_default()
-}
-
-/// A run whose process dies when its agent asks its model for the third time.
-fn killed_at_step_2() -> Lab {
-    let lab = reader(2, "finish");
-    let mut started = lab.start(&["run"]);
-    lab.fake.kill_at(Kill { pid: started.pid(), kind: "model", number: 3, happens: false });
-    while started.is_running() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    assert!(started.wait().was_killed());
-    lab
-}
-
-fn entries(lab: &Lab, name: &str) -> usize {
-    let answer = lab.json(&["journal", "--invocation", "f-read/1/generate"]);
-    let entries = answer["entries"].as_array().expect("a list");
-    entries.iter().filter(|entry| entry[1]["asked"]["name"] == name).count()
-}
-
-fn steps_at_which_there_is_a_checkpoint(case: &Value) {
-    let lab = reader(12, "none");
-    lab.run(&["run"]).expect(0);
-    let listed = lab.json(&["checkpoint", "list"]);
-    let steps: Vec<&Value> = listed["checkpoints"].as_array().expect("a list").iter().map(|one| &one["step"]).collect();
-    assert_eq!(json!(steps), case["expected_write_steps"], "they stay when the work has ended");
-    let every_step = lab.json(&["checkpoint", "list", "--every", "1"]);
-    assert_eq!(every_step["checkpoints"].as_array().map(Vec::len), Some(10));
-}
-
-fn a_resume_sees_what_was_observed(_: &Value) {
-    let lab = killed_at_step_2();
-    let key = format!("{}:code", the_run(&lab));
-    let shown = lab.json(&["checkpoint", "show", &key]);
-    assert_eq!((&shown["kind"], &shown["step"]), (&json!("agent"), &json!(2)), "{shown}");
-    // The conversation can be read where it stands.
-    let said = lab.run(&["memory", "conversation", "f-read/1/generate"]).expect(0).stdout;
-    assert!(said.contains("this is file 1") && said.contains("it has not ended"), "{said}");
-    let before = model_calls(&lab);
-    let other = moved(&lab, &key);
-    other.run(&["resume"]).expect(0);
-    assert_eq!(model_calls(&lab) - before, 1);
-    let asked = lab.fake.last_request().to_string();
-    assert!(asked.contains("this is file 0") && asked.contains("this is file 1"), "{asked}");
-    assert_eq!(entries(&other, "conversation.complete"), 3);
-    let journal = other.json(&["journal", "--invocation", "f-read/1/generate"]);
-    assert!(journal["finished"]["result"].as_str().is_some_and(|result| result.contains("all read")), "{journal}");
-}
-
-fn a_pending_call_that_is_refused(_: &Value) {
-    let put = json!({ "tool": "poster", "function": "put", "arguments": { "text": "free" } });
-    let lab = gated::lab(&json!([gated::post("a"), put]), &json!([]));
-    lab.run(&["run"]).expect(5);
-    let asked = gated::the_open(&lab);
-    let key = format!("{}:code", the_run(&lab));
-    let shown = lab.run(&["checkpoint", "show", &key]).expect(0).stdout;
-    assert!(shown.contains("1 approval open"), "{shown}");
-    let other = moved(&lab, &key);
-    assert_eq!(gated::the_open(&other), asked, "the same question");
-    gated::answer(&other, &asked, "n").expect(0);
-    other.run(&["resume"]).expect(0);
-    assert!(gated::posted(&lab).is_empty(), "it did not run");
-    let answers = gated::answers(&other);
-    gated::error(&answers[0], "rejected by a person");
-    assert_eq!(answers[1], json!({ "put": "free" }), "the work went on");
-}
-
-fn a_key_with_a_plan(case: &Value) {
-    assert_eq!(case["checkpoint_has"], "plan");
-    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
-    lab.run(&["run", "--sessions", "1"]).expect(4);
-    let run = the_run(&lab);
-    let shown = lab.json(&["checkpoint", "show", &run]);
-    assert_eq!((&shown["kind"], &shown["features"], &shown["passing"]), (&json!("plan"), &json!(3), &json!(1)));
-    let posts = gated::posted(&lab);
-    let other = moved(&lab, &run);
-    other.run(&["resume"]).expect(3);
-    let all = gated::posted(&lab);
-    assert_eq!(all[..posts.len()], posts, "what was done is not done again");
-    let mut once = all.clone();
-    once.sort();
-    once.dedup();
-    assert_eq!(once.len(), all.len(), "{all:?}");
-    let status = other.json(&["status"]);
-    let passing =
-        status["features"].as_array().expect("a list").iter().filter(|one| one["status"] == "passing").count();
-    assert_eq!(passing, 2, "{status:#}");
-    assert_eq!(other.runs(), [run]);
-}
-
-fn a_key_with_an_agent(case: &Value) {
-    assert_eq!(case["checkpoint_has"], "agent_id");
-    let lab = killed_at_step_2();
-    let key = format!("{}:agents.code", the_run(&lab));
-    let shown = lab.json(&["checkpoint", "show", &key]);
-    assert_eq!((&shown["kind"], &shown["agent_id"]), (&json!("agent"), &json!("agents.code")));
-    let before = model_calls(&lab);
-    lab.run(&["resume", &key]).expect(0);
-    assert_eq!(model_calls(&lab) - before, 1, "its own work goes on, from its step");
-    common::refused(&lab.run(&["resume", &format!("{}:nobody", the_run(&lab))]), &["has no work of [agents.nobody]"]);
-}
-
-fn a_crash_after_an_approved_call(_: &Value) {
-    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
-    lab.run(&["run"]).expect(5);
-    gated::answer(&lab, &gated::the_open(&lab), "y").expect(0);
-    let ran = lab.start_with(&["resume"], &[("LONGHAUL_CRASH_AT", "invocation.end:1")]).wait();
-    assert!(ran.was_killed(), "{}", ran.said());
-    assert_eq!(gated::posted(&lab), ["a"], "it ran before the crash");
-    let other = moved(&lab, &the_run(&lab));
-    other.run(&["resume"]).expect(0);
-    assert_eq!(gated::posted(&lab), ["a"], "and not again");
-}
-
-/// Saves a run under a name, and takes it up by that name.
-fn saved_as(name: &str) -> Lab {
-    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
-    lab.run(&["run"]).expect(5);
-    let run = the_run(&lab);
-    lab.run(&["checkpoint", "export", &run, "--save", name]).expect(0);
-    let listed = lab.json(&["checkpoint", "list"]);
-    assert_eq!(listed["saved"][0]["key"], name);
-    lab.run(&["checkpoint", "import", name, "--saved", "--replace"]).expect(0);
-    assert_eq!(lab.runs(), [run]);
-    gated::answer(&lab, &gated::the_open(&lab), "y").expect(0);
-    lab.run(&["resume"]).expect(0);
-    lab
-}
-
-fn a_key_that_is_a_path(_: &Value) {
-    let lab = saved_as("../escaped");
-    let around = |folder: &Path| -> Vec<String> {
-        let names = folder.read_dir().expect("a folder").map(|entry| entry.expect("readable").file_name());
-        names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.contains("escaped")).collect()
-    };
-    assert_eq!((around(&lab.home()), around(&lab.path("."))), (Vec::new(), Vec::new()));
-    common::refused(&lab.run(&["checkpoint", "export", "../escaped"]), &["there is no run `../escaped`"]);
-}
-
-fn a_long_key(_: &Value) {
-    saved_as(&"k".repeat(300));
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
-}
-
-fn a_purge_by_age(case: &Value) {
-    let (store, clock) = (MemoryStore::new(), HandClock::at(HandClock::START_MS));
-    let shelf = Shelf::new(&store, &clock);
-    // Saved one after the other, so that at the end their ages are those of the case.
-    let now_ms = 8 * DAY_MS;
-    let mut ages = [("8d", 8 * DAY_MS), ("6d", 6 * DAY_MS), ("7d+1s", 7 * DAY_MS + 1_000)];
-    ages.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
-    let mut passed = 0;
-    for (name, age) in ages {
-        clock.advance_ms(now_ms - age - passed);
-        passed = now_ms - age;
-        block_on(shelf.save(name, b"{}".to_vec(), 100 * DAY_MS)).expect("saved");
-    }
-    clock.advance_ms(now_ms - passed);
-    assert_eq!(json!(block_on(shelf.purge(7 * DAY_MS)).expect("purged")), case["expected_removed"]);
-    let left: Vec<String> = shelf.list().expect("listed").into_iter().map(|saved| saved.key).collect();
-    assert_eq!(left, ["6d"]);
-}
-
-fn a_lifetime(case: &Value) {
-    let (store, clock) = (MemoryStore::new(), HandClock::at(HandClock::START_MS));
-    let shelf = Shelf::new(&store, &clock);
-    block_on(shelf.save("k", b"{}".to_vec(), DAY_MS)).expect("saved");
-    let seen = || if shelf.read("k").expect("read").is_some() { "present" } else { "absent" };
-    clock.advance_ms(86_399_000);
-    let before = seen();
-    clock.advance_ms(2_000);
-    assert_eq!(json!([before, seen()]), case["expected"]);
-    block_on(shelf.save("at once", b"{}".to_vec(), 0)).expect("saved");
-    assert!(shelf.read("at once").expect("read").is_none(), "0 is over at once");
 }
 
 #[test]

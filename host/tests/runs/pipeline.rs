@@ -19,34 +19,6 @@ fn events(lab: &Lab, kind: &str) -> Vec<Value> {
 }
 
 #[test]
-fn steps_that_fail_are_planned_again_then_a_person_is_asked_and_in_the_end_there_is_an_answer() {
-    let lab = Lab::new(&config(1), THREE_FEATURES);
-    let asked = lab.run(&["run"]).expect(5);
-    assert!(asked.stdout.contains("2 plans did not lead to the goal"), "{}", asked.said());
-    assert_eq!(events(&lab, "replanned").len(), 1);
-    let commits = events(&lab, "committed").len();
-    assert_eq!(commits, 2, "what passes is not built again");
-    // Without an answer it asks the same, and does nothing.
-    let posts = lab.fake.posts().len();
-    lab.run(&["resume"]).expect(5);
-    assert_eq!(lab.fake.posts().len(), posts);
-    let run = lab.newest().expect("a run")["run"].as_str().expect("a name").to_owned();
-    lab.run(&["answer", &run, "--text", "a fox is an animal"]).expect(0);
-    lab.run(&["resume"]).expect(5);
-    assert_eq!(events(&lab, "replanned").len(), 2);
-    // The person takes it in hand: the question is over.
-    lab.run(&["features", &run, "drop", "three"]).expect(0);
-    lab.run(&["resume"]).expect(0);
-    assert_eq!(lab.newest().expect("a run")["status"], "completed");
-    let answers = events(&lab, "answered");
-    assert_eq!(answers.len(), 1, "{answers:?}");
-    let answer: Value = serde_json::from_str(answers[0]["answer"].as_str().expect("JSON")).expect("JSON");
-    assert!(answer.to_string().contains("did two-1"), "what the steps said: {answer}");
-    assert_eq!(events(&lab, "committed").len(), commits);
-    lab.run(&["replay"]).expect(0);
-}
-
-#[test]
 fn a_kill_around_a_replan_or_an_answer_changes_nothing() {
     let config = config(1)
         .replace(
@@ -90,29 +62,4 @@ fn a_kill_around_a_replan_or_an_answer_changes_nothing() {
 /// Each status that a feature had, in order.
 fn statuses(lab: &Lab) -> Vec<String> {
     events(lab, "feature").iter().map(|it| format!("{} {} {}", it["feature"], it["status"], it["why"])).collect()
-}
-
-#[test]
-fn a_plan_that_is_written_is_followed_and_a_wrong_one_makes_no_run() {
-    let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
-    let plan = lab.path("plan.json");
-    let plan = plan.to_str().expect("plain");
-    let refused = |text: &str, expected: &str| {
-        std::fs::write(plan, text).expect("ours");
-        let ran = lab.run(&["run", "--plan", plan]).expect(1);
-        assert!(ran.stderr.contains(expected) && ran.error_lines() == 1, "{}", ran.said());
-    };
-    refused("{", "line 1 column 1");
-    refused(r#"{"tasks": [{"instruction": "x", "dependson": []}]}"#, "unknown field `dependson`");
-    refused(r#"{"tasks": []}"#, "has no features");
-    refused(r#"{"tasks": [{"id": "a", "instruction": "x", "depends_on": ["a"]}]}"#, "a -> a");
-    refused(r#"{"tasks": [{"instruction": "x", "checks": [{"name": "c", "native": "rm"}]}]}"#, "not in [checks]");
-    assert_eq!(lab.runs(), Vec::<String>::new());
-    let tasks = r#"{"rationale": "as agreed", "tasks": [
-        {"id": "one", "title": "The first", "instruction": "Do it.", "checks": [{"name": "c", "native": "wrote_one"}]}]}"#;
-    std::fs::write(plan, tasks).expect("ours");
-    lab.run(&["run", "--plan", plan]).expect(0);
-    assert_eq!(lab.git(&["log", "-1", "--format=%s", "longhaul/kept"]), "The first\n");
-    let asked = events(&lab, "invocation_started");
-    assert!(asked.iter().all(|event| event["plugin"] != "initializer"), "no planner was asked: {asked:?}");
 }

@@ -43,34 +43,6 @@ fn in_tree(lab: &Lab, path: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_work_of_a_run_is_shown_and_merged() {
-    let lab = completed();
-    let run = lab.runs().pop().expect("a run");
-    let whole = lab.run(&["diff"]).expect(0).stdout;
-    assert!(whole.contains("+++ b/one.txt") && whole.contains("+++ b/two.txt") && !whole.contains('\u{1b}'), "{whole}");
-    let one = lab.run(&["diff", &run, "one"]).expect(0).stdout;
-    assert!(one.contains("+++ b/one.txt") && !one.contains("two.txt"), "{one}");
-    assert_eq!(lab.run(&["diff", "one"]).expect(0).stdout, one, "of the newest run");
-    let stat = lab.run(&["diff", "--stat"]).expect(0).stdout;
-    assert!(stat.contains("one.txt") && stat.contains("insertion") && !stat.contains("+++"), "{stat}");
-    refused(&lab.run(&["diff", "nine"]), &["has no feature `nine`", "it has one, two"]);
-
-    let before = lab.git(&["rev-parse", "main"]);
-    fs::write(lab.project().join("GOAL.md"), "changed").expect("ours");
-    refused(&lab.run(&["merge"]), &["has changes that are not committed: `GOAL.md`"]);
-    lab.git(&["checkout", "GOAL.md"]);
-    let would = lab.run(&["merge", "--dry-run"]).expect(0).stdout;
-    assert!(would.contains("`main` would move along to `longhaul/kept`: 2 commits"), "{would}");
-    assert_eq!(lab.git(&["rev-parse", "main"]), before);
-    let did = lab.run(&["merge", &run]).expect(0).stdout;
-    assert!(did.contains("`main` moved along to `longhaul/kept`: 2 commits"), "{did}");
-    assert_eq!(lab.git(&["rev-parse", "main"]).trim(), tip(&lab));
-    assert_eq!(lab.git(&["status", "--porcelain"]), "");
-    assert!(lab.project().join("two.txt").is_file());
-    assert!(lab.run(&["merge"]).expect(0).stdout.contains("has all of `longhaul/kept` already"));
-}
-
-#[test]
 fn a_completed_run_goes_back_and_builds_again_what_it_left() {
     let lab = completed();
     let run = lab.runs().pop().expect("a run");
@@ -189,17 +161,6 @@ fn a_run_that_works_is_paused_first_and_what_was_under_way_is_begun_anew() {
     lab.run(&["resume"]).expect(0);
     assert_eq!(commits(&lab).len(), 2);
     assert_eq!(leftovers(&lab), Vec::<String>::new());
-}
-
-#[test]
-fn only_the_newest_run_of_a_branch_goes_back() {
-    let lab = completed();
-    let first = lab.runs().remove(0);
-    lab.run(&["run"]).expect(0);
-    let made = commits(&lab);
-    for args in [&["revert", "--to", &made[0], "--run", &first][..], &["resume", &first]] {
-        refused(&lab.run(args), &["came after", &first]);
-    }
 }
 
 /// Whether all of a revert happened, or none of it.

@@ -5,9 +5,11 @@ use crate::common::terminal::Terminal;
 use crate::common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked};
 use expect_test::expect;
 use futures_util::StreamExt as _;
-use longhaul::door::{Door, Seen};
+use longhaul::client::Door;
 use longhaul::events;
 use longhaul::home::Home;
+use longhaul::service::Seen;
+use longhaul::wiring;
 use longhaul_core::stream::{Content, Kind, Line, invocation};
 use longhaul_core::{Event, RunId};
 use serde_json::{Value, json};
@@ -46,7 +48,7 @@ fn in_process<T>(lab: &Lab, look: impl AsyncFnOnce(&Door, &RunId) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let home = Home::find(Some(lab.home())).expect("ours");
-        let door = Door::open(&home, Some(&lab.project())).await.expect("nobody else has it");
+        let door = wiring::open(&home, Some(&lab.project())).await.expect("nobody else has it");
         let seen = look(&door, &run).await;
         door.close().await;
         seen

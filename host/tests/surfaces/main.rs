@@ -5,7 +5,6 @@
 mod common;
 
 mod bad_input;
-mod do_prompt;
 mod examples;
 mod http;
 mod page;

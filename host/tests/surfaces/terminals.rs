@@ -170,6 +170,62 @@ fn a_command_in_one_project_leaves_the_runs_of_others_alone() {
     assert_eq!(status_of(&lab, &run)["status"], before["status"]);
 }
 
+/// How often a command with these arguments opens the store, and with it the engine and the socket.
+#[track_caller]
+fn openings(lab: &Lab, args: &[&str], end: impl FnOnce(&mut Started), code: i32) -> usize {
+    let log = lab.path("openings");
+    let mut started = lab.start_with(args, &[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]);
+    end(&mut started);
+    started.wait().expect(code);
+    let points = std::fs::read_to_string(&log).expect("it opened the store");
+    std::fs::remove_file(&log).expect("ours");
+    points.lines().filter(|point| point.starts_with("store.after-open:")).count()
+}
+
+/// A report opened the store, and started the engine, five times.
+#[test]
+fn a_command_opens_the_store_once_however_much_it_asks() {
+    let lab = Lab::new(DOER_CONFIG, GOAL);
+    let code = lab.path("a.js");
+    std::fs::write(&code, "console.log('done')").expect("ours");
+    let code = code.to_str().expect("plain");
+    let check = |args: &[&str], code: i32| assert_eq!(openings(&lab, args, |_| {}, code), 1, "{args:?}");
+    check(&["run", "--plan-only", "--trust"], 4);
+    check(&["features", "edit", "two", "--title", "the last"], 0);
+    check(&["resume", "--reread-goal", "--trust"], 0);
+    check(&["report"], 0);
+    check(&["diff"], 0);
+    check(&["merge", "--dry-run"], 0);
+    check(&["trajectories", "export"], 0);
+    check(&["trust", "--trust"], 0);
+    check(&["agent", "add", "small", "--js", code], 0);
+    check(&["agent", "update", "small", "--description", "prints"], 0);
+    check(&["schedule", "add", "daily", "--agent", "small", "--paused"], 0);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--trust"];
+    let stop = |server: &mut Started| {
+        server.wait_for("serving at");
+        server.interrupt();
+    };
+    assert_eq!(openings(&lab, &serve, stop, 0), 1);
+}
+
+#[test]
+fn a_command_goes_on_when_the_owner_dies_between_its_questions() {
+    let lab = lab();
+    lab.fake.model_takes(TOO_SLOW);
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("work on one");
+    let mut command = lab.command(&["secrets", "set", "key", "--tool", "poster", "--host", "https://example.com"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
+    // It asks which project this is, and waits for the value.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(child.try_wait().expect("ours").is_none() && owner.kill());
+    child.stdin.take().expect("piped").write_all(b"value\n").expect("taken");
+    assert!(child.wait().expect("ended").success());
+    let listed = lab.run(&["secrets", "list"]).expect(0).stdout;
+    assert!(listed.contains("key") && listed.contains("tools.poster"), "{listed}");
+}
+
 #[test]
 fn ctrl_c_pauses_and_says_how_to_go_on() {
     let lab = lab();

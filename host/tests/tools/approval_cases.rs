@@ -31,16 +31,19 @@ fn held(case: &Value) -> Held {
     }
 }
 
-/// The scenarios are texts: a driver by hand for each.
+/// The scenarios are texts: a driver by hand for each, chosen by what the case holds.
 fn scenario(case: &Value) -> Held {
-    match case["id"].as_str() {
-        Some("hitl-flow-correct") => correction(case),
-        Some("hitl-edge-store_missing") => nobody_to_ask(),
-        _ if std::env::var_os("LONGHAUL_CASES").is_some() => {
-            eprintln!("{}: not driven", case["id"]);
-            Ok(())
-        }
-        _ => Err(format!("has no driver; write one in {}", file!())),
+    let corrects = |words: &str| matches!(Answer::read(words), Ok(Answer::Correction { .. }));
+    let has_no_store = |result: &str| result.contains("without a checkpoint store");
+    if case["answers"][0].as_str().is_some_and(corrects) {
+        correction(case)
+    } else if case["expected"]["result"].as_str().is_some_and(has_no_store) {
+        nobody_to_ask()
+    } else if std::env::var_os("LONGHAUL_CASES").is_some() {
+        eprintln!("{}: not driven", case["id"]);
+        Ok(())
+    } else {
+        Err(format!("has no driver; write one in {}", file!()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an agent may know of its project and propose for it: a person decides, and a kill repeats nothing.
 
 use crate::common::in_toml;
-use crate::common::lab::{Lab, Ran};
+use crate::common::lab::Lab;
 use serde_json::{Value, json};
 
 /// A project whose agent makes these calls of the host's own tool, and whose only feature passes whatever is done.
@@ -46,22 +46,7 @@ fn proposals(lab: &Lab) -> Vec<Value> {
     lab.json(&["features", "--proposals"]).as_array().expect("a list").clone()
 }
 
-fn features(lab: &Lab) -> Vec<String> {
-    let listed = lab.json(&["features"]);
-    let line = |feature: &Value| {
-        let text = |value: &Value| value.as_str().expect("text").to_owned();
-        format!("{} {}", text(&feature["spec"]["id"]), text(&feature["status"]))
-    };
-    listed.as_array().expect("a list").iter().map(line).collect()
-}
-
-fn refused(ran: Ran, expected: &str) {
-    let ran = ran.expect(1);
-    assert!(ran.stderr.contains(expected), "{}", ran.said());
-}
-
 const ADD: &str = "add_project_feature";
-const UPDATE: &str = "update_feature_status";
 
 fn add(id: &str) -> Value {
     json!([ADD, { "id": id, "instruction": "More.", "criteria": ["It is more."], "reason": "it is missing" }])
@@ -109,72 +94,6 @@ fn an_agent_reads_its_project_and_each_function_is_listed_with_its_schema() {
 }
 
 #[test]
-fn what_an_agent_proposes_a_person_accepts_or_rejects() {
-    let lab = lab(&json!([
-        add("two"),
-        add("three"),
-        [UPDATE, { "feature": "one", "status": "dropped" }],
-        ["create_long_running_project", { "name": "other", "goal": "# Another\n\nBuild it." }],
-    ]));
-    let ran = lab.run(&["run"]).expect(0);
-    assert!(ran.stdout.contains("proposed: add feature `two`"), "{}", ran.said());
-    assert_eq!(features(&lab), ["one passing"], "a proposal changes nothing by itself");
-    let proposed = proposals(&lab);
-    // In the order of the calls; two of one millisecond may be listed either way.
-    let answers = answers(&lab);
-    let ids: Vec<&str> = answers.iter().map(|answer| answer["proposal"].as_str().expect("an id")).collect();
-    let of = |id: &str| proposed.iter().find(|one| one["id"] == *id).unwrap_or_else(|| panic!("{id}: {proposed:?}"));
-    assert!(proposed.len() == ids.len() && ids.iter().all(|id| of(id)["id"] == **id), "{answers:?} {proposed:?}");
-    assert_eq!(of(ids[0])["reason"], "it is missing");
-
-    lab.run(&["features", "accept", ids[0]]).expect(0);
-    lab.run(&["features", "reject", ids[1], "--why", "not now"]).expect(0);
-    // The feature passed meanwhile: what was proposed cannot be done any more.
-    refused(lab.run(&["features", "accept", ids[2]]), "passes and is committed");
-    assert_eq!(features(&lab), ["one passing", "two in_progress"], "the run that had ended has work again");
-    refused(lab.run(&["features", "accept", ids[0]]), "was accepted before");
-    refused(lab.run(&["features", "accept", ids[1]]), "was rejected before: not now");
-    refused(lab.run(&["features", "reject", "p-none"]), "there is no proposal `p-none`");
-
-    lab.run(&["features", "accept", ids[3], "--directory", "../other"]).expect(0);
-    let goal = std::fs::read_to_string(lab.path("other/GOAL.md")).expect("a project was made");
-    assert_eq!(goal, "# Another\n\nBuild it.");
-    assert_eq!(lab.git_in(&lab.path("other"), &["status", "--porcelain"]), "");
-    let listed = lab.run(&["features", "--proposals"]).expect(0).stdout;
-    assert_eq!(["accepted", "rejected", "open"].map(|word| listed.matches(&format!("{word} ")).count()), [2, 1, 1]);
-}
-
-#[test]
-fn an_agent_cannot_mark_its_own_feature_and_what_makes_no_sense_is_not_proposed() {
-    let lab = lab(&json!([
-        [UPDATE, { "feature": "one", "status": "passing" }],
-        [UPDATE, { "feature": "one", "status": "blocked" }],
-        [UPDATE, { "feature": "none", "status": "dropped" }],
-        [ADD, { "id": "one", "instruction": "Again.", "criteria": ["It is there."] }],
-        [ADD, { "id": "two", "instruction": "No criteria.", "criteria": [] }],
-        [ADD, { "id": "two", "instruction": "x", "criteria": ["y"], "depends_on": ["nine"] }],
-        [ADD, { "id": "two", "instruction": "x", "criteria": ["y"], "checks": ["true"] }],
-        ["create_long_running_project", { "name": "../x", "goal": "g" }],
-    ]));
-    lab.run(&["run"]).expect(0);
-    let expected = [
-        "`passing` is decided by the evaluator's verdict on each criterion, and by nobody else",
-        "`blocked` follows from the work itself",
-        "there is no feature `none`",
-        "`one`",
-        "has neither criteria nor checks",
-        "depends on `nine`",
-        "unknown field `checks`",
-        "a project's name is 1 to 64 letters",
-    ];
-    for (answer, expected) in answers(&lab).iter().zip(expected) {
-        let error = answer["error"].as_str().unwrap_or_else(|| panic!("{expected}: {answer}"));
-        assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
-    }
-    assert!(proposals(&lab).is_empty());
-}
-
-#[test]
 fn a_kill_around_a_call_proposes_nothing_twice_and_loses_nothing() {
     for point in ["tool.before-call:1", "tool.after-call:1", "tool.after-call:2", "invocation.end:2"] {
         let lab =
@@ -189,13 +108,4 @@ fn a_kill_around_a_call_proposes_nothing_twice_and_loses_nothing() {
         let events = lab.run(&["--json", "attach"]).expect(0).stdout;
         assert_eq!(events.matches("\"type\":\"proposed\"").count(), 1, "{point}");
     }
-}
-
-#[test]
-fn a_tool_that_is_built_in_is_refused_where_it_cannot_be() {
-    let lab = Lab::new(
-        "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"builtin:project\"\n",
-        "# Goal\n\n## Feature: a\n\nDo it.\n",
-    );
-    refused(lab.run(&["run"]), "[agents.code] `builtin:project` is a tool; write it under [tools.project]");
 }

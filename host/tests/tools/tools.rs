@@ -89,34 +89,6 @@ fn an_agent_runs_a_program_searches_and_looks_at_its_work() {
     assert!(!commits.contains("half way") && commits.lines().count() == 1, "{commits}");
 }
 
-#[test]
-fn what_an_agent_remembers_is_there_in_the_next_run() {
-    let tools = "[tools.memory]\nplugin = \"memory\"\n";
-    let calls = json!([
-        call("memory", "recall", &json!({ "query": "which port" })),
-        call(
-            "memory",
-            "remember",
-            &json!({ "key": "port", "text": "the test server listens on port 8080", "tags": ["test"] })
-        ),
-        call("memory", "remember", &json!({ "text": "the colour is green" })),
-        call("memory", "recall", &json!({ "query": "which PORT?" })),
-        call("memory", "list", &json!({})),
-        call("memory", "forget", &json!({ "key": "f-of-nothing" })),
-        call("memory", "remember", &json!({ "text": "x".repeat(20_000) })),
-    ]);
-    let lab = lab(tools, &calls);
-    lab.run(&["run"]).expect(0);
-    let first = answers(&lab);
-    assert_eq!((&first[0]["of"], &first[1]["replaced"]), (&json!(0), &json!(false)), "{first:?}");
-    assert_eq!((&first[3]["facts"][0]["key"], &first[3]["matching"]), (&json!("port"), &json!(1)), "{first:?}");
-    assert_eq!((&first[4]["of"], &first[5]["forgotten"]), (&json!(2), &json!(false)), "{first:?}");
-    assert!(text(&first[6]["error"]).contains("8000"), "{first:?}");
-    lab.run(&["run"]).expect(0);
-    let second = answers(&lab);
-    assert_eq!((&second[0]["facts"][0]["key"], &second[1]["replaced"]), (&json!("port"), &json!(true)), "{second:?}");
-}
-
 /// A server of one page, one picture and some traps, until its lab is gone. Answers its address.
 fn server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -234,61 +206,6 @@ fn pages_and_pictures_are_fetched_and_attempts_to_get_elsewhere_are_refused() {
         let found = answer[field].as_str().map_or_else(|| answer[field].to_string(), str::to_owned);
         assert!(found.contains(told), "{name}: {field} of {answer:.500}");
     }
-}
-
-#[test]
-fn a_tool_that_cannot_be_had_as_configured_says_what_to_write() {
-    let check = |tool: &str, words: &[&str]| {
-        let lab = lab(&format!("[tools.x]\n{tool}\n"), &json!([]));
-        common::refused(&lab.run(&["run"]), words);
-    };
-    check("plugin = \"builtin:shell\"", &["[tools.x]", "`programs` is empty", "programs = ["]);
-    check(
-        "plugin = \"builtin:shell\"\nsettings = { programs = [\"ls\"], env = { PATH = \".:/bin\" } }",
-        &["PATH has `.`"],
-    );
-    check("plugin = \"builtin:printer\"", &["there is no tool `builtin:printer`", "`builtin:search`"]);
-}
-
-/// An agent that writes the file of its feature, and the tools that it has.
-fn writer(path: &str, goal: &str) -> Lab {
-    let calls = json!([
-        call("files", "write", &json!({ "path": path, "content": "written" })),
-        call("files", "write", &json!({ "path": "{id}.txt", "content": "{id}" })),
-    ]);
-    let config = CONFIG.replace("{names}", r#"["files"]"#).replace("{settings}", &in_toml(&json!({ "calls": calls })));
-    let files = "[tools.files]\nplugin = \"files\"\ndirectories = [{ guest = \"/work\", access = \"write\" }]\n";
-    Lab::new(&config.replace("{tools}", files), goal)
-}
-
-#[test]
-fn a_write_that_no_commit_would_hold_is_an_error_of_the_call_and_told_with_the_feature() {
-    let lab =
-        writer("build/{id}.py", "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n");
-    std::fs::write(lab.project().join(".gitignore"), "build/\n").expect("ours");
-    lab.git(&["add", "--all"]);
-    lab.git(&["commit", "--quiet", "--message", "ignore"]);
-    lab.run(&["run"]).expect(0);
-    let why = "`build/one.py` is ignored by `build/` in `.gitignore`; write it elsewhere, or change that rule";
-    let answers = answers(&lab);
-    assert!(text(&answers[0]["error"]).contains(why), "{answers:?}");
-    assert!(answers[1]["error"].is_null(), "{answers:?}");
-    assert_eq!(lab.git(&["show", "--format=", "--name-only", "longhaul/kept"]).trim(), "one.txt");
-    let report = lab.run(&["report"]).expect(0).stdout;
-    assert!(report.contains("not in the commit") && report.contains("build/one.py"), "{report}");
-}
-
-#[test]
-fn a_name_that_git_refuses_fails_its_feature_with_the_reason_and_stops_no_other() {
-    let goal = "# Goal\n\n## Feature: the first\n- id: git\n- criterion: it is fine\n\nDo it.\n\n\
-                ## Feature: the second\n- id: two\n- criterion: it is fine\n\nDo it.\n";
-    let lab = writer("{id}~1", goal);
-    let ran = lab.run(&["run"]).expect(3);
-    let why = "cannot be committed: `git~1` has a name that some system reads as `.git`";
-    assert!(ran.said().contains(why), "{}", ran.said());
-    let report = lab.run(&["report"]).expect(0).stdout;
-    assert!(report.contains("git\\~1") && report.contains("1 of 2 features pass"), "{report}");
-    assert_eq!(lab.git(&["show", "--format=", "--name-only", "longhaul/kept"]).trim(), "two.txt\ntwo~1");
 }
 
 /// Processes that were started with these words.

@@ -99,19 +99,28 @@ fn arguments(value: Option<&Value>) -> Result<Value, String> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::path::PathBuf;
 
+    /// The suite `action_json` of `$LONGHAUL_CASES`.
     #[test]
     fn the_first_object_is_found_in_every_case_of_the_suite() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/action_json.json");
-        let suite = std::fs::read_to_string(path).expect("the cases");
-        let suite: Value = serde_json::from_str(&suite).expect("JSON");
-        let cases = suite["cases"].as_array().expect("a list");
-        assert!(cases.len() >= 10, "only {} cases", cases.len());
-        for case in cases {
-            let input = case["input"].as_str().expect("a text");
-            let found = first_json_object(input).unwrap_or(Value::Null);
-            assert_eq!(found, case["expected"], "{}", case["id"]);
+        let own = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases"));
+        let folder = std::env::var_os("LONGHAUL_CASES").map_or_else(own, PathBuf::from);
+        let paths = folder.read_dir().expect("the cases").map(|entry| entry.expect("readable").path());
+        let files = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let read = |path: PathBuf| -> Value {
+            serde_json::from_str(&std::fs::read_to_string(path).expect("readable")).expect("JSON")
+        };
+        let mut seen = 0;
+        for file in files.map(read).filter(|file| file["suite"] == "action_json") {
+            for case in file["cases"].as_array().expect("a list of cases") {
+                let input = case["input"].as_str().expect("a text");
+                let found = first_json_object(input).unwrap_or(Value::Null);
+                assert_eq!(found, case["expected"], "{}", case["id"]);
+                seen += 1;
+            }
         }
+        assert!(seen > 0, "no case of the suite `action_json` in {}", folder.display());
     }
 
     fn act(name: &str, arguments: Value) -> Action {

@@ -1,6 +1,6 @@
 /* Memory that lives until the export call returns: what was given and what was adopted, newest first.
  *
- * When there is none it is noted, and the call ends with an error whatever the plugin says; see `lhi_settle`. */
+ * A failed allocation is noted, and the call ends with an error whatever the plugin says; see `lhi_settle`. */
 
 #include "inside.h"
 

@@ -1,4 +1,4 @@
-/* What goes out: copies in memory of their own, since the host has the bindings free each part. */
+/* Results that go out: copies in memory of their own, since the host has the bindings free each part. */
 
 #include "inside.h"
 

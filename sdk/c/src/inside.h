@@ -1,4 +1,4 @@
-/* What the files of the SDK share among themselves. Nothing here is for plugins, and every name says so: `lhi_`.
+/* Declarations that the files of the SDK share. Nothing here is for plugins, and every name says so: `lhi_`.
  *
  * Sizes are checked before they are added, nothing recurses, and every loop over a text ends with the text. What
  * cannot be had (memory, mostly) makes the call end with the error `failed`. Only two things trap: the host giving

@@ -1,6 +1,6 @@
 /* Reading JSON into nodes, in the order of the text, in one pass and without recursion.
  *
- * What the host's own reader refuses is refused here, too: more than 128 levels, half of a surrogate pair, control
+ * This reader refuses the same as the host's own: more than 128 levels, half of a surrogate pair, control
  * characters in a text, and anything behind the value. */
 
 #include "inside.h"
@@ -22,7 +22,7 @@ struct lh_doc {
     uint32_t len, room;
 };
 
-/* What is being read. */
+/* The text that is being read. */
 struct reader {
     struct lh_doc *doc;
     size_t at;
@@ -78,7 +78,7 @@ static bool read_string(struct reader *r) {
     if (!new_node(r, LH_TEXT, &number)) return false;
     const lh_str text = r->doc->text;
     for (r->at++; peek(r) != '"'; r->at++) {
-        /* What has no meaning goes by quickly: most of a text. */
+        /* Characters without a meaning, most of a text, go by quickly. */
         while (r->at < text.len && text.ptr[r->at] >= ']') r->at++;
         int c = peek(r);
         if (c == '"') break;

@@ -123,7 +123,7 @@ static bool is_granted(const lh_tool_list *tools, lh_str tool, lh_str function) 
     return false;
 }
 
-/* What there is instead of a function that there is not. */
+/* The functions that there are, for a call of one that there is not. */
 static lh_str granted(const lh_tool_list *tools) {
     lh_out names = {0};
     for (size_t i = 0; i < tools->len; i++) {
@@ -164,7 +164,7 @@ static lh_str call_for(const lh_tool_list *tools, lh_str tool, lh_str function, 
     return *failed ? lh_cut(output, chars_max) : beginning(tools, output, chars_max);
 }
 
-/* What a step came to. */
+/* The outcome of a step. */
 enum step { STEP_DONE, STEP_GO_ON, STEP_UNREADABLE };
 
 /* Reads a reply and does what it asks for. `words` is what the model is told next. */

@@ -45,7 +45,7 @@ bool lh_split(lh_str *rest, char at, lh_str *part) {
     return true;
 }
 
-/* How many bytes the code point at the start takes, and which it is; 0 bytes when it is broken. */
+/* The length in bytes of the code point at the start, and the code point; 0 bytes when it is broken. */
 static size_t decode(lh_str text, uint32_t *code) {
     if (text.len == 0) return 0;
     const uint8_t *p = text.ptr;

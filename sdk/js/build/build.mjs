@@ -17,13 +17,13 @@ import { parseArgs } from "node:util";
 import { componentize } from "componentize-qjs";
 import { build } from "esbuild";
 
-/** What the host serves: modules of the contract, which stay imports. */
+/** Modules that the host serves: those of the contract, which stay imports. */
 const HOST_MODULES = ["longhaul:*", "wasi:*"];
 
 /** The newest language that QuickJS has in full; what is newer is rewritten. */
 const LANGUAGE = "es2023";
 
-/** What to do instead of importing a module of Node. */
+/** Advice for imports of Node's modules. */
 const INSTEAD = {
   assert: "throw `Failed` of longhaul-sdk",
   buffer: "use `Uint8Array`",

@@ -1,4 +1,4 @@
-// What time it is. In a planner, an agent and an evaluator it is the journal's: the same in every replay.
+// The time. In a planner, an agent and an evaluator it is the journal's: the same in every replay.
 
 import host from "#host/clock";
 

@@ -3,7 +3,7 @@
 
 import { describe } from "./show.js";
 
-/** What all errors of the contract have in common; by itself, `failed` with a text. */
+/** The base of all errors of the contract; by itself, `failed` with a text. */
 export class Failed extends Error {
   name = this.constructor.name;
 }
@@ -24,7 +24,7 @@ export class LimitReached extends Failed {
   }
 }
 
-/** What was pushed does not fit into the model's window; `reset` makes room. */
+/** The pushed text does not fit into the model's window; `reset` makes room. */
 export class ContextFull extends LimitReached {}
 
 /** A service is not there now; `retryAfterMs` is undefined where nobody knows when it will be. */
@@ -41,7 +41,7 @@ export class Blocked extends Failed {}
 /** An agent's word that its task cannot be done as written. */
 export class Impossible extends Failed {}
 
-/** What was asked cannot be asked like this. */
+/** The request is malformed. */
 export class Invalid extends Failed {}
 
 /** A tool, a check or an agent of that name is not there. */
@@ -92,7 +92,7 @@ export function ask(call) {
   }
 }
 
-/** Where an error goes that the role has a case for; the first class that fits counts. */
+/** The cases of a role for errors; the first class that fits counts. */
 const CASES = {
   agent: { impossible: [Impossible], blocked: [Blocked] },
   planner: { unclear: [Blocked] },

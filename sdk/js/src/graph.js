@@ -49,7 +49,7 @@ export class Graph {
     return replayed(ask(() => host.replay(this.#name, step(name))));
   }
 
-  /** What would run, in its order. */
+  /** The steps that would run, in their order. */
   stale() {
     return ask(() => host.stale(this.#name));
   }
@@ -64,7 +64,7 @@ export class Graph {
     }));
   }
 
-  /** Why a step failed; without one, the first that did: `{ step, failure, values, culprit, why }`. */
+  /** Why a step failed; without a step, the first that failed: `{ step, failure, values, culprit, why }`. */
   diagnose(name) {
     const found = ask(() => host.diagnose(this.#name, optional(name)));
     const values = found.values.map(({ name, shown, madeBy }) => ({ name, shown, madeBy: orUndefined(madeBy) }));

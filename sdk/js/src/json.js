@@ -5,10 +5,10 @@
 
 import { Failed, Invalid } from "./errors.js";
 
-/** How deeply arrays and objects may be nested. */
+/** Most levels of nested arrays and objects. */
 const NESTING_MAX = 100;
 
-/** How many `{` `firstObject` tries: a reply of nothing else must not cost its square. */
+/** Number of `{` that `firstObject` tries: a reply of nothing else must not cost its square. */
 const STARTS_MAX = 1_000;
 
 /** Reads `text`, which is called `what` in the error. */
@@ -92,7 +92,7 @@ function scan(text, start, isEnd) {
   return {};
 }
 
-/** Where the text in quotes ends that starts at `start`. By hand: the engine's expressions need memory for each character. */
+/** The end of the quoted text at `start`. By hand: the engine's expressions need memory for each character. */
 function endOfText(text, start) {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let escapes = 0;

@@ -1,4 +1,4 @@
-// What was done, for whoever works on the project next.
+// Notes of the work that was done, for the next worker on the project.
 
 import host from "#host/progress";
 

@@ -73,7 +73,7 @@ function readAction(text) {
   return action;
 }
 
-/** What the model is told of a call: words, and a picture where the tool answered with one. */
+/** The answer of a call for the model: words, and a picture where the tool answered with one. */
 function observe({ tool, function: name, arguments: args = {} }, charsMax) {
   try {
     const { output, pictures } = withoutPicture(tools.call(tool, name, args));

@@ -12,7 +12,7 @@ export function remember(tier, key, value) {
   ask(() => host.remember(tierOf(tier, "tier"), shape.text(key, "key"), shape.json(value, "value")));
 }
 
-/** What was remembered under `key`, or undefined. */
+/** The value that was remembered under `key`, or undefined. */
 export function fetch(tier, key) {
   const found = ask(() => host.fetch(tierOf(tier, "tier"), shape.text(key, "key")));
   return found === null || found === undefined ? undefined : readJson("what was remembered", found);

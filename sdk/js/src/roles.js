@@ -1,4 +1,4 @@
-// What a plugin exports: one function for each role. Each takes the author's functions, gives them plain
+// The exports of a plugin: one function for each role. Each takes the author's functions, gives them plain
 // values, checks what they answer, and turns every error into one of the contract. Nothing that an
 // author's function throws ends the instance.
 
@@ -137,7 +137,7 @@ function variantOf(role, error) {
   }
 }
 
-/** What a function answered, in the contract's shape. A promise never comes to anything here. */
+/** A function's answer in the contract's shape. A promise never comes to anything here. */
 function settle(value, name, shapeOf, place) {
   if (typeof value?.then === "function") throw new Failed(`\`${name}\` gave a promise; a plugin's functions cannot be async`);
   return shapeOf(value, place);

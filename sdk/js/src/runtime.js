@@ -1,4 +1,4 @@
-// What the engine lacks or has wrong for a plugin: `console`, randomness, and clear words where a script
+// Repairs of the engine for a plugin: `console`, randomness, and clear words where a script
 // expects timers or the network.
 
 import log from "longhaul:plugin/log@0.1.0";

@@ -35,7 +35,7 @@ const CHECKS = {
   maxItems: (value, max) => list(value, (count) => count <= max, `must have ${plural(max, "item")} or fewer`),
 };
 
-/** What is wrong with `value`, in one line that names the place; undefined when nothing is. */
+/** The fault of `value`, in one line that names the place; undefined when there is none. */
 export function problemOf(value, schema, place = "") {
   if (schema === true || schema === undefined) return undefined;
   if (schema === false) return `${nameOf(place)} must not be there`;

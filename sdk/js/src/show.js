@@ -18,7 +18,7 @@ export function describe(error) {
   return show(error);
 }
 
-/** How many characters `text` has: Unicode scalar values, and not the engine's units. */
+/** The number of characters of `text`: Unicode scalar values, and not the engine's units. */
 export function characters(text) {
   // Far quicker than to take the text apart, of which a megabyte is 2 s here.
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);

@@ -39,7 +39,7 @@ export function fakeHost({
   return host;
 }
 
-/** What a tool answers to `args`, read; throws the error classes of longhaul-sdk. */
+/** A tool's answer to `args`, read; throws the error classes of longhaul-sdk. */
 export function callTool(tool, name, args = {}, { idempotencyKey = "key", remainingMs = 30_000, attempt = 1, settings = {} } = {}) {
   const context = { idempotencyKey, remainingMs, attempt, settings: JSON.stringify(settings) };
   const text = typeof args === "string" ? args : JSON.stringify(args);
@@ -340,7 +340,7 @@ const lowerRubric = shape.record({
   settings: shape.orElse(shape.json, {}),
 });
 
-/** As the engine throws the error of an import. */
+/** Throws as the engine throws the error of an import. */
 function refuse(tag, val) {
   throw Object.assign(new Error(tag), { payload: { tag, val } });
 }

@@ -23,7 +23,7 @@ export function list() {
   }));
 }
 
-/** What `tool.function` answers to `args`; the text of it where it was cut and is no JSON. */
+/** The answer of `tool.function` to `args`; its text where it was cut and is no JSON. */
 export function call(tool, name, args = {}) {
   callsMade += 1;
   return lift(ask(() => host.call(lower({ tool, function: name, arguments: args }))), tool, name);
@@ -60,7 +60,7 @@ function lift({ output, truncated }, tool, name) {
   try {
     return readJson(`the answer of \`${tool}.${name}\``, output);
   } catch (error) {
-    // What was cut may be JSON no more, and is worth its text.
+    // A cut answer may be JSON no more, and is worth its text.
     if (truncated) return output;
     throw error;
   }

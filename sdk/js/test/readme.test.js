@@ -1,4 +1,4 @@
-// What the README shows works: its tool, the test of that and its agent run as they are.
+// The README's examples work: its tool, the test of that and its agent run as they are.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

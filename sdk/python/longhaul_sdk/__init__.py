@@ -1,4 +1,4 @@
-"""What a Longhaul plugin in Python needs: a class for each role, and the imports of the contract.
+"""The SDK of a Longhaul plugin in Python: a class for each role, and the imports of the contract.
 
 ```python
 from longhaul_sdk import Agent, Conversation, Outcome, Task, export

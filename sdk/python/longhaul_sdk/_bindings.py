@@ -37,7 +37,7 @@ _HALF_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Bindings:
-    """What was generated for the world that this component is built for."""
+    """The generated bindings of the world that this component is built for."""
 
     def __init__(self) -> None:
         self.err: Any = importlib.import_module("componentize_py_types").Err

@@ -18,7 +18,7 @@ class RawConversation(Protocol):
 
 
 class Backend(Protocol):
-    """Who answers."""
+    """The host that answers."""
 
     def call(self, interface: str, function: str, *arguments: Any) -> Any: ...
     def open_conversation(self, system: str) -> RawConversation: ...

@@ -58,7 +58,7 @@ def end_call() -> None:
 
 
 def advice(error: BaseException) -> str:
-    """What to do about a module or a codec that the component lacks; empty for any other error."""
+    """Advice about a module or a codec that the component lacks; empty for any other error."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         top = error.name.partition(".")[0]
         if top in sys.stdlib_module_names:

@@ -1,4 +1,4 @@
-"""Which class of this package stands for which type of the contract.
+"""The classes of this package, and the types of the contract that they stand for.
 
 The classes have the contract's fields in the contract's order, so that converting needs no list of
 its own; `tests/test_contract.py` holds them to the WIT files. Where the contract says `json`, the

@@ -1,4 +1,4 @@
-"""What the five roles export, and which case of its error each exception becomes in each of them."""
+"""The exports of the five roles, and the case of its error that each exception becomes in each of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Role:
     # The error variant, and the case for a kind of exception, the first that fits.
     variant: str
     error_cases: tuple[tuple[type[errors.Error], str], ...]
-    # What an export does, given the plugin's class and the arguments.
+    # The work of an export, given the plugin's class and the arguments.
     exports: dict[str, Callable[..., Any]]
 
     def error_case(self, error: errors.Error) -> str:

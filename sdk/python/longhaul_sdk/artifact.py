@@ -12,7 +12,7 @@ from ._records import record
 @record(json=("state",))
 @dataclass
 class Handoff:
-    """What the invocation before left. `run_number` counts invocations."""
+    """The artifact of the invocation before. `run_number` counts invocations."""
 
     run_number: int
     state: Any

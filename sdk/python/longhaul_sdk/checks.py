@@ -17,7 +17,7 @@ class CheckInfo:
     """A check. `vacuous` when it passed before the work began, so that passing says nothing."""
 
     name: str
-    # What it runs, in one line.
+    # Its command, in one line.
     description: str
     vacuous: bool = False
 
@@ -25,7 +25,7 @@ class CheckInfo:
 @record()
 @dataclass
 class CheckReport:
-    """How a check ended."""
+    """The end of a check."""
 
     name: str
     passed: bool

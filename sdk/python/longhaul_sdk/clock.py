@@ -1,4 +1,4 @@
-"""What time it is. In an agent, a planner and an evaluator it is the same in every replay."""
+"""The time. In an agent, a planner and an evaluator it is the same in every replay."""
 
 from __future__ import annotations
 

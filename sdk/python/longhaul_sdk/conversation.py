@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @record()
 class Speaker(enum.Enum):
-    """Who said it."""
+    """Author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -55,7 +55,7 @@ class RequestedCall:
 @record(json=("output",))
 @dataclass
 class CallAnswer:
-    """What came of a requested call."""
+    """The answer of a requested call."""
 
     id: str
     output: Any
@@ -68,7 +68,7 @@ Part = str | Image | RequestedCall | CallAnswer
 @record()
 @dataclass
 class Message:
-    """What somebody says, in one or several parts."""
+    """A message, in one or several parts."""
 
     speaker: Speaker
     parts: list[Part]
@@ -77,7 +77,7 @@ class Message:
 @record()
 @dataclass
 class Options:
-    """How the model is asked."""
+    """Settings of a request to the model."""
 
     # None: the model that the operator chose for this plugin.
     model: str | None = None
@@ -97,7 +97,7 @@ class Options:
 
 @record()
 class StopReason(enum.Enum):
-    """Why a reply ended; `LENGTH` is the limit of output tokens."""
+    """The reason for a reply's end; `LENGTH` is the limit of output tokens."""
 
     END = "end"
     LENGTH = "length"
@@ -119,7 +119,7 @@ class Turn:
 @record()
 @dataclass
 class ContextUsage:
-    """What a conversation has used, and how full its window is."""
+    """The usage of a conversation, and the fill of its window."""
 
     total: Usage
     context_tokens: int
@@ -191,7 +191,7 @@ class Conversation:
         return turn
 
     def usage(self) -> ContextUsage:
-        """What was used so far."""
+        """The usage so far."""
         usage: ContextUsage = self._raw.usage()
         return usage
 

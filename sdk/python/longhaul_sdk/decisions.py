@@ -11,7 +11,7 @@ from ._records import record as _record
 
 @_record()
 class ResultOf(enum.Enum):
-    """What came of a decision."""
+    """The outcome of a decision."""
 
     OPEN = "open"
     SUCCESS = "success"
@@ -23,7 +23,7 @@ class ResultOf(enum.Enum):
 @_record()
 @dataclass
 class Decision:
-    """What was decided, in which situation and why."""
+    """A decision, with its situation and its reason."""
 
     context: str
     decision: str

@@ -1,4 +1,4 @@
-"""Why the host, or a plugin, could not do what was asked: one exception for each case of the contract.
+"""Failures of the host or of a plugin: one exception for each case of the contract.
 
 Imports raise them, and what a plugin raises goes back to the host as the case of its role. What a
 caller can act on keeps its fields: a refusal its fix, a limit its numbers, an outage its time. Any
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """What all of them are. Raise one of the classes below, not this one."""
+    """The base of all of them. Raise one of the classes below, not this one."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -54,14 +54,14 @@ class BlockedError(Error):
 
 
 class InvalidError(Error):
-    """What was asked cannot be asked like this."""
+    """The request is malformed."""
 
 
 # Of a model.
 
 
 class ContextFullError(LimitError):
-    """What was said does not fit into the model's window; `Conversation.reset` makes room."""
+    """The message does not fit into the model's window; `Conversation.reset` makes room."""
 
 
 class RefusedError(FailedError):

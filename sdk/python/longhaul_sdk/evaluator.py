@@ -23,7 +23,7 @@ class Evidence:
 @record(outputs=("output",))
 @dataclass
 class Subject:
-    """What is judged."""
+    """The work that is judged."""
 
     instruction: str
     output: Any
@@ -33,7 +33,7 @@ class Subject:
 @record(objects=("settings",))
 @dataclass
 class Rubric:
-    """What it is judged by. `settings` is what the operator wrote for this evaluator."""
+    """The criteria. `settings` are the operator's for this evaluator."""
 
     criteria: list[Criterion]
     settings: dict[str, Any] = field(default_factory=dict)

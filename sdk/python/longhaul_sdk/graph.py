@@ -23,7 +23,7 @@ from ._records import record
 
 @record()
 class GraphState(enum.Enum):
-    """How it is with a step."""
+    """The state of a step."""
 
     FRESH = "fresh"
     STALE = "stale"
@@ -34,7 +34,7 @@ class GraphState(enum.Enum):
 
 @record()
 class GraphFormat(enum.Enum):
-    """How a graph is written out."""
+    """The form in which a graph is written out."""
 
     JSON = "json"
     DOT = "dot"
@@ -43,7 +43,7 @@ class GraphFormat(enum.Enum):
 @record()
 @dataclass
 class GraphFailure:
-    """Why a step failed, or cannot be read: the exception's type, `SyntaxError`, or a limit's name."""
+    """The cause of a failed or unreadable step: the exception's type, `SyntaxError`, or a limit's name."""
 
     kind: str
     message: str
@@ -64,7 +64,7 @@ class GraphStep:
     reads: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
-    # What it made and nobody can keep, so that it runs again whenever it is needed.
+    # Values that it made and nobody can keep, so that it runs again whenever they are needed.
     live_only: list[str] = field(default_factory=list)
     # Of its last run; what is long is cut.
     stdout: str = ""
@@ -77,7 +77,7 @@ class GraphStep:
 @record()
 @dataclass
 class GraphChanges:
-    """What a change did: what runs next, and why the new source cannot be read."""
+    """The result of a change: the steps that run next, and why the new source cannot be read."""
 
     stale: list[str] = field(default_factory=list)
     failure: GraphFailure | None = None
@@ -86,7 +86,7 @@ class GraphChanges:
 @record()
 @dataclass
 class GraphReplay:
-    """What a run did. `answered` steps got what an earlier run gave for the same input."""
+    """The result of a run. `answered` steps got the answer of an earlier run for the same input."""
 
     ran: list[str] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class GraphValue:
 @record()
 @dataclass
 class GraphDiagnosis:
-    """Why a step failed, as far as it can be told."""
+    """The cause of a step's failure, as far as it can be told."""
 
     step: str
     failure: GraphFailure
@@ -162,7 +162,7 @@ class Graph:
         return replay
 
     def stale(self) -> list[str]:
-        """What would run, in its order."""
+        """The steps that would run, in their order."""
         steps: list[str] = _host.call("graph", "stale", self.name)
         return steps
 
@@ -172,7 +172,7 @@ class Graph:
         return steps
 
     def diagnose(self, step: str | None = None) -> GraphDiagnosis:
-        """Why a step failed; without one, the first that did. Raises InvalidError when none did."""
+        """The cause of a failure of `step`, or of the first that failed. Raises InvalidError when none did."""
         found: GraphDiagnosis = _host.call("graph", "diagnose", self.name, step)
         return found
 

@@ -19,7 +19,7 @@ from .errors import InvalidError
 # As deep as the host reads. Python's own parser would end a component at about 1,000, not raise.
 DEPTH_MAX = 127
 
-# How many `{` `first_object` tries, and how many times the length of the text it looks at in all: a
+# The number of `{` that `first_object` tries, and of the lengths of the text that it looks at in all: a
 # reply of nothing but false starts must not cost its square.
 _STARTS_MAX = 1_000
 _LOOKS_MAX = 20
@@ -94,7 +94,7 @@ def tail(text: str, chars_max: int) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in the words of JSON."""
+    """The kind of a value, in the words of JSON."""
     kinds = {bool: "a boolean", int: "a number", float: "a number", str: "a text", dict: "an object"}
     if value is None:
         return "null"
@@ -129,7 +129,7 @@ def _is_shallow(text: str) -> bool:
 
 
 def _depth_until(text: str, at: int) -> tuple[int, int]:
-    """How deep the value nests that starts at `at`, and where its end, or too great a depth, was found."""
+    """The depth of the value that starts at `at`, and the place of its end, or of too great a depth."""
     depth = deepest = 0
     for token in _TOKEN.finditer(text, at):
         first = token.group()[0]

@@ -13,7 +13,7 @@ from ._records import record
 
 @record()
 class Level(enum.Enum):
-    """How much a line matters. Warnings and errors become events of the run."""
+    """The level of a line. Warnings and errors become events of the run."""
 
     TRACE = "trace"
     DEBUG = "debug"

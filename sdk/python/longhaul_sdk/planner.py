@@ -13,17 +13,17 @@ from .types import Criterion, Issue, Outcome
 @record(objects=("context", "settings"))
 @dataclass
 class Goal:
-    """What is to be reached."""
+    """The goal of a run."""
 
     text: str
     # Project, files at hand, native checks that may be named.
     context: dict[str, Any] = field(default_factory=dict)
-    # What the operator wrote for this planner.
+    # Settings that the operator wrote for this planner.
     settings: dict[str, Any] = field(default_factory=dict)
     criteria: list[Criterion] = field(default_factory=list)
 
 
-# What happens when a step failed.
+# The consequence of a step's failure.
 
 
 @record("OnFailure_Retry")
@@ -118,7 +118,7 @@ class WorkPlan:
 @record()
 @dataclass
 class StepResult:
-    """What came of a step. `outcome` is None for one that never ended."""
+    """The result of a step. `outcome` is None for one that never ended."""
 
     step: str
     passed: bool

@@ -1,4 +1,4 @@
-"""What was done, for whoever works on the project next. For agents."""
+"""Notes of the work that was done, for the next worker on the project. For agents."""
 
 from __future__ import annotations
 

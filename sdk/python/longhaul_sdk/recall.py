@@ -12,7 +12,7 @@ from ._records import record
 
 @record()
 class Tier(enum.Enum):
-    """How long something is remembered."""
+    """The lifetime of a memory."""
 
     WORKING = "working"
     EPISODIC = "episodic"

@@ -24,7 +24,7 @@ Reader = Callable[[Any, str], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """What a type hint cannot say. Lengths are in characters, entries or keys."""
+    """Bounds that a type hint cannot say. Lengths are in characters, entries or keys."""
 
     description: str | None = None
     minimum: float | None = None
@@ -179,7 +179,7 @@ def _union(shapes: list[Shape]) -> Shape:
             except Mismatch as wrong:
                 wrongs.append(wrong)
         if value is not None:
-            # What a null would need to be says nothing to whoever did not send one.
+            # The type of a null says nothing to a caller who sent none.
             wrongs = [wrong for wrong, shape in zip(wrongs, shapes) if shape.schema != {"type": "null"}]
         if len(wrongs) == 1:
             raise wrongs[0]

@@ -27,13 +27,13 @@ from .tool import CallContext, Effect, Function, Tool, ToolInfo, ToolResult
 from .tools import ToolCall
 from .types import Outcome, Task, Usage
 
-# What a model may say: a text, an error that is raised, a whole turn, or a value that becomes JSON.
+# A reply of a model: a text, an error that is raised, a whole turn, or a value that becomes JSON.
 Reply = Any
 
 
 @dataclass
 class Request:
-    """What a model was asked."""
+    """A request to a model."""
 
     system: str
     messages: list[Message]
@@ -73,7 +73,7 @@ class Host:
     graph_patches: Mapping[str, GraphPatch] = field(default_factory=dict)
     now_ms: float = 1_750_000_000_000.0
 
-    # What the plugin left behind.
+    # State that the plugin left behind.
     keyvalue: dict[str, bytes] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -351,5 +351,5 @@ def _answer(call: Callable[[Any], Any], argument: Any) -> Any:
 
 
 def _through_json(value: Any) -> Any:
-    """As the caller gets it, who is in another component."""
+    """The error as a caller in another component gets it."""
     return json.loads(jsontext.dumps(value))

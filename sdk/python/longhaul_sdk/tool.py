@@ -30,7 +30,7 @@ EffectName = Literal["read-only", "idempotent", "verifiable", "acts"]
 
 @record()
 class Effect(enum.Enum):
-    """What is known about an effect that was cut off; it decides what a resume does."""
+    """The effect class of a function; it decides the next move of a resume when a call was cut off."""
 
     READ_ONLY = "read-only"
     IDEMPOTENT = "idempotent"
@@ -62,28 +62,28 @@ class ToolInfo:
 @record(objects=("settings",))
 @dataclass
 class CallContext:
-    """What a function gets that has a parameter of this type; it is no argument of the caller."""
+    """The context of a call, for a function with a parameter of this type; it is no argument of the caller."""
 
     # The same for every attempt of one call, different for every other call.
     idempotency_key: str = "test"
-    # How long the call may take from now, in milliseconds.
+    # Time left for the call, in milliseconds.
     remaining_ms: int = 30_000
     # Counts from 1.
     attempt: int = 1
-    # What the operator wrote for this tool.
+    # Settings that the operator wrote for this tool.
     settings: dict[str, Any] = field(default_factory=dict)
 
 
 @record(outputs=("output",))
 @dataclass
 class ToolResult:
-    """What a function answers. Return the bare output, or one of these to say that it is cut."""
+    """A function's answer. Return the bare output, or one of these to say that it is cut."""
 
     output: Any
     truncated: bool = False
 
 
-# What `verify` of a function answers.
+# The answer of a function's `verify`.
 
 
 @dataclass
@@ -117,7 +117,7 @@ def _verification_case(value: Verification) -> tuple[str, tuple[Any, ...]]:
 
 
 class ToolFunction(Generic[P, R]):
-    """What `@function` makes of a method. Called on an instance it is the method."""
+    """A method that `@function` wrapped. Called on an instance it is the method."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], R], effect: EffectName, name: str | None) -> None:
         self.__doc__ = method.__doc__
@@ -185,7 +185,7 @@ class Tool:
             cls.id = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
 
 
-# What the exports do with a tool; not for authors.
+# The work of the exports with a tool; not for authors.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ _KEPT_BYTES_MIN = 4_000
 
 
 class _Calls:
-    """What this invocation knows of its own calls."""
+    """The calls of this invocation so far."""
 
     made = 0
     reads_again = False

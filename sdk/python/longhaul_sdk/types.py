@@ -15,7 +15,7 @@ from ._records import record
 @record()
 @dataclass
 class Usage:
-    """What a model was paid for. `cost_microdollars` is 0 where no price is known."""
+    """Paid usage of a model. `cost_microdollars` is 0 where no price is known."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -49,12 +49,12 @@ class Task:
 
     id: str
     instruction: str
-    # What the harness knows that helps: project, progress, earlier failures.
+    # Helpful facts of the harness: project, progress, earlier failures.
     context: dict[str, Any] = field(default_factory=dict)
-    # What the operator wrote for this agent.
+    # Settings that the operator wrote for this agent.
     settings: dict[str, Any] = field(default_factory=dict)
     criteria: list[Criterion] = field(default_factory=list)
-    # What the evaluator said of the round before; empty in the first round.
+    # The evaluator's words about the round before; empty in the first round.
     feedback: list[Issue] = field(default_factory=list)
     # Counts rounds, from 1.
     attempt: int = 1
@@ -63,7 +63,7 @@ class Task:
 @record(outputs=("output",))
 @dataclass
 class Outcome:
-    """What an agent hands back. It cannot mark its own work as passing."""
+    """The outcome of an agent. It cannot mark its own work as passing."""
 
     output: Any
     summary: str

@@ -30,7 +30,7 @@ V = TypeVar("V")
 
 @dataclasses.dataclass
 class Interface:
-    """What an interface declares. A type is a list: its name and what is in its angle brackets."""
+    """The declarations of an interface. A type is a list: its name, and the types in its angle brackets."""
 
     uses: dict[str, str] = dataclasses.field(default_factory=dict)
     records: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
@@ -187,7 +187,7 @@ class Component:
         self.interfaces, worlds = read()
         self.world = worlds[world]
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        # What each import answers, by `interface.function`; an exception is raised.
+        # The answer of each import, by `interface.function`; an exception is raised.
         self.answers: dict[str, Any] = {}
         self.modules: dict[str, types.ModuleType] = {}
         self._types_name = "longhaul_plugin_types" if world in ("tool-plugin", "memory-plugin") else "types"

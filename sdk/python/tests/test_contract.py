@@ -35,7 +35,7 @@ from longhaul_sdk._roles import ROLES
 
 from .contract import Err, Ok, component, example, pascal, read, snake
 
-# What stands for these is an exception, or a plain value.
+# An exception, or a plain value, stands for these.
 WITHOUT_A_CLASS = {"denial", "limit-hit", "outage"}
 PLAIN_VARIANTS = {"reply-format", "part", "verification"}
 

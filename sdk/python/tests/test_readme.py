@@ -1,4 +1,4 @@
-"""What the README shows works, and every example says what it is."""
+"""The README's examples work, and every example says what it is."""
 
 import re
 import sys

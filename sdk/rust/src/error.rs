@@ -1,8 +1,8 @@
-//! One error for the errors of all imports, so that `?` works from an import to an export.
+//! An error for the errors of all imports, so that `?` works from an import to an export.
 //!
-//! What a caller can act on keeps its type: a denial with its fix, a limit with its numbers, an
-//! outage with its time. The rest is text. The errors of the imports become the error of each role
-//! by the same way, so an export can use `?` without naming [`Error`].
+//! Cases that a caller can act on keep their type: a denial with its fix, a limit with its numbers, an outage with its
+//! time. The rest is text. The errors of the imports become the error of each role by the same way, so an export can
+//! use `?` without naming [`Error`].
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use crate::bindings::{
     recall, timer, tool_types,
 };
 
-/// Why an import, or a plugin, could not do what was asked.
+/// A failed request of an import, or of a plugin.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// Not granted.
+    /// The request was not granted.
     Denied(Denial),
     /// A cap was reached.
     Limit(LimitHit),
@@ -23,9 +23,9 @@ pub enum Error {
     Unavailable(Outage),
     /// Somebody must answer a question first.
     Blocked(String),
-    /// What was asked cannot be asked like this.
+    /// The request is malformed.
     Invalid(String),
-    /// Anything else.
+    /// Any other failure.
     Failed(String),
 }
 

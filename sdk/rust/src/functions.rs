@@ -13,7 +13,7 @@ use crate::schema::Schema;
 use crate::tool::{CallContext, Verification};
 use crate::tools::{Effect, Function, ToolError, ToolInfo, ToolResult};
 
-/// What a tool can do. Made anew for each export call, which costs a few microseconds.
+/// The functions of a tool. Made anew for each export call, which costs a few microseconds.
 pub struct Functions {
     id: String,
     description: String,
@@ -31,7 +31,7 @@ struct Entry {
 
 type Call = Box<dyn Fn(Value, &CallContext) -> Result<ToolResult, ToolError>>;
 
-/// How a verifiable function finds out whether it happened.
+/// The way in which a verifiable function finds out whether its effect happened.
 struct Doubt {
     prepare: Prepare,
     verify: Verify,
@@ -106,7 +106,7 @@ impl Functions {
         self
     }
 
-    /// What [`Tool::describe`](crate::tool::Tool::describe) answers.
+    /// Answers [`Tool::describe`](crate::tool::Tool::describe).
     #[must_use]
     pub fn describe(&self) -> ToolInfo {
         let function = |entry: &Entry| Function {
@@ -122,7 +122,7 @@ impl Functions {
         }
     }
 
-    /// What [`Tool::call`](crate::tool::Tool::call) answers.
+    /// Answers [`Tool::call`](crate::tool::Tool::call).
     ///
     /// # Errors
     /// `unknown-function`, `invalid-arguments` with the field, and those of the function.
@@ -131,7 +131,7 @@ impl Functions {
         (entry.call)(arguments, context)
     }
 
-    /// What [`Tool::prepare`](crate::tool::Tool::prepare) answers: `{}` for what is not verifiable.
+    /// Answers [`Tool::prepare`](crate::tool::Tool::prepare): `{}` for a function that is not verifiable.
     ///
     /// # Errors
     /// As [`Functions::call`].
@@ -140,8 +140,8 @@ impl Functions {
         entry.doubt.as_ref().map_or(Ok("{}".to_owned()), |doubt| (doubt.prepare)(arguments))
     }
 
-    /// What [`Tool::verify`](crate::tool::Tool::verify) answers: unknown for what is not verifiable, which the
-    /// host never asks.
+    /// Answers [`Tool::verify`](crate::tool::Tool::verify): unknown for a function that is not verifiable, about which
+    /// the host never asks.
     ///
     /// # Errors
     /// As [`Functions::call`].

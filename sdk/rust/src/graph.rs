@@ -78,7 +78,7 @@ impl Graph {
         host::replay(&self.name, step)
     }
 
-    /// What would run, in its order.
+    /// The steps that would run, in their order.
     ///
     /// # Errors
     /// [`GraphError::Invalid`] when there is no such graph.
@@ -94,7 +94,7 @@ impl Graph {
         host::show(&self.name)
     }
 
-    /// Why a step failed; without one, the first that did.
+    /// The cause of a step's failure; without a step, of the first that failed.
     ///
     /// # Errors
     /// [`GraphError::Invalid`] when none did.

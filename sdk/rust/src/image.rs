@@ -5,7 +5,7 @@
 
 use crate::message_types::Image;
 
-/// What a message may hold.
+/// Media types that a message may hold.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /// The picture of a data URL such as `data:image/png;base64,...`; none for any other text.

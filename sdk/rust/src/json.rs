@@ -29,7 +29,7 @@ pub fn first_object(text: &str, wanted: impl Fn(&Value) -> bool) -> Option<Value
     starts.take(STARTS_MAX).find_map(|at| object_at(&text[at..]).filter(&wanted))
 }
 
-/// How many `{` [`first_object`] tries.
+/// Number of `{` that [`first_object`] tries.
 const STARTS_MAX: usize = 1_000;
 
 fn object_at(text: &str) -> Option<Value> {
@@ -37,7 +37,7 @@ fn object_at(text: &str) -> Option<Value> {
     values.next()?.ok().filter(Value::is_object)
 }
 
-/// At most `chars_max` characters of `text`, with a note of what is missing.
+/// The first `chars_max` characters of `text`, with a note of the missing rest.
 #[must_use]
 pub fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {

@@ -1,4 +1,4 @@
-//! What a Longhaul plugin in Rust needs: one trait and one export macro for each role.
+//! The SDK of a Longhaul plugin in Rust: one trait and one export macro for each role.
 //!
 //! ```ignore
 //! use longhaul_sdk::{Conversation, agent::{Agent, Failure}, types::{Outcome, Task}};

@@ -31,7 +31,7 @@ pub struct React {
     options: Options,
 }
 
-/// What ends the loop, and what the model sees of an answer.
+/// Caps that end the loop and cut an observation.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
     /// Replies of the model. Default 10.
@@ -102,9 +102,9 @@ impl React {
     }
 }
 
-/// What an agent brings to [`drive`]: how it asks, reads, calls and tells.
+/// The agent's side of [`drive`]: it asks, reads, calls and tells.
 pub trait Driver {
-    /// What the model finishes with.
+    /// The value that the model finishes with.
     type Answer;
 
     /// Asks the model. `tried` counts the replies just before this one that could not be read.
@@ -119,7 +119,7 @@ pub trait Driver {
     /// The words for the model.
     fn read(&self, reply: &str) -> Result<Wish<Self::Answer>, String>;
 
-    /// What to call for a request through the provider's own tool calls.
+    /// The call for a request through the provider's own tool calls.
     ///
     /// # Errors
     /// The words for the model.
@@ -149,25 +149,25 @@ pub trait Driver {
     }
 }
 
-/// What a reply of the model asks for.
+/// A model's reply, read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish<T> {
-    /// Call tools.
+    /// The model wants these calls.
     Act(Vec<Action>),
-    /// Be done.
+    /// The model is done.
     Finish(T),
 }
 
-/// One call that the model asks for.
+/// A call that the model asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// How the model called it, for its observation.
+    /// The name that the model called it by, for its observation.
     pub name: String,
-    /// What to call, or why that cannot be; either is told to the model.
+    /// The call, or the reason why it cannot be made; either is told to the model.
     pub call: Result<ToolCall, String>,
 }
 
-/// How the loop ended.
+/// The end of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End<T> {
     /// The model finished with this.
@@ -212,7 +212,7 @@ pub fn drive<D: Driver>(driver: &mut D, caps: &Caps) -> Result<End<D::Answer>, E
     Ok(End::OutOfSteps)
 }
 
-/// One observation for each action, in their order.
+/// Makes an observation for each action, in their order.
 fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps, pictures: &mut Vec<Image>) -> Vec<String> {
     let calls: Vec<ToolCall> = actions.iter().filter_map(|action| action.call.clone().ok()).collect();
     let mut answers = called(driver, &calls).into_iter();
@@ -255,12 +255,12 @@ fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: 
     show(driver, pictures)
 }
 
-/// No picture is no message.
+/// Shows pictures; without a picture it sends no message.
 fn show<D: Driver>(driver: &mut D, pictures: Vec<Image>) -> Result<(), Error> {
     if pictures.is_empty() { Ok(()) } else { driver.show(pictures) }
 }
 
-/// What the model sees of an answer, of which as many calls came after it as `back` says.
+/// The part of an answer that the model sees. `back` is the number of calls that came after it.
 fn shown(output: &str, back: usize, caps: &Caps, pictures: &mut Vec<Image>) -> String {
     let words = without_picture(output, pictures);
     if words == output {
@@ -281,7 +281,7 @@ fn without_picture(output: &str, pictures: &mut Vec<Image>) -> String {
     Value::Object(answer).to_string()
 }
 
-/// No call is no host call, which would be an entry of the journal.
+/// Calls tools; without a call it makes no host call, which would be an entry of the journal.
 fn called<D: Driver>(driver: &mut D, calls: &[ToolCall]) -> Vec<Result<ToolResult, ToolError>> {
     if calls.is_empty() { Vec::new() } else { driver.call(calls) }
 }
@@ -379,8 +379,8 @@ fn system(prompt: &str, granted: &[ToolInfo]) -> String {
     words
 }
 
-/// One flat object: providers refuse alternatives at the top of a schema. Which fields belong together is for
-/// [`read_reply`] to say.
+/// Schema of a reply: one flat object, because providers refuse alternatives at the top of a schema. [`read_reply`]
+/// says which fields belong together.
 fn reply_schema(granted: &[ToolInfo]) -> schema::Schema {
     let finish = schema::object()
         .required("action", schema::one_of(if granted.is_empty() { &["finish"][..] } else { &["tool", "finish"] }));

@@ -1,25 +1,25 @@
-//! What the host tells of the repository that a goal or a task is about: the field `repository` of its context.
+//! The host's account of the repository that a goal or a task is about: the field `repository` of its context.
 //!
-//! A task that has it is one of code. What stands in it was written by the repository's authors, and [`Repository::text`]
-//! tells it to a model as such.
+//! A task that has it is one of code. The repository's authors wrote its words, and [`Repository::text`] tells them to
+//! a model as such.
 
 use serde_json::{Map, Value};
 
-/// What is in the repository, as the host found it when the work began.
+/// The repository as the host found it when the work began.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repository {
-    /// Its files, and what those that matter define. May be empty.
+    /// Files of the repository, and definitions of those that matter. May be empty.
     pub map: String,
-    /// What it says to agents.
+    /// Advice for agents that the repository holds.
     pub guides: Vec<Guide>,
 }
 
 /// A file that a repository keeps for agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guide {
-    /// Its path.
+    /// Path of the file.
     pub file: String,
-    /// What it says.
+    /// Text of the file.
     pub text: String,
     /// Whether that is all of it.
     pub whole: bool,

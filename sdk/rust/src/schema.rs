@@ -61,7 +61,7 @@ pub fn list(items: Schema) -> Schema {
     Schema(json!({ "type": "array", "items": items.0 }))
 }
 
-/// One of these texts.
+/// A text of this list.
 #[must_use]
 pub fn one_of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Schema {
     let texts: Vec<Value> = texts.into_iter().map(|text| text.as_ref().into()).collect();
@@ -145,7 +145,7 @@ impl fmt::Display for Schema {
     }
 }
 
-/// Where a value is, for errors; its text is only made when there is one.
+/// The place of a value, for errors; its text is only made when there is an error.
 enum Place<'a> {
     Top,
     Field(&'a Place<'a>, &'a str),

@@ -1,4 +1,4 @@
-//! What can be asked of a plugin: one case an export, and how each is written as JSON.
+//! Calls of a plugin: a case for each export, and its form as JSON.
 //!
 //! The JSON has the records of the contract with `snake_case` names. Unknown fields are errors, missing
 //! ones have defaults. Where the contract has JSON in a text, the value itself is written.
@@ -15,10 +15,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// One call of one export.
+/// A call of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    /// What a tool can do.
+    /// Asks a tool for its functions.
     Describe,
     /// Has a tool note what `verify` needs.
     Prepare(ToolCall),
@@ -51,15 +51,15 @@ pub enum Call {
     Search(String, String, u32),
     /// Deletes the entry of a namespace and a key.
     Delete(String, String),
-    /// Lists keys.
+    /// Lists the keys of a namespace.
     List {
-        /// Of which namespace.
+        /// The namespace.
         namespace: String,
-        /// What they start with.
+        /// Beginning of the keys.
         prefix: String,
         /// The key before the first.
         after: Option<String>,
-        /// At most so many.
+        /// Most keys in the answer.
         limit: u32,
     },
 }
@@ -215,10 +215,10 @@ impl Call {
     }
 }
 
-/// What tools get where nothing else is said.
+/// Idempotency key of a tool's call that names none.
 const KEY: &str = "testkit-1";
 
-/// How much a list or a search may give where nothing else is said.
+/// Most entries of a list or a search that names no limit.
 const LIMIT: u32 = 100;
 
 fn of<T: DeserializeOwned>(input: Value) -> Result<T, serde_json::Error> {
@@ -496,7 +496,7 @@ fn results(inputs: Vec<ResultInput>) -> Vec<StepResult> {
     inputs.into_iter().map(result).collect()
 }
 
-/// What an agent hands back; a script of a sub-agent has it too.
+/// The outcome of an agent; a script of a sub-agent has it too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct OutcomeInput {

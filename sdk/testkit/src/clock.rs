@@ -8,7 +8,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct HandClock {
     ms: AtomicU64,
-    /// From when on it goes by itself.
+    /// Time from which on the clock goes by itself.
     running: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What came of one call, and assertions on it.
+//! The result of one call, and assertions on it.
 
 use longhaul_capabilities::LogLine;
 use longhaul_core::event::{Event, Used};
@@ -12,18 +12,18 @@ use std::time::Duration;
 /// Longest line of what a plugin said that is shown, in bytes.
 const LINE_BYTES_MAX: usize = 4_096;
 
-/// One call of an import that the journal of a pure plugin holds.
+/// An import call that the journal of a pure plugin holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     /// The capability and verb, for example `tools.call`.
     pub name: String,
-    /// For people, for example `files.read {"path":"a"}`.
+    /// Summary for people, for example `files.read {"path":"a"}`.
     pub summary: String,
     /// The digest of all the arguments.
     pub arguments: Digest,
     /// Fuel used up to this call.
     pub fuel_used: u64,
-    /// What came back, as JSON; none when the call was ended instead.
+    /// The answer as JSON; none when the call was ended instead.
     pub answer: Option<String>,
 }
 
@@ -38,47 +38,47 @@ impl fmt::Display for Made {
 pub struct Refusal {
     /// The case, for example `invalid-arguments`.
     pub case: String,
-    /// What it holds: a text, or a record.
+    /// Its content: a text, or a record.
     pub detail: Value,
     /// All of it for people.
     pub text: String,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug)]
 pub enum Ending {
-    /// With a value.
+    /// The plugin returned a value.
     Returned(Value),
-    /// With an error that the plugin returned.
+    /// The plugin returned an error.
     Refused(Refusal),
-    /// Not by itself: a limit, a trap, a cancel.
+    /// A limit, a trap or a cancel stopped the call.
     Stopped(CallError),
 }
 
-/// What came of one call.
+/// The result of one call.
 #[derive(Debug)]
 pub struct Done {
     /// The export.
     pub export: &'static str,
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
-    /// What it used.
+    /// Its usage.
     pub used: Used,
     /// Calls of imports, of a planner, an agent or an evaluator. The calls of other plugins are only
     /// counted, in `used`.
     pub calls: Vec<Made>,
-    /// What people would hear of its conversations.
+    /// Events of its conversations, as people would hear them.
     pub events: Vec<Event>,
-    /// Its log.
+    /// Log of the plugin.
     pub log: Vec<LogLine>,
     /// Lines of its log that were over the cap.
     pub log_dropped: u64,
-    /// How long it took, the instance included.
+    /// Time from start to end, the instance included.
     pub wall: Duration,
 }
 
 impl Done {
-    /// What it returned.
+    /// The value that it returned.
     ///
     /// # Panics
     /// When it returned an error or was stopped; the message shows how it ended, and its log.
@@ -113,7 +113,7 @@ impl Done {
         }
     }
 
-    /// How what it returned breaks the contract, if it does.
+    /// The breach of the contract in its returned value, if there is one.
     #[must_use]
     pub fn breach(&self) -> Option<&str> {
         match &self.ending {
@@ -180,7 +180,7 @@ impl Done {
         assert!(self.used.fuel <= fuel_max, "at most {fuel_max} fuel was expected\n{self}");
     }
 
-    /// How it ended, as JSON: `{"result": ...}`, `{"error": {CASE: ...}}` or `{"stopped": {...}}`.
+    /// The end as JSON: `{"result": ...}`, `{"error": {CASE: ...}}` or `{"stopped": {...}}`.
     #[must_use]
     pub fn ending_json(&self) -> Value {
         match &self.ending {
@@ -216,7 +216,7 @@ impl Done {
     }
 }
 
-/// Which kind of end it was, in one word.
+/// The kind of an end, in one word.
 fn stopped_by(error: &CallError) -> &'static str {
     match error {
         CallError::Limit { .. } => "limit",

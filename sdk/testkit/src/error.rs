@@ -1,11 +1,10 @@
-//! Why a test could not be carried out. What a plugin does wrong is no error of the kit: it is a
-//! [`crate::Done`].
+//! Errors that keep a test from being carried out. A plugin's mistake is no error of the kit: it is a [`crate::Done`].
 
 use longhaul_core::store::StoreError;
 use longhaul_engine::LoadError;
 use std::path::PathBuf;
 
-/// Why there is nothing to assert on.
+/// Errors that leave nothing to assert on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KitError {
@@ -25,11 +24,11 @@ pub enum KitError {
     WrongExport {
         /// The plugin.
         plugin: String,
-        /// Its role.
+        /// Role of the plugin.
         role: &'static str,
-        /// What was asked for.
+        /// The export that was asked for.
         export: String,
-        /// What there is.
+        /// Its exports.
         exports: Vec<&'static str>,
     },
     /// The input is not what the export takes.
@@ -37,7 +36,7 @@ pub enum KitError {
     Input {
         /// The export.
         export: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A file of the test cannot be read.
@@ -45,7 +44,7 @@ pub enum KitError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The store of a scene cannot be used.

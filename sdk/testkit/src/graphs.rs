@@ -27,7 +27,7 @@ impl Scripted {
     }
 }
 
-/// As the contract calls it.
+/// The name of the function in the contract.
 fn function(ask: &Ask) -> &'static str {
     match ask {
         Ask::Add { .. } => "add-step",

@@ -16,7 +16,7 @@ const SLEEP: &str = "timer.sleep";
 
 pub(crate) struct Listening {
     recorder: Recorder,
-    /// Where what is kept beside an answer goes: the journal's own store ends with the call.
+    /// The store for everything that is kept beside an answer: the journal's own store ends with the call.
     kept: Arc<dyn Store>,
     clock: Arc<HandClock>,
     made: Mutex<Vec<Made>>,

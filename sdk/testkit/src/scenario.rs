@@ -24,7 +24,7 @@ const EXPECTED: &str = "expected.json";
 const ERROR: &str = "error.txt";
 const CALLS: &str = "calls.txt";
 
-/// How deep a scenario's directory may be, when it is copied for a plugin that writes.
+/// Most levels of a scenario's directory, when it is copied for a plugin that writes.
 const DEPTH_MAX: usize = 20;
 
 /// Lines of a difference that are shown.
@@ -36,7 +36,7 @@ const DIFFERENCE_LINES_MAX: usize = 60;
 pub struct Scenario {
     /// The one export that is called. For several calls see `calls`.
     pub export: Option<String>,
-    /// Its input. Default: the file `input.json`, or an empty object.
+    /// Input of the call. Default: the file `input.json`, or an empty object.
     pub input: Option<Value>,
     /// Calls one after the other, each in a fresh instance, over the same store and clock.
     pub calls: Vec<ScenarioCall>,
@@ -50,13 +50,13 @@ pub struct Scenario {
     pub script: Script,
 }
 
-/// One of several calls.
+/// A call of several.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScenarioCall {
-    /// What is called.
+    /// The export.
     pub export: String,
-    /// Its input.
+    /// Input of the call.
     pub input: Value,
     /// Moves the clock before the call, in milliseconds.
     pub advance_ms: u64,
@@ -68,18 +68,18 @@ pub struct ScenarioCall {
 pub struct ScenarioDirectory {
     /// Below the scenario's folder.
     pub host: PathBuf,
-    /// Where the plugin sees it.
+    /// Path under which the plugin sees the directory.
     pub guest: String,
     /// `read` or `write`.
     pub access: Access,
 }
 
-/// How one scenario went.
+/// The outcome of one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Its folder's name.
+    /// Name of its folder.
     pub name: String,
-    /// What is different from what was expected; none: it passes.
+    /// Difference from the expectation; none: it passes.
     pub difference: Option<String>,
 }
 
@@ -153,7 +153,7 @@ async fn run(scene: &Scene, folder: &Path, update: bool) -> Result<Option<String
     Ok(difference.or_else(|| breaches(&dones)))
 }
 
-/// How what was returned breaks the contract.
+/// Breaches of the contract in returned values.
 fn breaches(dones: &[Done]) -> Option<String> {
     let lines: Vec<&str> = dones.iter().filter_map(Done::breach).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
@@ -306,8 +306,8 @@ fn normal(name: &str, text: &str) -> String {
     }
 }
 
-/// What differs, as lines that start with `-` for what was expected and `+` for what came, between two
-/// lines of what both have. None when only white space at the end differs.
+/// The difference as lines: `-` marks an expected line and `+` a line that came, between two lines of both. None when
+/// only white space at the end differs.
 fn difference(expected: &str, got: &str) -> Option<String> {
     let (expected, got): (Vec<&str>, Vec<&str>) =
         (expected.trim_end().lines().collect(), got.trim_end().lines().collect());

@@ -1,8 +1,7 @@
-//! One plugin with its surroundings, and the one way to call it.
+//! A plugin with its surroundings, and the one way to call it.
 //!
-//! Every call gets a fresh instance, as in a run. What lasts from one call to the next is the store,
-//! the clock, and which answers of the script are used up: so a second call of a memory backend is
-//! what it would be after a restart.
+//! Every call gets a fresh instance, as in a run. The store, the clock, and the used-up answers of the script last from
+//! one call to the next: so a second call of a memory backend is as it would be after a restart.
 
 use crate::call::{Call, exports_of};
 use crate::clock::HandClock;
@@ -33,7 +32,7 @@ use std::time::Instant;
 /// The project that a scene plays in.
 const PROJECT: &str = "testkit";
 
-/// One plugin with its surroundings.
+/// A plugin with its surroundings.
 #[derive(Clone)]
 pub struct Scene {
     plugin: Arc<Plugin>,
@@ -67,7 +66,7 @@ impl Scene {
         }
     }
 
-    /// With this script, from its first answer on, and its clock and seed.
+    /// Takes a script, from its first answer on, with its clock and seed.
     #[must_use]
     pub fn script(self, script: Script) -> Self {
         Self {
@@ -78,64 +77,64 @@ impl Scene {
         }
     }
 
-    /// With a clock of its own, for example one that goes by itself.
+    /// Takes another clock, for example one that goes by itself.
     #[must_use]
     pub fn with_clock(self, clock: HandClock) -> Self {
         Self { clock: Arc::new(clock), ..self }
     }
 
-    /// With these limits on every call. Default: those of a run.
+    /// Takes limits for every call. Default: those of a run.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// With these rules for cutting conversations back. Default: those of a run.
+    /// Takes rules for cutting conversations back. Default: those of a run.
     #[must_use]
     pub fn context(self, context: ContextRules) -> Self {
         Self { context, ..self }
     }
 
-    /// With these settings, an object, for every call that has none of its own.
+    /// Takes settings, an object, for every call that has none of its own.
     #[must_use]
     pub fn settings(self, settings: Value) -> Self {
         Self { settings, ..self }
     }
 
-    /// With one more directory, for tools and memory backends.
+    /// Adds a directory, for tools and memory backends.
     #[must_use]
     pub fn directory(mut self, directory: DirectoryGrant) -> Self {
         self.directories.push(directory);
         self
     }
 
-    /// With one more host that may be reached, over the real network, for tools and memory backends.
+    /// Adds a host that may be reached, over the real network, for tools and memory backends.
     #[must_use]
     pub fn host(mut self, host: HostPattern) -> Self {
         self.hosts.push(host);
         self
     }
 
-    /// With other randomness for pure plugins.
+    /// Takes another seed for pure plugins.
     #[must_use]
     pub fn with_seed(self, seed: [u8; 32]) -> Self {
         Self { seed, ..self }
     }
 
-    /// With an empty store and a script whose answers are all there.
+    /// Makes the store empty and the script's answers unused.
     #[must_use]
     pub fn fresh(self) -> Self {
         let script = self.scripted.script().clone();
         Self { store: Arc::new(MemoryStore::new()), ..self }.script(script)
     }
 
-    /// With a store of its own, for example one that two scenes share.
+    /// Takes another store, for example one that two scenes share.
     #[must_use]
     pub fn with_store(self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self }
     }
 
-    /// With a store in a directory, which keeps what the plugin stored after this process.
+    /// Takes a store in a directory, which keeps the plugin's entries after this process.
     ///
     /// # Errors
     /// [`KitError::Store`], for example when another process has it open.
@@ -150,13 +149,13 @@ impl Scene {
         &self.clock
     }
 
-    /// What the plugin is.
+    /// The plugin as it was inspected.
     #[must_use]
     pub fn inspection(&self) -> &Inspection {
         self.plugin.inspection()
     }
 
-    /// Its role.
+    /// Role of the plugin.
     #[must_use]
     pub fn role(&self) -> Role {
         self.plugin.role()
@@ -323,7 +322,7 @@ impl Scene {
         format!("{}s.{}", self.role().name(), self.plugin.name())
     }
 
-    /// What is scripted is granted.
+    /// Grants everything that is scripted.
     fn grants(&self, table: String) -> Grants {
         let script = self.scripted.script();
         let mut agents: Vec<String> = script.agents.iter().map(|answer| answer.agent.clone()).collect();

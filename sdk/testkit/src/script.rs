@@ -1,4 +1,4 @@
-//! What a script says: the answers of models, tools, checks and sub-agents.
+//! The content of a script: the answers of models, tools, checks and sub-agents.
 //!
 //! An answer with `when` is given to every request that contains that text; one without is given once,
 //! in the order of the script. `times` says otherwise; 0 is any number of times. The first answer that
@@ -21,9 +21,9 @@ use std::path::Path;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// Where the clock stands, in milliseconds since 1970-01-01 UTC. Default: the start of 2026.
+    /// Time of the clock, in milliseconds since 1970-01-01 UTC. Default: the start of 2026.
     pub clock_ms: u64,
-    /// Where randomness of a pure plugin comes from. Default 1.
+    /// Seed of a pure plugin's randomness. Default 1.
     pub seed: u32,
     /// The names under which the model can be asked; the first is the default. Default `default`.
     pub model_names: Vec<String>,
@@ -68,14 +68,14 @@ impl Script {
         self
     }
 
-    /// What the model answers to each request that contains `when`.
+    /// The model's answer to each request that contains `when`.
     #[must_use]
     pub fn model_when(mut self, when: &str, answer: impl Into<Value>) -> Self {
         self.models.push(ModelAnswer { when: Some(when.to_owned()), ..ModelAnswer::of(answer.into()) });
         self
     }
 
-    /// What the model does next instead of answering.
+    /// An error of the model in place of its next answer.
     #[must_use]
     pub fn model_error(mut self, error: ModelError) -> Self {
         self.models.push(ModelAnswer { error: Some(error), ..ModelAnswer::default() });
@@ -118,8 +118,8 @@ impl Script {
         self
     }
 
-    /// What is answered to every call of `function` of the interface `graph`, such as `run`. Without one, a step that
-    /// is added or changed is stale, and one that is removed is gone.
+    /// The answer to every call of `function` of the interface `graph`, such as `run`. Without one, a step that is
+    /// added or changed is stale, and one that is removed is gone.
     #[must_use]
     pub fn graph(mut self, function: &str, answer: Value) -> Self {
         let function = function.to_owned();
@@ -127,8 +127,8 @@ impl Script {
         self
     }
 
-    /// What is answered to every HTTP request whose address starts with `url`: a text, or JSON. A plugin
-    /// that acts may reach the hosts of such addresses, and no other one is reached in earnest.
+    /// The answer to every HTTP request whose address starts with `url`: a text, or JSON. A plugin that acts may reach
+    /// the hosts of such addresses, and no other one is reached in earnest.
     #[must_use]
     pub fn http(mut self, url: &str, status: u16, answer: impl Into<Value>) -> Self {
         let (text, json) = match answer.into() {
@@ -189,7 +189,7 @@ pub(crate) struct ModelAnswer {
     pub reason: Option<StopReason>,
     pub usage: Option<ScriptedUsage>,
     pub error: Option<ModelError>,
-    /// No answer ever comes.
+    /// Whether the answer never comes.
     pub silent: bool,
 }
 
@@ -301,12 +301,12 @@ pub(crate) struct AgentAnswer {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GraphAnswer {
-    /// As the contract calls it, such as `add-step`.
+    /// Name of the function in the contract, such as `add-step`.
     pub function: String,
     /// Part of what is asked, as JSON.
     pub when: Option<String>,
     pub times: Option<u32>,
-    /// As the contract has it, with `_` in names; what is left out is empty.
+    /// The answer as the contract has it, with `_` in names; a field that is left out is empty.
     pub answer: Value,
     pub error: Option<GraphError>,
 }
@@ -315,9 +315,9 @@ pub(crate) struct GraphAnswer {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct HttpAnswer {
-    /// What the address starts with.
+    /// Beginning of the address.
     pub url: String,
-    /// None: any.
+    /// The method; none: any.
     pub method: Option<String>,
     /// Part of the body.
     pub when: Option<String>,
@@ -345,7 +345,7 @@ impl Default for HttpAnswer {
 
 /// An answer that is given to some requests, some times.
 pub(crate) trait Answer {
-    /// What a request must contain, and how often this is given.
+    /// The text that a request must contain, and the number of times that this answer is given.
     fn terms(&self) -> (Option<&str>, Option<u32>);
 
     /// Whether a request gets it that was given `given` times before.

@@ -31,7 +31,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// How often each answer was given, by the list that it is in and its place there.
+    /// Uses of each answer, by the list that it is in and its place there.
     given: HashMap<(String, usize), u32>,
     requests: Vec<ModelRequest>,
     http: Vec<String>,
@@ -116,7 +116,7 @@ fn response(answer: &HttpAnswer) -> Response<Bytes> {
     built.unwrap_or_else(|error| unanswered(&format!("the script has an answer that HTTP does not allow: {error}")))
 }
 
-/// What a gateway says when there is nobody behind it.
+/// A gateway's answer when there is nobody behind it.
 fn unanswered(text: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(text.to_owned()));
     *response.status_mut() = StatusCode::BAD_GATEWAY;

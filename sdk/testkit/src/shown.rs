@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What came of a call whose value `show` knows.
+/// The result of a call whose value `show` knows.
 pub(crate) fn done<T, E: Serialize + Display>(
     export: &'static str,
     called: Called<Result<T, E>>,

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The window, in tokens.
 const WINDOW: u32 = 4_000;
 
-/// What stands in a request for a summary, and nowhere else.
+/// Words of a request for a summary, which stand nowhere else.
 const SUMMARY: &str = "The transcript stands between";
 
 async fn react(mut script: Script, policy: Policy, settings: Value) -> Scene {
@@ -62,7 +62,7 @@ fn text(message: &Message) -> String {
     message.parts.iter().map(part).collect()
 }
 
-/// It came to its end, and nothing that was sent is longer than the window.
+/// Checks that the call came to its end, and that no sent request is longer than the window.
 #[track_caller]
 fn check_ends(scene: &Scene, done: &Done) {
     assert_eq!(done.value()["output"]["answer"], "read", "{done}");

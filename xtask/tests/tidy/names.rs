@@ -142,7 +142,7 @@ const TO_BE_RENAMED: &[(&str, usize)] = &[
     ("Standing", 4),
     ("Start", 2),
     ("State", 4),
-    ("Step", 3),
+    ("Step", 4),
     ("StepReport", 2),
     ("StopReason", 2),
     ("Subject", 3),

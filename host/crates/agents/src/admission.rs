@@ -1,15 +1,15 @@
-//! Whether a task may start now, by what the machine has free. Who measures that is elsewhere.
+//! Admission of tasks: whether the machine has room for a task now. The host measures the machine.
 
 use longhaul_core::Name;
 
-/// What is about to start.
+/// A task that is about to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Which agent.
+    /// The agent.
     pub agent: Name,
-    /// For which task.
+    /// The task's id.
     pub task: String,
-    /// What its code is: `python`, `javascript`, `wasm`, `ask` or `run`.
+    /// Kind of the agent's code: `python`, `javascript`, `wasm`, `ask` or `run`.
     pub kind: &'static str,
     /// The memory that it may come to use, in bytes. An ask or a run says nothing of its own.
     pub memory_bytes_max: u64,
@@ -18,11 +18,11 @@ pub struct Wanted {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admitted {
-    /// It may start.
+    /// The task may start.
     Now,
-    /// It waits, and is asked about again.
+    /// The task waits, and is asked about again.
     Wait {
-        /// For what, in words that follow on "waits for": `512 MiB of memory, of which 100 MiB are free`.
+        /// The missing room, as words that follow "waits for": `512 MiB of memory, of which 100 MiB are free`.
         reason: String,
         /// Not asked about again before so many milliseconds. At least 100 are waited.
         for_ms: u64,
@@ -31,7 +31,7 @@ pub enum Admitted {
 
 /// Says whether a task may start. It is asked before each attempt, and must answer at once.
 pub trait Admission: Send + Sync + 'static {
-    /// Whether this may start now.
+    /// Decides whether the task may start now.
     fn admit(&self, wanted: &Wanted) -> Admitted;
 }
 

@@ -1,5 +1,5 @@
-//! What a run hands to the next one of the same agent. Its head has a version that only grows, also over a clearing, so
-//! that whoever changes it by the version that they saw never writes over what they did not see.
+//! The artifact that a run passes to the next run of the same agent. Its head has a version that only grows, also over
+//! a clearing, so that a writer who names the version that they saw never overwrites a newer one.
 
 use crate::AgentError;
 use longhaul_core::Name;
@@ -14,31 +14,31 @@ pub const SUMMARY_BYTES_MAX: usize = 4_000;
 /// Versions that are kept of one artifact, the present one among them.
 pub const VERSIONS_MAX: u64 = 20;
 
-/// What a run hands on.
+/// The state that a run passes to the next one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Whose.
+    /// The agent.
     pub agent: Name,
     /// Any JSON, kept whole. At most [`STATE_BYTES_MAX`].
     pub state: Value,
-    /// What the last run came to, in short.
+    /// Short summary of the last run.
     pub summary: String,
-    /// When this version was made, as RFC 3339 says it, in UTC.
+    /// Time of this version, as RFC 3339 in UTC.
     pub created_at: String,
-    /// How many runs have ended, since the beginning or the last clearing.
+    /// Runs that have ended, since the beginning or the last clearing.
     pub run_count: u64,
     /// Counts the changes from 1 on.
     pub version: u64,
-    /// What made it: `task t-3f9c02d1a4be`, or `a person`.
+    /// Author of this version: `task t-3f9c02d1a4be`, or `a person`.
     pub made_by: String,
 }
 
-/// What is stored of it: the last version, and the artifact unless it was cleared.
+/// The stored row: the last version, and the artifact unless it was cleared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// 0 before the first.
     pub version: u64,
-    /// None before the first, and after a clearing.
+    /// The artifact; none before the first run, and after a clearing.
     pub artifact: Option<Artifact>,
 }
 
@@ -61,7 +61,7 @@ impl Head {
         }
     }
 
-    /// Whether it is the version that somebody saw; without one they do not mind.
+    /// Refuses a writer who saw another version; none accepts any version.
     ///
     /// # Errors
     /// [`AgentError::Changed`].
@@ -113,18 +113,18 @@ impl Head {
     }
 }
 
-/// What the next version of an artifact is made of.
+/// The content of an artifact's next version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Next {
-    /// Any JSON.
+    /// The state, as any JSON.
     pub state: Value,
-    /// In short; what is over [`SUMMARY_BYTES_MAX`] is cut.
+    /// Short summary; text over [`SUMMARY_BYTES_MAX`] is cut.
     pub summary: String,
     /// Runs that have ended.
     pub run_count: u64,
-    /// When, in milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What makes it.
+    /// Author.
     pub made_by: String,
 }
 

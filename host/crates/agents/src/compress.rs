@@ -1,4 +1,4 @@
-//! From what a run printed to the state of the next one.
+//! Makes the next run's state of a run's output.
 //!
 //! The convention: when the last line that a run prints is a JSON object with a field `state`, that is the state that
 //! the next run sees, in place of the one that this run saw; a field `summary` beside it, a text, is the summary. Such
@@ -21,7 +21,7 @@ pub const SUMMARY_CHARS: usize = 200;
 /// The keys that are laid over a state while a run sees it.
 const LAID_OVER: [&str; 2] = ["config", "input"];
 
-/// What a run printed, told apart.
+/// A run's output, with the line of the convention told apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Printed {
     /// Without the line of the convention.
@@ -35,13 +35,13 @@ pub struct Printed {
 /// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct Ran<'a> {
-    /// What it printed, without the line of the convention.
+    /// The output, without the line of the convention.
     pub output: &'a str,
     /// Runs that have ended, with this one.
     pub run_count: u64,
-    /// When it ended, in milliseconds since 1970.
+    /// End of the run, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Why it failed, if it did.
+    /// Cause of the failure, if it failed.
     pub error: Option<&'a str>,
 }
 
@@ -61,7 +61,7 @@ pub fn printed(stdout: &str) -> Printed {
     }
 }
 
-/// What a run sees as `CONTEXT`: the state, `{}` before the first run. A state that is no object is under `state`.
+/// The value of `CONTEXT` for a run: the state, `{}` before the first run. A state that is no object is under `state`.
 /// `config` and `input` are laid over it where there are any.
 #[must_use]
 pub fn context(state: Option<&Value>, config: &Value, input: Option<&Value>) -> Value {

@@ -1,4 +1,4 @@
-//! What is wrong with an agent or its artifact, in words that say what to do.
+//! Errors about agents and artifacts. Each text says what to do.
 
 use longhaul_core::name::NotAName;
 
@@ -12,31 +12,31 @@ pub enum AgentError {
     /// The name is taken.
     #[error("there is an agent `{name}` already; change it with: longhaul agent update {name}")]
     Exists {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
     },
-    /// There is none.
+    /// There is no such agent.
     #[error("there is no agent `{name}`; `longhaul agent list` shows them")]
     Unknown {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
     },
-    /// Somebody else was quicker.
+    /// Another change came first.
     #[error("{what} of agent `{name}` has version {found}, and the change is for version {expected}; look at it again")]
     Changed {
         /// `the record` or `the artifact`.
         what: &'static str,
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
-        /// What it has.
+        /// Version that is stored.
         found: u64,
-        /// What was asked for.
+        /// Version that the caller asked for.
         expected: u64,
     },
-    /// Nothing more can be stored.
+    /// The data directory has as many as it may store.
     #[error("there are {count} agents, and more than {count} cannot be; remove one first")]
     TooMany {
-        /// How many there may be.
+        /// Most that may be stored.
         count: usize,
     },
     /// A figure that is out of its range.
@@ -44,11 +44,11 @@ pub enum AgentError {
     Limit {
         /// The name of the setting.
         field: &'static str,
-        /// What was asked for.
+        /// Value that was asked for.
         value: u64,
-        /// What may be at least.
+        /// Least allowed value.
         min: u64,
-        /// What may be at most.
+        /// Most allowed value.
         max: u64,
     },
     /// A text or a value that is too long.
@@ -56,11 +56,11 @@ pub enum AgentError {
     TooLong {
         /// The name of the setting.
         field: &'static str,
-        /// How long it is.
+        /// Length in bytes.
         bytes: usize,
-        /// How long it may be.
+        /// Most allowed length in bytes.
         max: usize,
-        /// What to do.
+        /// Advice for the caller.
         remedy: &'static str,
     },
     /// Something about the code that cannot be.
@@ -69,35 +69,35 @@ pub enum AgentError {
     /// Schedules run it.
     #[error("agent `{name}` is run by: {}; remove them first with `longhaul schedule remove`", .schedules.join(", "))]
     Used {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
-        /// Of the schedules.
+        /// Names of the schedules.
         schedules: Vec<String>,
     },
-    /// It is at work.
+    /// The agent is at work.
     #[error("agent `{name}` is at work on task {task}; wait until it has ended: longhaul schedule tasks --task {task}")]
     Busy {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
-        /// What it works on.
+        /// The task that the agent works on.
         task: String,
     },
-    /// What is stored cannot be read.
+    /// The stored artifact cannot be read.
     #[error(
         "the artifact of agent `{name}` is damaged ({why}), and is not taken for none; look at `longhaul agent artifact history {name}` and put a state in its place with `longhaul agent artifact set {name}`, or start anew with `longhaul agent artifact clear {name}`"
     )]
     Damaged {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
-        /// What is wrong.
+        /// Cause.
         why: String,
     },
     /// The record cannot be read.
     #[error("the record of agent `{name}` is damaged ({why}); remove it and add it again")]
     DamagedRecord {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
-        /// What is wrong.
+        /// Cause.
         why: String,
     },
     /// A version that is not there, or no more.
@@ -105,9 +105,9 @@ pub enum AgentError {
         "there is no version {version} of the artifact of agent `{name}`; `longhaul agent artifact history {name}` lists those that are kept"
     )]
     NoVersion {
-        /// Of the agent.
+        /// Name of the agent.
         name: String,
-        /// Which.
+        /// The version that does not exist.
         version: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What an agent is. A record is changed as a whole, by whoever knows its version.
+//! Records of agents. A record is changed as a whole, by a writer who knows its version.
 
 use crate::AgentError;
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
@@ -24,32 +24,32 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 const MEMORY_BYTES_MAX: u64 = 4 << 30;
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 
-/// What is run.
+/// The code of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Code {
     /// Python, in the sandbox.
     Python {
-        /// At most 1,000,000 bytes.
+        /// Source text, at most 1,000,000 bytes.
         source: String,
     },
     /// JavaScript, in the sandbox.
     JavaScript {
-        /// At most 1,000,000 bytes.
+        /// Source text, at most 1,000,000 bytes.
         source: String,
     },
     /// A program of WASI, in the sandbox.
     Wasm {
-        /// Of its bytes, which the store keeps. At most 16 MiB.
+        /// Digest of the component's bytes, which the store keeps. At most 16 MiB.
         digest: Digest,
     },
     /// A question to the agents of a project, as with `longhaul ask`.
     Ask {
         /// The project; an absolute path.
         directory: PathBuf,
-        /// What is asked. At most 64 KiB.
+        /// The question. At most 64 KiB.
         goal: String,
-        /// Who answers; none: as the project says.
+        /// The agent that answers; none: as the project says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
     },
@@ -97,7 +97,7 @@ impl Code {
     }
 }
 
-/// What an execution may use. An ask and a run are bounded by their project's `longhaul.toml` instead.
+/// Limits of one execution. An ask and a run are bounded by their project's `longhaul.toml` instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentLimits {
@@ -127,7 +127,7 @@ impl AgentLimits {
     }
 }
 
-/// What an execution may reach. An ask and a run have what their project's `longhaul.toml` grants.
+/// Grants of one execution. An ask and a run have the grants of their project's `longhaul.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentGrants {
@@ -155,34 +155,34 @@ impl AgentGrants {
 pub struct SummaryBy {
     /// The project whose `longhaul.toml` has the model; an absolute path.
     pub directory: PathBuf,
-    /// Its name there.
+    /// Name of the model in that file.
     pub model: String,
 }
 
-/// What somebody says of an agent that is to be.
+/// A caller's description of a new agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewAgent {
-    /// Its name.
+    /// Name of the agent.
     pub name: Name,
-    /// What it is for. At most 4,000 bytes.
+    /// Purpose of the agent. At most 4,000 bytes.
     #[serde(default)]
     pub description: String,
-    /// What is run.
+    /// The code.
     pub code: Code,
-    /// Whether it may be run. Default yes.
+    /// Whether the agent may be run. Default yes.
     #[serde(default = "yes")]
     pub active: bool,
-    /// What its code sees as `CONTEXT["config"]`; any JSON, at most 64 KiB. Default none.
+    /// Value of `CONTEXT["config"]` in the code; any JSON, at most 64 KiB. Default none.
     #[serde(default)]
     pub config: Value,
-    /// What an execution may use.
+    /// Limits of one execution.
     #[serde(default)]
     pub limits: AgentLimits,
-    /// What an execution may reach.
+    /// Grants of one execution.
     #[serde(default)]
     pub grants: AgentGrants,
-    /// Who sums up what a run printed. Default nobody: a summary is the first 200 characters.
+    /// Model that sums up a run's output. Default none: the summary is the first 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_by: Option<SummaryBy>,
 }
@@ -191,29 +191,29 @@ fn yes() -> bool {
     true
 }
 
-/// What is to be changed of an agent; what is none stays.
+/// A change of an agent; a field that is none stays.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentPatch {
-    /// What it is for.
+    /// Purpose of the agent.
     pub description: Option<String>,
-    /// What is run.
+    /// The code.
     pub code: Option<Code>,
-    /// Whether it may be run.
+    /// Whether the agent may be run.
     pub active: Option<bool>,
-    /// Its configuration; `null` takes it away.
+    /// The configuration; `null` removes it.
     #[serde(deserialize_with = "given")]
     pub config: Option<Value>,
-    /// What an execution may use, all of it.
+    /// Limits of one execution, all of them.
     pub limits: Option<AgentLimits>,
-    /// What an execution may reach, all of it.
+    /// Grants of one execution, all of them.
     pub grants: Option<AgentGrants>,
-    /// Who sums up; `null` takes it away.
+    /// Model that sums up a run's output; `null` removes it.
     #[serde(deserialize_with = "given")]
     pub summary_by: Option<Option<SummaryBy>>,
 }
 
-/// What is there is given, also as `null`.
+/// Keeps a field that is present as given, also `null`.
 fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
@@ -221,19 +221,19 @@ fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Resu
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
-    /// What was said of it.
+    /// The agent as it was described.
     #[serde(flatten)]
     pub agent: NewAgent,
     /// Counts its changes from 1 on.
     pub version: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of its creation, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When it was changed last.
+    /// Time of its last change, in milliseconds since 1970.
     pub updated_ms: u64,
 }
 
 impl NewAgent {
-    /// One with the defaults.
+    /// An agent with the defaults.
     #[must_use]
     pub fn new(name: Name, code: Code) -> Self {
         Self {
@@ -248,7 +248,7 @@ impl NewAgent {
         }
     }
 
-    /// Whether it can be kept.
+    /// Checks whether the agent can be kept.
     ///
     /// # Errors
     /// Names the first thing that is out of its range.

@@ -1,4 +1,4 @@
-//! What an execution comes to. There always is one: a missing agent, a limit and a kill are results as well.
+//! Results of executions. Every execution has one: a missing agent, a limit and a kill are results too.
 
 use longhaul_core::RunId;
 use serde::{Deserialize, Serialize};
@@ -6,40 +6,40 @@ use serde::{Deserialize, Serialize};
 /// The exit code of what did not end by itself, or never began.
 const STOPPED: i32 = -1;
 
-/// What an execution came to.
+/// The result of one execution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionResult {
-    /// Whether it came to its end by itself, with exit code 0.
+    /// Whether the code ended by itself, with exit code 0.
     pub success: bool,
-    /// What it printed, also when it was stopped.
+    /// Standard output, also of a stopped execution.
     pub stdout: String,
-    /// What it complained about, likewise.
+    /// Standard error, also of a stopped execution.
     pub stderr: String,
-    /// Its exit code; -1 when it was stopped, or never began.
+    /// Exit code; -1 when the code was stopped or never began.
     pub exit_code: i32,
-    /// From its start to its end.
+    /// Time from start to end, in seconds.
     pub duration_seconds: f64,
-    /// Why it did not succeed, in one line.
+    /// Cause of the failure, in one line.
     pub error_message: Option<String>,
-    /// Whether the same may succeed later without anybody's doing.
+    /// Whether a later execution may succeed without any change.
     #[serde(default)]
     pub retryable: bool,
     /// The limit that stopped it, such as `timeout_ms` or `memory_bytes_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// Whether some of the output was dropped, for the limit or for keeping.
+    /// Whether some output was dropped, by the limit or when it was kept.
     #[serde(default)]
     pub truncated: bool,
     /// The run that it was, for an ask or a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What else is to be known, such as a state that was not taken.
+    /// Remarks, such as a state that was not taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl ExecutionResult {
-    /// What never ran, or was stopped, for a reason.
+    /// The result of an execution that never ran, or was stopped, for a reason.
     #[must_use]
     pub fn failed(why: impl Into<String>, retryable: bool) -> Self {
         Self { exit_code: STOPPED, error_message: Some(why.into()), retryable, ..Self::default() }
@@ -75,7 +75,7 @@ impl ExecutionResult {
         }
     }
 
-    /// As it is kept with its task: of each stream the first and the last bytes, `bytes_max` together.
+    /// The result as it is kept with its task: of each stream the first and the last bytes, `bytes_max` together.
     #[must_use]
     pub fn kept(&self, bytes_max: usize) -> Self {
         let (stdout, cut_out) = middle_out(&self.stdout, bytes_max);

@@ -1,4 +1,4 @@
-//! What runs hand on, and what an agent may be: also after a thousand runs, and for input that means harm.
+//! Tests of artifacts and agents: after a thousand runs, and with hostile input.
 
 use longhaul_agents::compress::{
     LIST_MAX, PART_CHARS, Ran, compress, context, parts, printed, summary, without_laid_over,
@@ -239,7 +239,7 @@ fn cases_of_hand_offs_hold() {
     assert!(driven > 0, "no case hands anything on");
 }
 
-/// Whether a case is about handing on, told by what it holds.
+/// Whether a case is about artifacts, told by its fields.
 #[track_caller]
 fn hand_off(case: &Value) -> bool {
     let (id, expected) = (&case["id"], &case["expected"]);

@@ -12,7 +12,7 @@ mod generated {
     #![allow(clippy::all, clippy::allow_attributes_without_reason, reason = "generated")]
 
     wasmtime::component::bindgen!({
-        path: "../../../wit/v0.1",
+        path: "wit/v0.1",
         inline: "
             package longhaul:host;
 

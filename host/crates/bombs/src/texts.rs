@@ -6,7 +6,7 @@ use crate::bomb::{End, Form, Row};
 /// A row whose text is the file of its name.
 macro_rules! text {
     ($name:literal, $attacks:literal, $end:expr) => {
-        ($name, $attacks, Form::Program, $end, Text(include_str!(concat!("../../../../tests/bombs/", $name, ".wat"))))
+        ($name, $attacks, Form::Program, $end, Text(include_str!(concat!("../texts/", $name, ".wat"))))
     };
 }
 

@@ -1,4 +1,4 @@
-//! What can be said of a component without running or compiling it.
+//! Findings about a component that is neither run nor compiled.
 
 use crate::report::{Finding, Judged};
 use longhaul_engine::{CompileLimits, Inspection, LoadError, Role, inspect};
@@ -13,7 +13,7 @@ const WASI_LINE: &str = "0.2.";
 /// Interfaces of the contract that hold types alone, which every world may use.
 const TYPES: [&str; 3] = ["types", "tool-types", "message-types"];
 
-/// What the bytes of a component say: whether it is one, of which role, and what it imports.
+/// Examines the bytes of a component: whether they are one, its role, and its imports.
 #[must_use]
 pub fn look(name: &str, bytes: &[u8]) -> (Vec<Finding>, Option<Inspection>) {
     let finding = |rule, judged| Finding { rule, judged };

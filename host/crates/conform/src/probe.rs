@@ -14,16 +14,16 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use tempfile::TempDir;
 
-/// What the rules share on one component.
+/// The state that all rules share for one component.
 pub(crate) struct Probe {
     pub subject: Subject,
     pub imports: Vec<String>,
     base: Scene,
-    /// What `describe` answered, of a tool that answered.
+    /// Functions that `describe` returned, of a tool that answered.
     pub functions: Vec<Function>,
     /// Exports and fields whose JSON was none, in any call so far.
     breaches: RefCell<BTreeSet<String>>,
-    /// Where the directories that it was granted are.
+    /// Directories that were granted, kept until the probe ends.
     folders: Vec<TempDir>,
 }
 
@@ -73,7 +73,7 @@ impl Hostile {
         }
     }
 
-    /// What a text is where the contract has JSON.
+    /// The word as JSON text, for fields that hold JSON.
     fn json_text(self) -> String {
         if self == Self::Deep { self.text() } else { Value::String(self.text()).to_string() }
     }
@@ -125,7 +125,7 @@ impl Probe {
         self.breaches.borrow_mut().extend(breaches);
     }
 
-    /// How values that were returned break the contract.
+    /// Breaches of the contract in returned values.
     pub(crate) fn breaches(&self) -> Vec<String> {
         self.breaches.borrow().iter().cloned().collect()
     }
@@ -222,13 +222,13 @@ impl Function {
     }
 }
 
-/// What a call says.
+/// Words for the fields of a call.
 struct Words {
-    /// Where words are due.
+    /// Text for a field of words.
     text: String,
-    /// Where the host hands over a value.
+    /// Value that the host passes on.
     value: Value,
-    /// Where JSON of a plugin is due.
+    /// Text for a field of JSON that a plugin passes on.
     json: String,
 }
 
@@ -238,7 +238,7 @@ impl Words {
     }
 }
 
-/// One call of each export of a role.
+/// Calls of every export of a role.
 fn of_role(role: Role, words: &Words) -> Vec<Call> {
     let Words { text, value, json } = words;
     match role {

@@ -8,14 +8,14 @@ use std::fmt::{self, Write as _};
 /// Longest reason that is shown on a line, in bytes.
 const WHY_BYTES_MAX: usize = 2_000;
 
-/// What one rule found, with the reason.
+/// The verdict of one rule, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// The rule holds; the text says what was seen.
     Pass(String),
-    /// It does not.
+    /// The rule fails.
     Fail(String),
-    /// It says nothing of this component.
+    /// The rule does not apply to this component.
     Skip(String),
 }
 
@@ -39,12 +39,12 @@ impl Judged {
     }
 }
 
-/// One rule and what it found.
+/// A rule and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static str,
-    /// What it found.
+    /// The verdict.
     pub judged: Judged,
 }
 
@@ -57,15 +57,15 @@ impl fmt::Display for Finding {
 /// All findings on one component.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Its name.
+    /// Name of the component.
     pub name: String,
-    /// Its role, if it has one.
+    /// Role of the component, if it has one.
     pub role: Option<&'static str>,
-    /// One a rule, in the order of the rules.
+    /// Findings, in the order of the rules.
     pub findings: Vec<Finding>,
 }
 
-/// One finding as it is written.
+/// A finding in its serialized form.
 #[derive(Serialize)]
 struct Written<'a> {
     rule: &'a str,
@@ -80,7 +80,7 @@ impl Report {
         self.count("FAIL") == 0
     }
 
-    /// How many findings have this word.
+    /// Counts the findings with this word.
     #[must_use]
     pub fn count(&self, word: &str) -> usize {
         self.findings.iter().filter(|finding| finding.judged.word() == word).count()
@@ -92,7 +92,7 @@ impl Report {
         self.findings.iter().find(|finding| finding.rule == rule).map(|finding| &finding.judged)
     }
 
-    /// As JSON.
+    /// The report as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let findings = self.findings.iter().map(|Finding { rule, judged }| Written {
@@ -108,7 +108,7 @@ impl Report {
         })
     }
 
-    /// As the XML of JUnit, which test servers read: a suite with a case for each rule.
+    /// The report as JUnit XML, which test servers read: a suite with a case for each rule.
     #[must_use]
     pub fn to_junit(&self) -> String {
         let mut cases = String::new();

@@ -18,11 +18,11 @@ use std::pin::Pin;
 /// The finding of a rule, when it is known.
 type Judging<'a> = Pin<Box<dyn Future<Output = Result<Judged, String>> + 'a>>;
 
-/// One rule of the contract.
+/// A rule of the contract.
 pub struct Rule {
-    /// Its id, which stays.
+    /// Its id, which never changes.
     pub id: &'static str,
-    /// What must hold, in one line.
+    /// The property that must hold, in one line.
     pub says: &'static str,
     /// The roles that it is for.
     roles: &'static [Role],

@@ -320,7 +320,7 @@ impl Surroundings {
 pub struct Summary {
     /// Its name; of an agent's graph, the invocation, `#`, and the name that the agent gave it.
     pub name: String,
-    /// `python` or `javascript`.
+    /// `python`. A graph of an earlier version may have `javascript`: it is listed and removed, and not opened.
     pub language: String,
     /// Counts every change.
     pub version: u64,

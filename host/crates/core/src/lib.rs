@@ -4,6 +4,7 @@
 //! those has a trait here and its implementation elsewhere, joined in the host's `wiring.rs`.
 
 pub mod approval;
+pub mod capacity;
 pub mod census;
 pub mod clock;
 pub mod context;

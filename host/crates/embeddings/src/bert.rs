@@ -26,7 +26,7 @@ const NORM_EPSILON: f64 = 1e-12;
 /// The weights.
 pub(crate) struct Bert {
     words: Tensor,
-    /// Of each position, with that of the first sentence of a pair: there is only one.
+    /// Embedding of each position, with that of the first sentence of a pair added: there is only one sentence.
     places: Tensor,
     norm: LayerNorm,
     layers: Vec<Layer>,

@@ -1,8 +1,8 @@
-//! Why there is no vector. The texts carry the remedy.
+//! Errors of the sentence model. Each text carries the remedy.
 
 use std::path::PathBuf;
 
-/// Why a model cannot be loaded, or gives no vector.
+/// Errors that keep a model from loading or from giving a vector.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddingsError {
@@ -11,7 +11,7 @@ pub enum EmbeddingsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file is not the one that was tried.
@@ -19,21 +19,21 @@ pub enum EmbeddingsError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What it has.
+        /// Digest of the file.
         found: String,
-        /// What it must have.
+        /// Digest that the file must have.
         expected: String,
     },
     /// The vocabulary is none.
     #[error("the vocabulary is none: {reason}; pull the model again")]
     Vocabulary {
-        /// What does not fit.
+        /// The part that does not fit.
         reason: String,
     },
     /// The tensor library refused.
     #[error("the sentence model failed to compute: {reason}")]
     Compute {
-        /// What it said.
+        /// The model's words.
         reason: String,
     },
 }

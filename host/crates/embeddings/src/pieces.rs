@@ -16,7 +16,7 @@ const WORD_CHARS_MAX: usize = 100;
 /// Pieces of a vocabulary: four times that of the model.
 const VOCABULARY_MAX: usize = 1 << 17;
 
-/// What a vocabulary marks a piece with that does not begin a word.
+/// Mark of the vocabulary for a piece that does not begin a word.
 const WITHIN: &str = "##";
 
 /// The pieces that are known, and how a text is cut into them.

@@ -20,11 +20,11 @@ const ALIKE_MIN: f32 = 0.25;
 /// A file that has to have a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     /// The SHA-256 of its bytes.
     pub digest: Digest,
-    /// Its length at most, in bytes; more is not read.
+    /// Most bytes that are read of the file.
     pub bytes_max: u64,
 }
 
@@ -40,7 +40,8 @@ pub struct Files {
 /// A sentence model. It has about 180 MB while it is loaded and 91 MB from then on, for as long as it lives.
 pub struct Sentences {
     files: Files,
-    /// One sentence at a time: the processor is everybody's, and a product of matrices uses all of it.
+    /// The loaded model, for one sentence at a time: the processor is everybody's, and a product of matrices uses all
+    /// of it.
     loaded: Arc<Mutex<Option<Loaded>>>,
 }
 
@@ -102,7 +103,7 @@ impl Loaded {
 }
 
 impl Pinned {
-    /// Its bytes, which are looked at before anybody reads them.
+    /// The file's bytes, checked before anybody reads them.
     fn read(&self) -> Result<Vec<u8>, EmbeddingsError> {
         let failed = |source| EmbeddingsError::Io { path: self.path.clone(), source };
         let file = std::fs::File::open(&self.path).map_err(failed)?;

@@ -64,7 +64,7 @@ async fn the_model_gives_what_its_authors_give() {
     assert_eq!(mixed, [101, 7668, 19169, 15743, 1517, 1879, 1755, 1060, 102]);
 }
 
-/// What is remembered, and how somebody would ask for it in other words.
+/// Memories, and questions about them in other words.
 const PARAPHRASES: [(&str, &str, &str); 20] = [
     ("port", "The service listens on 8080.", "which network socket does it bind to"),
     ("date format", "Timestamps are written in ISO 8601.", "how should I format a point in time"),
@@ -107,7 +107,7 @@ fn entries() -> Vec<Entry> {
     PARAPHRASES.iter().map(entry).collect()
 }
 
-/// How many of some questions have their answer among the first three, and how many others come with it.
+/// Counts the questions whose answer is among the first three, and the other entries that come with it.
 async fn recall(ranking: &dyn Ranking, questions: &[(&str, &str)]) -> (usize, usize) {
     let (mut right, mut beside) = (0, 0);
     for (question, key) in questions {

@@ -8,7 +8,6 @@
 mod builtins;
 mod facts;
 mod flow;
-mod javascript;
 mod lines;
 mod nesting;
 mod python;
@@ -55,13 +54,6 @@ pub trait Language: Send + Sync {
 /// Python 3, parsed as CPython 3.14 would.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Python {
-    /// How much is taken for a mutation.
-    pub mode: Mode,
-}
-
-/// JavaScript as scripts and modules are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct JavaScript {
     /// How much is taken for a mutation.
     pub mode: Mode,
 }

@@ -16,7 +16,7 @@ pub mod replay;
 pub mod step;
 mod words;
 
-pub use analysis::{Analysis, JavaScript, Language, Mode, Name, NameUse, Python, Reason, Settled, Span, SyntaxError};
+pub use analysis::{Analysis, Language, Mode, Name, NameUse, Python, Reason, Settled, Span, SyntaxError};
 pub use graph::{Edge, Graph, GraphError, MissedEdge, Node, NodeState, Observed, StepId};
 pub use replay::{Ran, Replay, ReplayError, Run, Settings, Skip, StepHistory, Todo};
 pub use step::{Delta, Ended, Exception, Group, Kept, StepReport, StepRequest};

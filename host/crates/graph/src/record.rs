@@ -69,7 +69,7 @@ pub struct Head {
     /// The invocation whose it is, if it is an agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// `python` or `javascript`.
+    /// `python`. Graphs of earlier versions may have `javascript`, which this one does not read.
     pub language: String,
     /// How much analysis takes for a mutation.
     #[serde(default)]

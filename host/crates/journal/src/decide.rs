@@ -1,18 +1,18 @@
-//! What a resume does with an effect that was in flight when the host died.
+//! The rules of a resume for an effect that was in flight when the host died.
 //!
 //! Pure: no store, no clock. In doubt the answer is a question, never a repetition.
 
 use crate::load::Slot;
 use longhaul_core::journal::{Asked, EffectClass, Resolution};
 
-/// What is known of an effect in flight, and so what may be done.
+/// The known facts about an effect in flight, and so the possible next moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It was announced and had not left yet: the same attempt goes on.
+    /// The effect was announced and had not left yet: the same attempt goes on.
     NeverLeft,
-    /// It may have happened and may be repeated, or a person said that it did not happen.
+    /// The effect may have happened and may be repeated, or a person said that it did not happen.
     Repeat,
-    /// It can be asked with what it prepared.
+    /// The effect can be verified with this preparation.
     Verify(String),
     /// A person said what came back.
     Happened(String),

@@ -1,9 +1,9 @@
-//! What somebody else decided about calls that were not made yet.
+//! Removes decisions of another machine about calls that were not made yet.
 //!
-//! A journal that comes from another machine is history up to where it ends, and nobody here gave leave for what comes
-//! next. A decision whose call was announced stays, or the journal would be another one. Behind the last such call
-//! decisions are taken out, so that whoever asks for them here is asked again. One in front of it, in the same batch,
-//! has to keep its place, and says no from now on: its call was not made, so nobody has heard otherwise.
+//! A journal that comes from another machine is history up to where it ends, and nobody here approved the next calls. A
+//! decision whose call was announced stays, or the journal would be another one. Behind the last such call decisions
+//! are taken out, so that this machine asks about them again. A decision in front of it, in the same batch, has to keep
+//! its place, and says no from now on: its call was not made, so nobody has heard otherwise.
 
 use crate::record::{At, Content, Kind, StoredAnswer, parse};
 use longhaul_core::approval::{Decision, ENTRY};
@@ -15,15 +15,15 @@ use std::collections::BTreeMap;
 /// The entry of a call of a tool.
 const CALL: &str = "tools.call";
 
-/// What an agent is told of a call that another machine allowed and did not make.
+/// Text for an agent about a call that another machine allowed and did not make.
 const NOT_OURS: &str = "another machine allowed it and did not make it; ask again where it is still wanted";
 
-/// What is known of one entry.
+/// The records of one entry.
 #[derive(Default)]
 struct Seen {
     name: String,
     arguments: Option<Digest>,
-    /// Where its answer is among the rows.
+    /// Position of its answer among the rows.
     answered: Option<usize>,
 }
 
@@ -146,7 +146,7 @@ mod tests {
         (key(&invocation, crate::record::FINISHED_AT, Kind::Finished).as_bytes().to_vec(), b"{}".to_vec())
     }
 
-    /// What is left of a journal, an entry a line, with what each decision says now.
+    /// Checks the rest of a journal, an entry a line, with each decision's present answer.
     #[track_caller]
     fn check(rows: Vec<Row>, expected: &[&str]) {
         let invocation = InvocationId::from_text(INVOCATION);

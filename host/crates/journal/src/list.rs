@@ -10,27 +10,26 @@ use longhaul_core::journal::{Began, Entry, Finished, JournalError, Resolution};
 use longhaul_core::store::{Op, Store, Table};
 use serde::de::IgnoredAny;
 
-/// Why a resolution was not taken.
+/// Errors of a resolution that was not taken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// There is no such entry.
     #[error("`{invocation}` has no entry {entry}; list its entries with `longhaul journal`")]
     Unknown {
-        /// Whose journal.
+        /// The invocation of the journal.
         invocation: InvocationId,
         /// The entry.
         entry: u32,
     },
-    /// Nothing is open there: it was answered, is not an effect that needs a person, or its
-    /// invocation has ended.
+    /// The entry has no open question: it was answered, is an effect that needs no person, or its invocation has ended.
     #[error("entry {entry} of `{invocation}` asks nothing: {why}")]
     NotOpen {
-        /// Whose journal.
+        /// The invocation of the journal.
         invocation: InvocationId,
         /// The entry.
         entry: u32,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
     /// The output is not JSON.
@@ -38,7 +37,7 @@ pub enum ResolveError {
     NotJson {
         /// The entry.
         entry: u32,
-        /// What is wrong with it.
+        /// The fault.
         detail: String,
     },
     /// The journal could not be read.
@@ -54,7 +53,7 @@ pub fn began(store: &dyn Store, invocation: &InvocationId) -> Result<Option<Bega
     crate::record::began(store, invocation)
 }
 
-/// How an invocation ended, if it did.
+/// The end of an invocation; none if it has not ended.
 ///
 /// # Errors
 /// [`JournalError::Store`] or [`JournalError::Damaged`].
@@ -66,7 +65,7 @@ pub fn finished(store: &dyn Store, invocation: &InvocationId) -> Result<Option<F
     at.decode::<StoredFinish>(&value)?.read(store, &at).map(Some)
 }
 
-/// At most `limit` entries after entry `after` (0 for all), with their numbers.
+/// Lists at most `limit` entries after entry `after` (0 for all), with their numbers.
 ///
 /// An entry of which nothing was durable when the host died is left out.
 ///

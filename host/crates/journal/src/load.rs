@@ -9,21 +9,21 @@ use longhaul_core::journal::{Asked, JournalError, Resolution};
 use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, LimitHit, Limits};
 
-/// What is known of one entry.
+/// The records of one entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slot {
     /// The latest attempt. None when the entry is unknown, or was left behind by a later one.
     pub(crate) asked: Option<Asked>,
-    /// What the latest attempt that prepared anything noted.
+    /// Note of the latest attempt that prepared anything.
     pub(crate) prepared: Option<String>,
     /// The latest resolution and the attempt that it speaks of.
     pub(crate) resolution: Option<(u32, Resolution)>,
-    /// What came back.
+    /// The answer.
     pub(crate) answered: Option<StoredAnswer>,
 }
 
 impl Slot {
-    /// What a person said about the latest attempt; what was said of an earlier one is used up.
+    /// A person's resolution of the latest attempt; that of an earlier attempt is used up.
     pub(crate) fn resolution(&self) -> Option<&Resolution> {
         let attempt = self.asked.as_ref()?.attempt;
         self.resolution.as_ref().filter(|(of, _)| *of == attempt).map(|(_, resolution)| resolution)
@@ -56,8 +56,8 @@ pub(crate) struct Loaded {
     pub(crate) bytes: u64,
 }
 
-/// What records may exceed `journal_bytes_max` by, in bytes: the answers that are kept although the cap
-/// was reached, of which there are as many as calls made at once.
+/// Bytes by which records may exceed `journal_bytes_max`: answers that are kept although the cap was reached. There are
+/// as many of them as calls made at once.
 const RECORDS_SLACK_BYTES: u64 = 1 << 20;
 
 /// Reads entries until a cap is reached: `journal_entries_max`, or more bytes of records than

@@ -1,4 +1,4 @@
-//! How a journal lies in the store: keys, records, and answers inline or by digest.
+//! The layout of a journal in the store: keys, records, and answers inline or by digest.
 //!
 //! All is in [`Table::Journal`]. A key is the invocation's text, the number of the entry, the kind of
 //! the record and, where an effect may be started more than once, the attempt. So nothing is ever
@@ -30,7 +30,7 @@ pub(crate) const INLINE_BYTES_MAX: usize = 2_048;
 /// The number under which `finished` sorts behind every entry.
 pub(crate) const FINISHED_AT: u64 = u64::MAX;
 
-/// Which record of an entry.
+/// Kind of a record of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Began,
@@ -119,7 +119,7 @@ impl StoredFinish {
     }
 }
 
-/// Where a record is, to say where a damaged one was.
+/// The place of a record, for errors about damage.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) invocation: &'a InvocationId,
@@ -160,7 +160,7 @@ pub(crate) fn key(invocation: &InvocationId, entry: u64, kind: Kind) -> Key {
     }
 }
 
-/// What a stored key says, after the prefix; none when it was not made by [`key`].
+/// Entry and kind in a stored key, after the prefix; none when [`key`] did not make it.
 pub(crate) fn parse(invocation: &InvocationId, stored: &[u8]) -> Option<(u64, Kind)> {
     let rest = stored.strip_prefix(prefix(invocation).as_bytes())?;
     let (entry, rest) = rest.split_first_chunk::<8>()?;

@@ -34,16 +34,16 @@ pub struct Recorder {
     inner: Arc<Inner>,
 }
 
-/// What was found of an invocation.
+/// The state of an invocation's journal when it is opened.
 #[expect(clippy::large_enum_variant, reason = "one is made for each invocation, and matched at once")]
 pub enum Opened {
-    /// It has not ended: run the component, from its start.
+    /// The invocation has not ended: run the component, from its start.
     Running(Recorder),
-    /// It ended before; do not run it.
+    /// The invocation ended before; do not run it.
     Finished {
-        /// How it began.
+        /// Its beginning.
         began: Began,
-        /// How it ended.
+        /// Its end.
         finished: Finished,
     },
 }
@@ -70,7 +70,7 @@ enum Mode {
 
 #[derive(Default)]
 struct State {
-    /// What was found, by entry - 1. Each is taken out when its call comes.
+    /// The entries found, by entry - 1. Each is taken out when its call comes.
     slots: Vec<Slot>,
     /// Entries asked so far, so also the number of the latest.
     asked: u32,
@@ -94,7 +94,7 @@ struct Open {
     asked: Asked,
     /// Whether `asked` was handed to a commit or is in the store.
     asked_kept: bool,
-    /// When the attempt began whose outcome is not known, for a question.
+    /// Start of the attempt whose outcome is not known, for a question.
     since_ms: u64,
 }
 
@@ -150,13 +150,13 @@ impl Recorder {
         Ok(Some(Self::over(store, invocation, began, limits, mode, Some(loaded))))
     }
 
-    /// Whose journal it is.
+    /// The invocation of the journal.
     #[must_use]
     pub fn invocation(&self) -> &InvocationId {
         &self.inner.invocation
     }
 
-    /// How the invocation began: its seed and its time hold for every resume.
+    /// The beginning of the invocation: its seed and its time hold for every resume.
     #[must_use]
     pub fn began(&self) -> &Began {
         &self.inner.began

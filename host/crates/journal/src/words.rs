@@ -1,4 +1,4 @@
-//! What people read: calls in a divergence, and the question of a parked run.
+//! Text for people: calls in a divergence, and the question of a parked run.
 
 use longhaul_core::journal::{Asked, Began, NewCall, Question};
 use longhaul_core::{Digest, InvocationId, text};
@@ -25,7 +25,7 @@ pub(crate) fn asked(new: &NewCall) -> String {
     call(new.name, &summary(&new.summary), &new.arguments)
 }
 
-/// What was called, for a divergence at entry 0.
+/// The recorded call, for a divergence at entry 0.
 pub(crate) fn began(began: &Began) -> String {
     let Began { plugin, component, export, input, .. } = began;
     format!("`{plugin}` {export} (component {}, input {})", component.short(), input.short())

@@ -20,7 +20,7 @@ const PARENT: &str = include_str!("python/longhaul_parent.py");
 const REPORT: &str = include_str!("python/longhaul_report.py");
 const AUDIT: &str = include_str!("python/longhaul_audit.py");
 /// Shared with the plugin `python`, whose checks are audited as well.
-const TWINS: &str = include_str!("../../../../plugins/python/longhaul_twins.py");
+const TWINS: &str = include_str!("longhaul_twins.py");
 
 /// The plugin, as pytest is told it.
 const PLUGIN: [&str; 2] = ["-p", "longhaul_report"];

@@ -1,8 +1,8 @@
-//! What can go wrong between a file and an answer. The texts carry the remedy.
+//! Errors between a file and an answer. Each text carries the remedy.
 
 use crate::protocol::{ErrorKind, Failure};
 
-/// Why a model could not be loaded or a completion not be made.
+/// Errors that keep a model from loading or from making a completion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LlamaError {
@@ -11,19 +11,19 @@ pub enum LlamaError {
     Io {
         /// The file or the pipe.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not a GGUF file, or is cut short, or contradicts itself.
     #[error("the model file is damaged or not GGUF: {reason}; fetch it again and compare its digest")]
     BadFile {
-        /// What does not fit.
+        /// The part that does not fit.
         reason: String,
     },
     /// The file is sound, but of a kind that this crate does not run.
     #[error("the model file needs {what}; use a GGUF of a plain Llama with a `smollm` or `gpt-2` tokenizer")]
     Unsupported {
-        /// What is missing here.
+        /// The missing support.
         what: String,
     },
     /// Weights and the smallest useful context do not fit.
@@ -33,7 +33,7 @@ pub enum LlamaError {
     OutOfMemory {
         /// Bytes needed at least.
         bytes_needed: u64,
-        /// Bytes allowed.
+        /// Bytes that the model may use.
         bytes_max: u64,
         /// Tokens of context without which loading makes no sense.
         context_tokens_min: usize,
@@ -41,7 +41,7 @@ pub enum LlamaError {
     /// The request contradicts itself.
     #[error("the request cannot be served: {reason}")]
     BadRequest {
-        /// What is wrong, with the remedy.
+        /// The fault, with the remedy.
         reason: String,
     },
     /// The prompt fills the context.
@@ -57,19 +57,19 @@ pub enum LlamaError {
     /// The schema cannot be turned into a grammar, or the grammar cannot go on.
     #[error("the schema cannot be used: {reason}; simplify it, and refer only to `#/...`")]
     BadSchema {
-        /// What the grammar's compiler said.
+        /// The error of the grammar's compiler.
         reason: String,
     },
     /// The model computed something that is not a number, or the tensor library refused.
     #[error("the model failed to compute: {reason}; the file may be damaged")]
     Compute {
-        /// What went wrong.
+        /// The cause.
         reason: String,
     },
 }
 
 impl LlamaError {
-    /// What a caller can act on.
+    /// The case that a caller can act on.
     pub fn kind(&self) -> ErrorKind {
         match self {
             LlamaError::Io { .. } | LlamaError::Compute { .. } => ErrorKind::Internal,

@@ -39,7 +39,7 @@ pub(crate) enum Value {
     Strings(Vec<String>),
 }
 
-/// Where a tensor lies. Offset and length are known to be inside the file.
+/// The place of a tensor. Offset and length are known to be inside the file.
 #[derive(Debug, Clone)]
 pub(crate) struct TensorInfo {
     /// Outermost dimension first, as the tensor library counts; the file counts the other way.

@@ -28,7 +28,7 @@ use crate::transformer::{BATCH_TOKENS, Config, Transformer};
 /// A context below this holds no useful conversation: rather refuse to load.
 const CONTEXT_TOKENS_MIN: usize = 512;
 
-/// How much a model may take.
+/// Limits of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Longest context, prompt and answer together, in tokens. Default 8 192.
@@ -114,7 +114,7 @@ impl Model {
         })
     }
 
-    /// What was loaded, and the context that its memory allows.
+    /// The loaded model, and the context that its memory allows.
     pub fn info(&self) -> &Info {
         &self.info
     }
@@ -204,7 +204,7 @@ impl Model {
     }
 }
 
-/// How the memory is divided.
+/// Division of the memory.
 struct Budget {
     context_tokens: usize,
     session_bytes: u64,
@@ -234,7 +234,7 @@ fn batch_bytes(config: &Config) -> u64 {
     (4 * (BATCH_TOKENS * token + 4 * config.vocabulary)) as u64
 }
 
-/// One completion at work.
+/// A completion at work.
 struct Turn<'m> {
     transformer: &'m Transformer,
     tokenizer: &'m Tokenizer,
@@ -324,7 +324,7 @@ impl Turn<'_> {
     }
 }
 
-/// What the caller has got so far.
+/// The answer so far, as the caller has it.
 struct Answer<'c> {
     output: Output,
     tokens: u32,

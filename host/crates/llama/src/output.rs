@@ -1,4 +1,4 @@
-//! From the bytes of tokens to the text that the caller gets.
+//! Turns the bytes of tokens into the text that the caller gets.
 //!
 //! A token can end inside a character, and a stop text can begin inside one token and end in
 //! another. Bytes are therefore held back until they are whole characters that cannot be the

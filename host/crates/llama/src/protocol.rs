@@ -1,4 +1,4 @@
-//! What the host and the model's child process say to each other: JSON lines over stdin and stdout.
+//! The protocol between the host and the model's child process: JSON lines over stdin and stdout.
 //!
 //! One line is one [`Call`] or one [`Answer`]. The child starts by saying [`AnswerBody::Info`] (or
 //! [`AnswerBody::Error`], and then ends) with no id; after that every answer carries the id of its
@@ -31,12 +31,12 @@ pub fn thread_environment(threads: usize) -> [(&'static str, String); 2] {
 pub struct Call {
     /// Chosen by the host; repeated in every answer to this call.
     pub id: u64,
-    /// What is asked.
+    /// The request.
     #[serde(flatten)]
     pub body: CallBody,
 }
 
-/// What a call asks for.
+/// A request of the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallBody {
@@ -44,7 +44,7 @@ pub enum CallBody {
     Complete(Box<Completion>),
     /// The token ids of a text, in which special tokens stay text. Answered by `tokens`.
     Tokenize(String),
-    /// What the model is. Answered by `info`.
+    /// Asks for the loaded model. Answered by `info`.
     Info {},
     /// End the completion with this id, running or waiting. It has no answer of its own: the
     /// completion ends with [`StopReason::Cancelled`], unless it had ended before.
@@ -56,12 +56,12 @@ pub enum CallBody {
 pub struct Answer {
     /// The id of the call; `None` for the greeting and for a line whose id could not be read.
     pub id: Option<u64>,
-    /// What is answered.
+    /// The reply.
     #[serde(flatten)]
     pub body: AnswerBody,
 }
 
-/// What an answer says.
+/// A reply of the child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerBody {
@@ -71,13 +71,13 @@ pub enum AnswerBody {
     Done(Reply),
     /// The token ids of a text.
     Tokens(Vec<u32>),
-    /// What the model is.
+    /// The loaded model.
     Info(Info),
     /// The call has failed, and nothing else follows for it.
     Error(Failure),
 }
 
-/// What to complete, and how.
+/// A completion to make, with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Completion {
@@ -100,8 +100,7 @@ pub struct Completion {
     pub top_p: f32,
     /// Sample among this many of the likeliest tokens; 0 is all of them. Default 40.
     pub top_k: u32,
-    /// Where the random numbers start. Default 0. The same request, model and kind of CPU give
-    /// the same text.
+    /// Seed of the random numbers. Default 0. The same request, model and kind of CPU give the same text.
     pub seed: u64,
     /// Longest answer, in tokens. Default 512. The answer then ends with [`StopReason::Length`],
     /// as it does when the context is full.
@@ -128,12 +127,12 @@ impl Default for Completion {
     }
 }
 
-/// One message of a conversation.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who says it.
+    /// Author of the message.
     pub role: Role,
-    /// What is said.
+    /// Text of the message.
     pub content: String,
 }
 
@@ -145,7 +144,7 @@ impl Message {
     }
 }
 
-/// Who says a message.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -176,17 +175,17 @@ impl Role {
 pub struct Reply {
     /// The whole answer, without the prefill and without the stop text.
     pub text: String,
-    /// Why it ended.
+    /// Reason for the end.
     pub stop_reason: StopReason,
     /// Tokens of the prompt, the template and the prefill included.
     pub prompt_tokens: u32,
-    /// Those of `prompt_tokens` that the session had computed before.
+    /// Tokens of `prompt_tokens` that the session had computed before.
     pub cached_tokens: u32,
     /// Tokens of the answer, those forced by a schema included.
     pub output_tokens: u32,
 }
 
-/// Why a completion ended.
+/// Reason for the end of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -198,7 +197,7 @@ pub enum StopReason {
     Cancelled,
 }
 
-/// What the loaded model is.
+/// The loaded model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
     /// The model's own name, from the file; empty if it has none.
@@ -207,21 +206,21 @@ pub struct Info {
     pub context_tokens_max: u32,
     /// Memory that the model counts on at most, in bytes: weights, sessions and work space.
     pub memory_bytes_max: u64,
-    /// Why the child read the file without having given up its powers; none: it gave them up.
+    /// Reason why the child read the file without giving up its powers; none: it gave them up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unconfined: Option<String>,
 }
 
-/// Why a call failed.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What a caller can act on.
+    /// The case that a caller can act on.
     pub kind: ErrorKind,
-    /// One sentence for a person, with the remedy.
+    /// A sentence for a person, with the remedy.
     pub message: String,
 }
 
-/// What a caller can act on.
+/// A case that a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {

@@ -86,7 +86,7 @@ impl Sampler {
     }
 }
 
-/// How many of the sorted weights together reach `share` of the total; at least one.
+/// Number of the sorted weights that together reach `share` of the total; at least one.
 fn mass(weights: &[f64], share: f64) -> usize {
     let mut left = share * weights.iter().sum::<f64>();
     for (index, weight) in weights.iter().enumerate() {
@@ -110,7 +110,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// At least 0 and below 1.
+    /// A random number of at least 0 and below 1.
     fn fraction(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "the 53 bits that are left fit a double exactly")]
         let bits = (self.next() >> 11) as f64;

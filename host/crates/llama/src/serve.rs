@@ -68,7 +68,7 @@ pub fn serve_model(
     serve_calls(&mut model, &line, &calls)
 }
 
-/// What both threads share: the way out, and the completions that can be cancelled.
+/// State that both threads share: the output, and the completions that can be cancelled.
 struct Line<W> {
     output: Mutex<W>,
     cancels: Mutex<HashMap<u64, Arc<AtomicBool>>>,
@@ -83,7 +83,7 @@ impl<W: Write> Line<W> {
         write_line(&mut *lock(&self.output), &Answer { id, body })
     }
 
-    /// For the reading thread, which leaves a closed output to the other one.
+    /// Refuses a call, from the reading thread. A closed output is left to the other thread.
     fn refuse(&self, id: Option<u64>, kind: ErrorKind, message: String) {
         let _ = self.answer(id, AnswerBody::Error(Failure { kind, message }));
     }
@@ -194,7 +194,7 @@ fn take_call<W: Write>(call: Call, line: &Line<W>, sender: &SyncSender<Job>) -> 
     }
 }
 
-/// What came of reading a line.
+/// The outcome of reading a line.
 enum LineRead {
     Whole,
     TooLong,

@@ -8,7 +8,7 @@ use crate::transformer::{Cache, Config};
 /// Sessions kept at most, however small they are.
 const SESSIONS_MAX: usize = 16;
 
-/// One conversation: the ids that the cache holds, in order.
+/// A conversation: the ids that the cache holds, in order.
 pub(crate) struct Session {
     name: String,
     pub(crate) ids: Vec<u32>,

@@ -186,7 +186,7 @@ impl Tokenizer {
 /// The rank and the result of merging two neighbours; the lowest rank merges first.
 type Merges = HashMap<(u32, u32), (u32, u32)>;
 
-/// How text is cut into words before merging.
+/// The rule that cuts text into words before merging.
 #[derive(Debug)]
 struct Cut {
     word: Regex,

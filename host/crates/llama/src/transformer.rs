@@ -264,7 +264,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// From a Q8_0 tensor.
+    /// Makes the matrix of a Q8_0 tensor.
     fn new(whole: Arc<QTensor>) -> Result<Self, LlamaError> {
         let (rows, columns) = whole.shape().dims2()?;
         if !is_repacked(columns) {
@@ -320,7 +320,7 @@ impl Cache {
         Cache { layers: Vec::new(), tokens: 0, room: 0 }
     }
 
-    /// Tokens computed.
+    /// Number of computed tokens.
     pub(crate) fn tokens(&self) -> usize {
         self.tokens
     }
@@ -330,7 +330,7 @@ impl Cache {
         self.tokens = self.tokens.min(tokens);
     }
 
-    /// Bytes allocated.
+    /// Number of allocated bytes.
     pub(crate) fn bytes(&self, config: &Config) -> u64 {
         self.room as u64 * config.cache_token_bytes()
     }
@@ -461,7 +461,7 @@ fn rope_tables(config: &Config, tokens: usize) -> Result<(Tensor, Tensor), Llama
     Ok((table(f64::cos)?, table(f64::sin)?))
 }
 
-/// What hides later tokens from earlier ones of the same batch. A single token needs none.
+/// The mask that hides later tokens from earlier ones of the same batch. A single token needs none.
 fn mask(start: usize, count: usize) -> Result<Option<Tensor>, LlamaError> {
     if count == 1 {
         return Ok(None);

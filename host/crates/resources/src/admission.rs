@@ -1,28 +1,19 @@
-//! Whether there is room for one more, by what the machine has free.
+//! Admission by free resources: whether the machine has room for one more.
 //!
-//! What was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to let anything
-//! into the reserve, and to say "wait" without saying for what.
+//! A newcomer that was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to
+//! let anything into the reserve, and to say "wait" without naming the missing resource.
 
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
+use longhaul_core::capacity::{Need, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// For how long what was let in counts as taken besides what the machine says, in milliseconds. By then it has begun,
-/// and its memory is among what is used.
+/// Time for which an admitted newcomer counts as taken besides the machine's own figures, in milliseconds. By then it
+/// has begun, and the figures include its memory.
 pub const SETTLES_MS: u64 = 30_000;
 
-/// What something will need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Need {
-    /// Memory, in MB.
-    pub memory_mb: f64,
-    /// Memory of one graphics card, in MB; 0: it needs none.
-    pub gpu_memory_mb: f64,
-}
-
-/// What is left to the rest of the machine.
+/// The share that stays free for the rest of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reserve {
@@ -38,20 +29,10 @@ impl Default for Reserve {
     }
 }
 
-/// Whether it may begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It may.
-    Admit,
-    /// Not now; why.
-    Wait(String),
-}
-
-/// What was let in and has not settled.
+/// Newcomers that were let in and have not settled.
 #[derive(Debug, Default)]
 pub struct Admission {
-    /// By whom, and since when.
+    /// Their needs and the times of their admission, by name.
     promised: BTreeMap<String, (Need, u64)>,
 }
 
@@ -82,7 +63,7 @@ impl Admission {
     }
 }
 
-/// Why it does not fit, if it does not.
+/// The reason why the memory does not fit; none if it does.
 fn memory_fits(need: Need, reserve: &Reserve, system: &SystemUsage, promised: f64) -> Option<String> {
     let (wanted, kept, total) = (need.memory_mb, reserve.memory_mb, system.memory_total_mb);
     if wanted + kept > total {

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 /// The attribute by which systemd marks a group that it hands over.
 const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
 
-/// What limits need.
+/// Controllers that limits need.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// Over which time processor time is shared out, in microseconds; the kernel's default.
 const PERIOD_US: u64 = 100_000;
 
-/// Where groups for children can be made.
+/// The control group in which groups for children can be made.
 #[derive(Clone, Debug)]
 pub struct Groups {
     top: PathBuf,
@@ -127,7 +127,7 @@ fn has_controllers(group: &Path) -> io::Result<()> {
     }
 }
 
-/// What is asked for is a limit's: never negative, and far below 2^53.
+/// A limit as a whole number: never negative, and far below 2^53.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn whole(number: f64) -> u64 {
     number.clamp(0.0, 9e15) as u64

@@ -8,16 +8,16 @@ use crate::error::ResourceError;
 use crate::process::{Process, Stat, Table, start_of};
 use std::time::Duration;
 
-/// How long a tree may take to end by itself once it was asked.
+/// Most time for a tree to end by itself once it was asked.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// How long what was killed may take to be gone, before those that it started meanwhile are looked for.
+/// Most time for killed processes to be gone, before the processes that they started meanwhile are looked for.
 const KILLED: Duration = Duration::from_millis(200);
 
-/// How often that is done. A tree that starts processes as fast as it can is done after two or three.
+/// Most passes of that. A tree that starts processes as fast as it can is done after two or three.
 const PASSES: usize = 25;
 
-/// How a tree ended.
+/// The end of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// Processes that went when they were asked.
@@ -82,12 +82,12 @@ fn kill(root: Process, mut left: Vec<Held>) -> Result<usize, ResourceError> {
     Err(ResourceError::StillThere { pid: root.pid, left: left.len() })
 }
 
-/// Those that are there and are the ones that were seen.
+/// The processes of the tree that are still there and are the ones that were seen.
 fn hold(tree: &[&Stat]) -> Vec<Held> {
     tree.iter().filter_map(|stat| Held::of(stat.process)).collect()
 }
 
-/// What became of a signal.
+/// The outcome of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     Sent,
@@ -114,7 +114,7 @@ mod linux {
     }
 
     impl Held {
-        /// None: it is gone, or its number is another's.
+        /// A handle of the process; none: it is gone, or its number is another's.
         pub(super) fn of(process: Process) -> Option<Self> {
             let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
             let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;

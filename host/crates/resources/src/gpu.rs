@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long `nvidia-smi` may take. It wakes a card that sleeps.
+/// Most time for `nvidia-smi`. It wakes a card that sleeps.
 const SMI_MAX: Duration = Duration::from_secs(5);
 
 /// Bytes that are read of what it says: a line a card.
@@ -20,16 +20,16 @@ const SMI_BYTES_MAX: u64 = 64 << 10;
 /// A card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GpuUsage {
-    /// What the driver calls it.
+    /// Name of the card in the driver.
     pub name: String,
-    /// Its memory, in MB.
+    /// Total memory of the card, in MB.
     pub memory_total_mb: f64,
-    /// What of it is used, in MB.
+    /// Used memory of the card, in MB.
     pub memory_used_mb: f64,
 }
 
 impl GpuUsage {
-    /// What is left of it, in MB.
+    /// Free memory of the card, in MB.
     #[must_use]
     pub fn memory_free_mb(&self) -> f64 {
         (self.memory_total_mb - self.memory_used_mb).max(0.0)

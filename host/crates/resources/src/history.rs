@@ -8,35 +8,35 @@ use std::collections::VecDeque;
 /// Samples that are kept: two hours of one each five seconds.
 pub const SAMPLES_MAX: usize = 1_440;
 
-/// How far apart samples are, in milliseconds.
+/// Interval of samples, in milliseconds.
 pub const SAMPLE_MS: u64 = 5_000;
 
-/// What was used at one time.
+/// Usage at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sample {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the sample, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Memory of the machine that is used, in percent.
     pub memory_percent: f64,
     /// Memory of the machine that can still be had, in MB.
     pub memory_available_mb: f64,
-    /// How busy its processors were, in percent.
+    /// Load of the machine's processors, in percent.
     pub cpu_percent: f64,
     /// Memory of all its graphics cards that is used, in MB.
     pub gpu_memory_used_mb: f64,
-    /// What the host itself used, without its children.
+    /// Usage of the host itself, without its children.
     pub host: Usage,
-    /// What all its children used together; `num_children` is how many processes they were.
+    /// Usage of all its children together; `num_children` is their number.
     pub children: Usage,
     /// Instances of components.
     pub guests: u64,
-    /// What their memories came to, in MB. It is part of the host's.
+    /// Memory of instances, in MB. It is part of the host's.
     pub guests_memory_mb: f64,
 }
 
 impl Sample {
-    /// Of what was measured.
+    /// Makes a sample of a measurement.
     #[must_use]
     pub fn new(at_ms: u64, system: &SystemUsage, host: Usage, children: &[Usage]) -> Self {
         let mut all = Usage::default();
@@ -64,7 +64,7 @@ impl Sample {
 pub struct History(VecDeque<Sample>);
 
 impl History {
-    /// One more; the oldest goes when there are [`SAMPLES_MAX`].
+    /// Adds a sample; the oldest goes when there are [`SAMPLES_MAX`].
     pub fn push(&mut self, sample: Sample) {
         if self.0.len() == SAMPLES_MAX {
             self.0.pop_front();
@@ -78,7 +78,7 @@ impl History {
         self.0.back().is_none_or(|last| now_ms.abs_diff(last.at_ms) >= SAMPLE_MS)
     }
 
-    /// Those after a time, oldest first, at most `limit`: the newest of them.
+    /// The samples after a time, oldest first, at most `limit`: the newest of them.
     #[must_use]
     pub fn since(&self, after_ms: u64, limit: usize) -> Vec<Sample> {
         let later = self.0.iter().rev().take_while(|sample| sample.at_ms > after_ms).take(limit);

@@ -1,4 +1,4 @@
-//! What processes and the machine use, what they may use, and how a tree of processes is ended.
+//! Usage of processes and of the machine, limits of process trees, and the end of a tree.
 //!
 //! | file | holds |
 //! |---|---|
@@ -27,12 +27,13 @@ mod own_cgroup;
 mod process;
 mod usage;
 
-pub use admission::{Admission, Need, Reserve, Verdict};
+pub use admission::{Admission, Reserve};
 pub use end::{Ended, GRACE, end_tree};
 pub use error::ResourceError;
 pub use gpu::GpuUsage;
 pub use history::{History, Sample};
 pub use limits::{ResourceLimits, Rule, Watchdog};
+pub use longhaul_core::capacity::{Need, Verdict};
 pub use numbers::{mb, sum};
 pub use process::{Process, Stat, Table};
 pub use usage::{Sampler, SystemUsage, Usage};

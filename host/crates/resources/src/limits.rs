@@ -1,4 +1,4 @@
-//! What a tree of processes may use, and when it is over.
+//! Limits of a process tree, and whether it exceeds them.
 //!
 //! Memory and processes end a tree at the first look that is over; processor time only when it was over for a while,
 //! since every program is busy for a moment. Refuses to end anything itself.
@@ -9,7 +9,7 @@ use longhaul_core::LimitHit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a tree may use. Something is over a limit when it is strictly greater.
+/// Limits of a tree. A value exceeds a limit when it is strictly greater.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceLimits {

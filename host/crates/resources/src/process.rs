@@ -7,23 +7,23 @@ use crate::error::ResourceError;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One process, which no other one ever is.
+/// A process, told apart from every other by number and start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
-    /// When it began, in ticks since the machine did.
+    /// Start of the process, in ticks since the machine started.
     pub start_ticks: u64,
 }
 
-/// What the system says of a process.
+/// The system's figures of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Which.
+    /// The process.
     pub process: Process,
-    /// Who started it, or who took it over.
+    /// Number of its parent, by birth or adoption.
     pub parent: u32,
-    /// Its process group.
+    /// Number of its process group.
     pub group: u32,
     /// The name of its program, cut by the kernel.
     pub name: String,
@@ -31,9 +31,9 @@ pub struct Stat {
     pub rss_bytes: u64,
     /// Its processor time, in milliseconds.
     pub cpu_ms: u64,
-    /// That of its children that have ended and were waited for, in milliseconds.
+    /// Processor time of its children that have ended and were waited for, in milliseconds.
     pub children_cpu_ms: u64,
-    /// Its threads.
+    /// Number of its threads.
     pub threads: u64,
 }
 
@@ -48,13 +48,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of these processes.
+    /// A table of these processes.
     pub fn of(uptime_ms: u64, ticks_per_second: u64, stats: impl IntoIterator<Item = Stat>) -> Self {
         let stats = stats.into_iter().map(|stat| (stat.process.pid, stat)).collect();
         Self { uptime_ms, ticks_per_second: ticks_per_second.max(1), stats }
     }
 
-    /// As the system has them now. Takes about 10 us a process.
+    /// Reads the processes of the system. Takes about 10 us a process.
     ///
     /// # Errors
     /// [`ResourceError::Untold`].
@@ -103,7 +103,7 @@ impl Table {
     }
 }
 
-/// When the process of this number began; none: there is no such.
+/// Start of the process of this number; none: there is no such process.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
     read::start_of(pid)
 }

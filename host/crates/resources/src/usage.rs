@@ -1,4 +1,4 @@
-//! What a tree of processes, and the machine, use.
+//! Usage of a process tree and of the machine.
 //!
 //! Processor time is a share of an interval that is told by the machine's own clock: between two looks, or, at the first
 //! one, the whole life of the process. Refuses to sample for a moment and to call that a share.
@@ -10,7 +10,7 @@ use crate::process::{Process, Stat, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a tree of processes uses.
+/// Usage of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -24,19 +24,19 @@ pub struct Usage {
     pub num_children: u64,
 }
 
-/// What the machine has, and what of it is used.
+/// Resources of the machine, and their usage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemUsage {
     /// Memory of the machine, or of the container that we are in, in MB.
     pub memory_total_mb: f64,
-    /// What of it programs can still have without swapping, in MB.
+    /// Memory that programs can still have without swapping, in MB.
     pub memory_available_mb: f64,
-    /// What of it is used, in percent.
+    /// Used memory, in percent.
     pub memory_percent: f64,
-    /// Processors.
+    /// Number of processors.
     pub cpu_count: u64,
-    /// How busy they were since the last look, all together, in percent from 0 to 100.
+    /// Load of all processors since the last look, in percent from 0 to 100.
     pub cpu_percent: f64,
     /// Graphics cards whose memory can be read; none is no error.
     pub gpus: Vec<GpuUsage>,
@@ -65,7 +65,7 @@ struct Busy {
 }
 
 impl Sampler {
-    /// What a tree uses; none: it is not there any more.
+    /// Usage of a tree; none: it is not there any more.
     pub fn tree(&mut self, table: &Table, root: Process) -> Option<Usage> {
         let tree = table.tree(root);
         if tree.is_empty() {
@@ -77,7 +77,7 @@ impl Sampler {
         Some(self.used(table, root, &tree, cpu_ms))
     }
 
-    /// What one process uses, without those below it.
+    /// Usage of one process, without its children.
     pub fn alone(&mut self, table: &Table, process: Process) -> Option<Usage> {
         let stat = table.get(process)?;
         Some(self.used(table, process, &[stat], stat.cpu_ms))
@@ -101,7 +101,7 @@ impl Sampler {
         self.trees.retain(|root, _| is_wanted(*root));
     }
 
-    /// What the machine uses. Its graphics cards are somebody else's to add, since to ask them may take long.
+    /// Usage of the machine. The caller adds its graphics cards, since asking them may take long.
     ///
     /// # Errors
     /// [`ResourceError::Untold`].

@@ -103,7 +103,7 @@ fn a_busy_tree_shows_the_processor_time_that_it_had() {
     assert!(usage.cpu_percent > 0.0 && usage.cpu_percent < 400.0, "{usage:?}");
 }
 
-/// Those of the suite `executor_tasks` of `$LONGHAUL_CASES` that are about limits.
+/// Runs the cases of the suite `executor_tasks` of `$LONGHAUL_CASES` that are about limits.
 #[test]
 fn each_of_the_cases_of_limits_has_its_answer() {
     let own = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases"));

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How much of an answer is read, in bytes.
+/// Most bytes that are read of an answer.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// A client on a runtime.
@@ -45,7 +45,7 @@ impl HttpClient for Client {
     }
 }
 
-/// What is meant for this machine goes to no proxy of the environment.
+/// Whether an endpoint is on this machine, and is reached through no proxy of the environment.
 fn is_loopback(endpoint: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(endpoint) else { return false };
     let host = url.host_str().unwrap_or_default();

@@ -13,13 +13,13 @@ pub struct TelemetryConfig {
     /// The collector, for example `http://localhost:4318`, which gets OTLP over HTTP as protobuf. Default:
     /// `OTEL_EXPORTER_OTLP_ENDPOINT`; without either nothing is sent.
     pub otlp_endpoint: Option<String>,
-    /// What this service is called. Default: `OTEL_SERVICE_NAME`, else `longhaul`.
+    /// Name of this service. Default: `OTEL_SERVICE_NAME`, else `longhaul`.
     pub service_name: Option<String>,
     /// Sends what models and tools say, too, as far as events have it. Default: false, or what
     /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says.
     pub content: Option<bool>,
-    /// Which part of the runs is traced, 0 to 1. Default 1, or what `OTEL_TRACES_SAMPLER` says. A run is traced as
-    /// a whole or not at all, also when it goes on in another process.
+    /// Share of the runs that is traced, 0 to 1. Default 1, or the value of `OTEL_TRACES_SAMPLER`. A run is traced as a
+    /// whole or not at all, also when it goes on in another process.
     pub sample_ratio: Option<f64>,
     /// Sends traces. Default true, unless `OTEL_TRACES_EXPORTER` is `none`.
     pub traces: Option<bool>,
@@ -27,7 +27,7 @@ pub struct TelemetryConfig {
     pub metrics: Option<bool>,
     /// Sends logs. Default true, unless `OTEL_LOGS_EXPORTER` is `none`.
     pub logs: Option<bool>,
-    /// How often metrics are sent, in milliseconds. Default 60 000.
+    /// Interval of sending metrics, in milliseconds. Default 60 000.
     pub metrics_every_ms: Option<u64>,
     /// Longest time for one request to the collector, in milliseconds. Default 5 000.
     pub export_ms_max: Option<u64>,
@@ -38,7 +38,7 @@ pub struct TelemetryConfig {
     pub queue_max: Option<usize>,
 }
 
-/// What is to be sent, and where.
+/// The signals to send, and their destination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub(crate) endpoint: String,

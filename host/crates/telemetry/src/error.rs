@@ -1,4 +1,4 @@
-//! Why telemetry cannot be set up. What goes wrong later is told in the log and ends nothing.
+//! Errors that keep telemetry from being set up. Later errors are told in the log and end nothing.
 
 /// Telemetry cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -9,9 +9,9 @@ pub enum TelemetryError {
     Setting {
         /// The field.
         field: &'static str,
-        /// What it is.
+        /// The setting's value.
         value: String,
-        /// What it should be.
+        /// The advice.
         remedy: String,
     },
     /// The client cannot be made.

@@ -1,4 +1,4 @@
-//! What was made is sent to the collector, by threads of its own, and nothing waits for them.
+//! Sends finished signals to the collector, by threads of its own, and nothing waits for them.
 
 use crate::client::Client;
 use crate::config::Settings;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How long a span or a log record waits for others to be sent with.
+/// Wait of a span or a log record for others to be sent with.
 const BATCH_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends to one collector.
@@ -82,7 +82,7 @@ impl Exporter {
         }
     }
 
-    /// How the last sending went.
+    /// Logs the outcome of the last sending.
     fn tell(&self, ended: Option<OTelSdkResult>) {
         if let Some(Err(error)) = ended {
             let endpoint = &self.settings.endpoint;
@@ -199,7 +199,7 @@ fn logs(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Resul
     Ok(SdkLoggerProvider::builder().with_log_processor(processor).with_resource(resource.clone()).build())
 }
 
-/// Where one kind of signal goes.
+/// The address for one kind of signal.
 fn signal(settings: &Settings, kind: &str) -> String {
     format!("{}/v1/{kind}", settings.endpoint.trim_end_matches('/'))
 }

@@ -26,7 +26,7 @@ pub struct Totals {
 struct OfModel {
     replies: u64,
     usage: [u64; 5],
-    /// None until a cost is known.
+    /// The cost; none until one is known.
     microdollars: Option<f64>,
     seconds: f64,
 }
@@ -146,7 +146,7 @@ impl Text {
     }
 }
 
-/// What the format asks for in a label.
+/// The value as the format writes a label.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

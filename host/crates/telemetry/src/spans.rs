@@ -15,7 +15,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-/// What happened to a run, as events of its span; the first ones stay.
+/// Events of a run's span; the first ones stay.
 const RUN_EVENTS_MAX: usize = 128;
 
 /// Spans of one run that are open at once. More are not looked after, and have no span.
@@ -44,7 +44,7 @@ struct Open {
 }
 
 impl Spans {
-    /// For a run of which all events are to come, from the first.
+    /// Makes the spans of a run of which all events are to come, from the first.
     #[must_use]
     pub fn new(run: RunId, content: bool) -> Self {
         let scope = InstrumentationScope::builder("longhaul").with_version(env!("CARGO_PKG_VERSION")).build();
@@ -206,7 +206,7 @@ impl Spans {
         data
     }
 
-    /// What happened to the run itself.
+    /// Notes an event of the run itself.
     fn note(&mut self, event: &Event, at_ms: u64) {
         if let Event::RunStarted { project, .. } = event {
             self.project.clone_from(project);
@@ -264,7 +264,7 @@ struct Draft {
     attributes: Vec<KeyValue>,
 }
 
-/// What an export does, in the words of the conventions.
+/// Name of an export's operation in the conventions.
 fn operation(export: &str) -> &'static str {
     match export {
         "planner.plan" | "planner.replan" => "plan",
@@ -272,7 +272,7 @@ fn operation(export: &str) -> &'static str {
     }
 }
 
-/// What a model said, in the conventions' form for it.
+/// A model's message in the form of the conventions.
 fn messages(text: &str) -> String {
     let parts = serde_json::json!([{ "type": "text", "content": text }]);
     serde_json::json!([{ "role": "assistant", "parts": parts }]).to_string()

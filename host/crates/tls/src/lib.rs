@@ -1,12 +1,12 @@
-//! How every HTTP client of the host trusts the other side: rustls with ring and the machine's own
-//! authorities, chosen here and not by a process-wide default. It opens no connection.
+//! The trust of every HTTP client of the host in the other side: rustls with ring and the machine's own authorities,
+//! chosen here and not by a process-wide default. It opens no connection.
 
 use rustls::{ClientConfig, Error, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::sync::{Arc, OnceLock};
 
-/// Where TLS is meant, the machine's authorities, which are looked for once a process. Where it is not, none is
-/// trusted, and none has to be installed.
+/// The client's TLS settings. With `secure`, they trust the machine's authorities, which are looked for once a process.
+/// Without it they trust none, and none has to be installed.
 ///
 /// # Errors
 /// When the machine has no authorities that can be read.

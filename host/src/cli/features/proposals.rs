@@ -48,6 +48,7 @@ pub async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
 
 /// `accept`.
 pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }: AcceptArgs) -> fault::Result<Exit> {
+    context.client.keep();
     let found = all(context, run.clone()).await?.into_iter().find(|proposal| proposal.id == id);
     match found.map(|proposal| (proposal.standing, proposal.change)) {
         Some((Standing::Open, Change::NewProject { name, goal })) => {

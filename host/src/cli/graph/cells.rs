@@ -2,7 +2,7 @@
 //!
 //! A line that begins with `# %%` begins a cell, and the rest of the line is the name of the cell, as in editors and
 //! Jupytext. A cell without a name is called by its number. Text before the first such line is a cell, too, unless it
-//! is blank. `// %%` does the same, for JavaScript.
+//! is blank.
 
 use longhaul_core::fault::{self, Context as _, bail};
 use std::collections::BTreeSet;
@@ -83,8 +83,7 @@ pub fn split(text: &str) -> fault::Result<Vec<(String, String)>> {
 }
 
 fn name(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("# %%").or_else(|| line.strip_prefix("// %%"))?;
-    Some(rest.trim())
+    line.strip_prefix("# %%").map(str::trim)
 }
 
 #[cfg(test)]
@@ -96,7 +95,6 @@ mod tests {
         let cells = split("\nimport os\n\n# %% load\na = 1\n\n\n# %%\nb = a\n").unwrap();
         let shown: Vec<(&str, &str)> = cells.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         assert_eq!(shown, [("cell-1", "import os\n"), ("load", "a = 1\n"), ("cell-3", "b = a\n")]);
-        assert_eq!(split("// %% a\nlet b\n").unwrap()[0].0, "a");
         assert!(split("").unwrap_err().to_string().contains("no cells"));
         assert!(split("# %% a\n# %% a\n").unwrap_err().to_string().contains("two cells are called `a`"));
     }

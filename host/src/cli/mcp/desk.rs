@@ -6,8 +6,8 @@
 use super::done::{Done, Said};
 use super::plugins::{Given, Plugins};
 use super::verbs;
+use crate::cli::command_client::CommandClient;
 use crate::cli::context::Context;
-use crate::door::Door;
 use longhaul_core::fault;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -18,7 +18,6 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tokio::sync::Mutex;
 
 /// Name of the field of the one question that a call can ask.
 const QUESTION: &str = "text";
@@ -33,44 +32,28 @@ const INSTRUCTIONS: &str = "Longhaul runs long-lived agents on projects. `longha
 pub struct Desk(Arc<Inner>);
 
 struct Inner {
+    /// Its client is kept as long as the server, since this process works on the runs that the server starts.
     context: Context,
     plugins: Plugins,
-    /// Held as long as the server, since it works on the runs that it starts.
-    door: Mutex<Option<Door>>,
 }
 
 impl Desk {
     pub fn new(context: &Context, given: Given) -> fault::Result<Self> {
-        let context = Context {
-            home: context.home.clone(),
-            project: context.project.clone(),
-            names_project: true,
-            json: true,
-            trust: false,
-        };
+        let (home, project) = (context.home.clone(), context.project.clone());
+        let client = CommandClient::new(&home, &project);
+        client.keep();
+        let context = Context { home, project, names_project: true, json: true, trust: false, client };
         let plugins = Plugins::new(&context, given);
-        Ok(Self(Arc::new(Inner { context, plugins, door: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { context, plugins })))
     }
 
     /// Stops the runs of this process. They can be resumed later.
     pub async fn close(&self) {
-        if let Some(door) = self.0.door.lock().await.take() {
-            door.close().await;
-        }
-    }
-
-    /// Opens the data directory again if its owner may be gone. As the new owner, this process continues its runs.
-    async fn hold_door(&self) -> fault::Result<()> {
-        let mut door = self.0.door.lock().await;
-        if !door.as_ref().is_some_and(Door::is_owner) {
-            *door = Some(self.0.context.door().await?);
-        }
-        Ok(())
+        self.0.context.client.close().await;
     }
 
     async fn call(&self, name: &str, arguments: Map<String, Value>, said: Option<Said>) -> fault::Result<Done> {
         if let Some(verb) = verbs::find(name) {
-            self.hold_door().await?;
             return verb.call(&self.0.context, Value::Object(arguments), said).await;
         }
         self.0.plugins.call(name, Value::Object(arguments)).await.map(Done::Value)

@@ -2,8 +2,8 @@
 
 use super::done::{Done, Said};
 use crate::cli::context::Context;
-use crate::cli::report;
-use crate::door::which;
+use crate::client::which;
+use crate::report::{self, ReportFormat};
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use longhaul_approval::{Approval, Standing, banner};
 use longhaul_core::RunId;
@@ -204,7 +204,8 @@ impl Verb {
             }
             Kind::Report => {
                 let OfRun { run } = self.read(arguments)?;
-                Ok(Done::Value(report::markdown_of(context, which(run, &context.project)).await?.into()))
+                let run = which(run, &context.project);
+                Ok(Done::Value(report::of(&context.client, run, ReportFormat::Md).await?.into()))
             }
         }
     }

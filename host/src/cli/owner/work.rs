@@ -1,11 +1,11 @@
 //! `longhaul schedule work`: owns the data directory and runs due schedules in the foreground.
 
 use crate::agents::Scheduler;
-use crate::cli::context::{Context, OWNER_PAUSE};
+use crate::cli::command_client::OWNER_PAUSE;
+use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::door::Door;
+use crate::client::Door;
 use longhaul_core::fault::{self, bail};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,7 +19,8 @@ pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exi
     let mut terminated = signal(SignalKind::terminate())?;
     let door = owned(context).await?;
     let Door::Own { service, .. } = &door else { bail!("the data directory is not ours") };
-    let scheduler = match Scheduler::start(Arc::clone(service)).await {
+    service.send_letters();
+    let scheduler = match Scheduler::start(service.agents_desk(), service.hands()).await {
         Ok(scheduler) => scheduler,
         Err(error) => {
             door.close().await;

@@ -2,8 +2,8 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use super::super::words::counted;
 use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
+use crate::report::words::counted;
 use longhaul_agents::rfc3339;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;

@@ -42,8 +42,8 @@ impl Stage {
         let request = request(&name, system, prompt, among);
         // Without the model's name: another one may be configured when this goes on, and an answer that is there holds.
         let input = serde_json::to_vec(&ModelRequest { model: String::new(), ..request.clone() })?;
-        let began = began(&self.world, CHOOSER, CHOOSER, Digest::of(CHOOSER.as_bytes()), CHOICE, &input);
-        let (store, clock) = (self.world.store.clone(), self.world.clock.clone());
+        let began = began(&self.host, CHOOSER, CHOOSER, Digest::of(CHOOSER.as_bytes()), CHOICE, &input);
+        let (store, clock) = (self.host.store.clone(), self.host.clock.clone());
         let opened = Recorder::open(store, clock, self.invocation(work), began, &self.config.limits)?;
         let recorder = match opened {
             Opened::Running(recorder) => recorder,
@@ -69,7 +69,7 @@ impl Stage {
             }
             Err(error) => return Ok(Ended::of(super::ending::stuck(error))),
         };
-        Ok(ended(recorder, chosen, twice, self.world.clock.now_ms()))
+        Ok(ended(recorder, chosen, twice, self.host.clock.now_ms()))
     }
 
     /// The answer once it is durable, with the calls for it that were cut off before; or why the work breaks off.

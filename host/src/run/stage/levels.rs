@@ -1,7 +1,7 @@
 //! Warnings about tools whose programs less than the full sandbox held: one for each tool and level in a run, also where
 //! another process goes on with the run.
 
-use crate::cast::Cast;
+use crate::toolbox::plugin_set::Cast;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Store;

@@ -4,8 +4,8 @@
 //! It becomes part of the state, so a resume tells the same. Refuses times and commit ids: they say nothing to an
 //! agent, and with them no recording of a model would fit a second run.
 
-use crate::wiring::World;
 use longhaul_core::fault;
+use longhaul_core::store::Store;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_worktree::Logged;
 use serde_json::{Value, json};
@@ -28,8 +28,7 @@ pub(super) struct Found<'a> {
 }
 
 /// The object that [`longhaul_harness::Report::Prepared`] carries.
-pub(super) fn orientation(world: &World, record: &RunRecord, found: &Found<'_>) -> fault::Result<Value> {
-    let store = &*world.store;
+pub(super) fn orientation(store: &dyn Store, record: &RunRecord, found: &Found<'_>) -> fault::Result<Value> {
     let progress = record::progress_last(store, record.scope(), PROGRESS_MAX)?;
     let mut told = json!({
         "progress": progress.iter().map(without_times).collect::<Vec<_>>(),

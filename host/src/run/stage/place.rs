@@ -4,9 +4,9 @@ use super::ending::{End, Ended, Words, ended, reported, stuck};
 use super::orientation::{self, Found, orientation};
 use super::troupe::Team;
 use super::{Desk, Stage, rushed, survey};
-use crate::cast::Part;
 use crate::memory::{recollect, told_words, words_heard};
 use crate::run::checks::{PinnedChecks, trial};
+use crate::toolbox::plugin_set::Part;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Models as _, Setup};
 use longhaul_core::InvocationId;
@@ -226,7 +226,7 @@ impl Place<'_> {
         }
         let commits = self.desk.repository()?.log(orientation::COMMITS_MAX).await?;
         let found = Found { commits: &commits, overwritten: &overwritten };
-        let mut orientation = orientation(&self.stage.world, &self.stage.record, &found)?;
+        let mut orientation = orientation(&*self.stage.host.store, &self.stage.record, &found)?;
         if let Some(remembered) = self.remembered().await {
             orientation["memory"] = remembered;
         }
@@ -273,8 +273,8 @@ impl Place<'_> {
             }
             None => self.state.features.iter().collect(),
         };
-        let Stage { world, config, record, .. } = self.stage;
-        let of = |key: &String| words_heard(&*world.store, &InvocationId::of_action(&record.run, key), config);
+        let Stage { host, config, record, .. } = self.stage;
+        let of = |key: &String| words_heard(&*host.store, &InvocationId::of_action(&record.run, key), config);
         let heard: Result<Vec<Trust>, _> = answered.iter().filter_map(|one| one.generated.as_ref()).map(of).collect();
         Ok(heard?.into_iter().max())
     }
@@ -283,7 +283,7 @@ impl Place<'_> {
     /// shown then: the tree, and the window of its model, may be others now.
     async fn show_repository(&self, part: &Part, words: &str, context: &mut Value) -> fault::Result<()> {
         let (Some(repository), Some(fields)) = (&self.desk.repository, context.as_object_mut()) else { return Ok(()) };
-        let store = &*self.stage.world.store;
+        let store = &*self.stage.host.store;
         let shown = match longhaul_journal::began(store, &self.stage.invocation(self.work))? {
             Some(began) => store.blob(&began.input)?.and_then(|input| survey::shown_in(&input)),
             None => {
@@ -319,7 +319,7 @@ impl Place<'_> {
         report: impl FnOnce(T) -> Report,
         call: impl AsyncFnOnce(Setup) -> Called<Result<T, RoleError>>,
     ) -> fault::Result<Ended> {
-        let (troupe, world) = (&self.desk.troupe, &self.stage.world);
+        let (troupe, host) = (&self.desk.troupe, &self.stage.host);
         let invocation = self.stage.invocation(self.work);
         let told = told_by(input).max(self.told_answers()?);
         let recorder = match troupe.open(&invocation, part, export, input, told).await {
@@ -330,21 +330,21 @@ impl Place<'_> {
             }
             Err(error) => return Ok(Ended::of(stuck(error))),
         };
-        world.crash.reach("invocation.start");
+        host.crash.reach("invocation.start");
         let team = Arc::new(Team::new(troupe, Arc::clone(&checks), self.cancel));
         let setup = troupe.setup(part, &recorder, checks, team.clone(), self.cancel);
         let called = call(setup).await;
-        world.crash.reach("invocation.end");
+        host.crash.reach("invocation.end");
         let row = troupe.ledger.close(&invocation, called.done, called.more);
         let heard = called.events.clone();
-        let ended = ended(recorder, called, report, heard, world.clock.now_ms());
-        let (proposed, batch) = proposals::tell(&*world.store, &invocation, ended.batch)?;
-        let (asked, mut batch) = approvals::tell(&*world.store, &invocation, batch)?;
+        let ended = ended(recorder, called, report, heard, host.clock.now_ms());
+        let (proposed, batch) = proposals::tell(&*host.store, &invocation, ended.batch)?;
+        let (asked, mut batch) = approvals::tell(&*host.store, &invocation, batch)?;
         batch.ops.extend(row.ops);
         // What is called off tells nobody anything.
         let levels = match ended.end {
             End::Cancelled => Vec::new(),
-            _ => self.stage.levels.untold(&self.desk.cast, &*world.store, &self.stage.record.run),
+            _ => self.stage.levels.untold(&self.desk.cast, &*host.store, &self.stage.record.run),
         };
         Ok(Ended { heard: [ended.heard, proposed, asked, levels].concat(), batch, ..ended })
     }

@@ -3,7 +3,7 @@
 //! The decision is an entry of the commit's journal in front of the commit itself, and an approval like that of a
 //! call: bound to exactly these files as they are. Refuses rules: each such change is looked at on its own.
 
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
 use longhaul_approval::{Approval, Asks, Standing, Subject, question};
 use longhaul_core::Digest;
 use longhaul_core::approval::{Decision, ENTRY};
@@ -70,7 +70,7 @@ pub(super) fn is_past(recorder: &Recorder) -> bool {
 /// # Errors
 /// [`JournalError::Parked`] where nobody has answered.
 pub(super) async fn refusals(
-    world: &World,
+    host: &PluginHost,
     recorder: &Recorder,
     change: &Change<'_>,
 ) -> fault::Result<Result<Vec<String>, JournalError>> {
@@ -89,7 +89,7 @@ pub(super) async fn refusals(
         Ok(Next::Go(ticket) | Next::Verify(ticket, _) | Next::Happened(ticket, _) | Next::Skipped(ticket)) => ticket,
         Err(error) => return Ok(Err(error)),
     };
-    let (approval, decided) = asked(world, recorder, &ticket, arguments).await?;
+    let (approval, decided) = asked(host, recorder, &ticket, arguments).await?;
     let Some((decision, used)) = decided else { return Ok(Err(JournalError::Parked(waits_for(approval)))) };
     let also = approvals::swap(Batch::new(), &approval, &used)?;
     if let Err(error) = recorder.answer_with(ticket, serde_json::to_string(&decision)?, also).await {
@@ -100,7 +100,7 @@ pub(super) async fn refusals(
 
 /// The approval of this change, asked now if it was not before, and what a person answered.
 async fn asked(
-    world: &World,
+    host: &PluginHost,
     recorder: &Recorder,
     ticket: &Ticket,
     arguments: String,
@@ -114,8 +114,8 @@ async fn asked(
         arguments,
     };
     let run = subject.invocation.run();
-    if let Some(known) = approvals::get(&*world.store, &run, &subject.id())? {
-        let decided = known.used(&subject, world.clock.now_ms())?;
+    if let Some(known) = approvals::get(&*host.store, &run, &subject.id())? {
+        let decided = known.used(&subject, host.clock.now_ms())?;
         return Ok((known, decided));
     }
     let approval = Approval {
@@ -127,12 +127,12 @@ async fn asked(
         effect: EffectClass::Verifiable,
         runs_commands: false,
         heard: Vec::new(),
-        at_ms: world.clock.now_ms(),
+        at_ms: host.clock.now_ms(),
         standing: Standing::Open,
     };
     // Durable before its run waits with it.
-    world.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
-    world.crash.reach("approval.asked");
+    host.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
+    host.crash.reach("approval.asked");
     Ok((approval, None))
 }
 

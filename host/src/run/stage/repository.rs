@@ -5,8 +5,8 @@
 
 use super::troupe::began;
 use super::{Closing, End, Ended, Stage, protected, survey};
-use crate::run::unkept::Unkept;
-use crate::wiring::World;
+use crate::toolbox::plugin_host::PluginHost;
+use crate::toolbox::unkept::Unkept;
 use longhaul_core::Digest;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault};
@@ -37,13 +37,13 @@ const BEST_EFFORT_BYTES_MAX: u64 = 16 << 20;
 pub struct Repository(Arc<Inner>);
 
 struct Inner {
-    world: Arc<World>,
+    host: Arc<PluginHost>,
     run: longhaul_core::RunId,
     project: Project,
     tree: Tree,
     branch: Branch,
     base: String,
-    host: SandboxHost,
+    sandbox: SandboxHost,
     /// Checks that less than the full sandbox held since it was last asked, with the level.
     held_by_less: Mutex<BTreeMap<String, Level>>,
 }
@@ -104,13 +104,13 @@ impl Made {
 impl Repository {
     /// Opens the repository, and makes the tree `directory` if it is not there.
     pub async fn open(
-        world: &Arc<World>,
+        host: &Arc<PluginHost>,
         record: &RunRecord,
         sandbox_min: Level,
         directory: PathBuf,
     ) -> fault::Result<Self> {
-        let (world, record) = (Arc::clone(world), record.clone());
-        let inner = tokio::task::spawn_blocking(move || Inner::open(world, &record, sandbox_min, &directory)).await??;
+        let (host, record) = (Arc::clone(host), record.clone());
+        let inner = tokio::task::spawn_blocking(move || Inner::open(host, &record, sandbox_min, &directory)).await??;
         Ok(Self(Arc::new(inner)))
     }
 
@@ -129,7 +129,7 @@ impl Repository {
     pub async fn prepare(&self) -> fault::Result<(String, Vec<String>)> {
         self.blocking(|inner| {
             let tip = inner.tip()?;
-            let lost = inner.tree.bring_to(&inner.project, &tip, &|point| inner.world.crash.reach(point))?;
+            let lost = inner.tree.bring_to(&inner.project, &tip, &|point| inner.host.crash.reach(point))?;
             Ok((tip, lost))
         })
         .await
@@ -141,7 +141,7 @@ impl Repository {
         let report = self
             .blocking(move |inner| {
                 let tip = inner.tip()?;
-                let hook = |point| inner.world.crash.reach(point);
+                let hook = |point| inner.host.crash.reach(point);
                 Ok(match inner.tree.merge(&inner.project, &base, &tip, &hook)? {
                     Merge::Done => Report::Merged { base: tip },
                     Merge::Conflict { files } => Report::Conflicted { files },
@@ -198,8 +198,8 @@ impl Repository {
 
     /// Looks after what calls of tools write into the tree.
     pub fn unkept(&self) -> Unkept {
-        let Inner { world, run, project, tree, .. } = &*self.0;
-        Unkept::new(Arc::clone(&world.store), run, project.clone(), tree.clone())
+        let Inner { host, run, project, tree, .. } = &*self.0;
+        Unkept::new(Arc::clone(&host.store), run, project.clone(), tree.clone())
     }
 
     /// The last commit of the branch, or where the run started.
@@ -232,9 +232,9 @@ impl Repository {
             self.blocking(move |inner| inner.tree.best_effort(&inner.project, &base, BEST_EFFORT_BYTES_MAX)).await?;
         let (batch, _) = put_best_effort(Batch::new(), &self.0.run, feature, kept);
         // Durable before the tree forgets it.
-        self.0.world.store.commit(batch).await?;
+        self.0.host.store.commit(batch).await?;
         self.blocking(|inner| {
-            inner.tree.discard(&inner.project, &inner.tip()?, &|point| inner.world.crash.reach(point))
+            inner.tree.discard(&inner.project, &inner.tip()?, &|point| inner.host.crash.reach(point))
         })
         .await?;
         Ok(Ended::of(End::Report(Report::Discarded)))
@@ -243,11 +243,11 @@ impl Repository {
     /// Commits exactly the files that changed since `base`.
     pub async fn commit(&self, stage: &Stage, work: &Work, message: &str, base: &str) -> fault::Result<Ended> {
         let input = serde_json::to_vec(message)?;
-        let began = began(&self.0.world, "longhaul", "", Digest::of(b"longhaul"), protected::COMMIT, &input);
+        let began = began(&self.0.host, "longhaul", "", Digest::of(b"longhaul"), protected::COMMIT, &input);
         let limits = stage.config.limits.clone();
         let opened = Recorder::open(
-            Arc::clone(&self.0.world.store),
-            Arc::clone(&self.0.world.clock),
+            Arc::clone(&self.0.host.store),
+            Arc::clone(&self.0.host.clock),
             stage.invocation(work),
             began,
             &limits,
@@ -261,16 +261,16 @@ impl Repository {
         };
         // The name without the try: a second try of the same commit is the same effect.
         let effect = format!("{}/{}", self.0.run, work.name);
-        let judged = record::judged(&*self.0.world.store, &self.0.run, work.feature().unwrap_or_default())?;
+        let judged = record::judged(&*self.0.host.store, &self.0.run, work.feature().unwrap_or_default())?;
         let feature = work.feature().unwrap_or_default();
         let protected = crate::protect::protected(&stage.config, self.0.project.root());
         let order = Order { feature, message, effect: &effect, base, judged, protected };
         let ended = match self.commit_once(&recorder, &order).await {
-            Ok(made) => committed(recorder, made, feature, self.0.world.clock.now_ms()),
+            Ok(made) => committed(recorder, made, feature, self.0.host.clock.now_ms()),
             Err(NotMade::Journal(JournalError::Parked(question))) => Ended::of(End::Parked(question)),
             Err(other) => Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string())))),
         };
-        let (asked, batch) = approvals::tell(&*self.0.world.store, &stage.invocation(work), ended.batch)?;
+        let (asked, batch) = approvals::tell(&*self.0.host.store, &stage.invocation(work), ended.batch)?;
         Ok(Ended { heard: [ended.heard, asked].concat(), batch, ..ended })
     }
 
@@ -309,7 +309,7 @@ impl Repository {
             return Ok((paths, Vec::new()));
         }
         let change = protected::Change { feature: order.feature, files: &files, patch, tree };
-        Ok((paths, protected::refusals(&self.0.world, recorder, &change).await??))
+        Ok((paths, protected::refusals(&self.0.host, recorder, &change).await??))
     }
 
     async fn protected_changes(&self, order: &Order<'_>) -> fault::Result<(Vec<ProtectedChange>, Digest, String)> {
@@ -341,7 +341,7 @@ impl Repository {
         ticket: Ticket,
         base: &str,
     ) -> Result<(Ticket, Prepared), NotMade> {
-        let prepared = Prepared { parent: base.to_owned(), time_ms: self.0.world.clock.now_ms() };
+        let prepared = Prepared { parent: base.to_owned(), time_ms: self.0.host.clock.now_ms() };
         recorder.prepared(&ticket, serde_json::to_string(&prepared)?).await?;
         Ok((ticket, prepared))
     }
@@ -359,7 +359,7 @@ impl Repository {
                 time_ms: prepared.time_ms,
                 expected,
             };
-            match inner.tree.commit(&inner.project, &order, &|point| inner.world.crash.reach(point)) {
+            match inner.tree.commit(&inner.project, &order, &|point| inner.host.crash.reach(point)) {
                 Err(TreeError::BranchMoved { .. }) => Ok(Made { moved: true, ..Made::default() }),
                 made => Ok(Made::from(made?)),
             }
@@ -377,22 +377,22 @@ impl Repository {
 }
 
 impl Inner {
-    fn open(world: Arc<World>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> fault::Result<Self> {
+    fn open(host: Arc<PluginHost>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> fault::Result<Self> {
         let project = Project::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let start = project.end_of(&branch, &record.base)?;
         if let Some(trees) = directory.parent() {
             std::fs::create_dir_all(trees)?;
         }
-        let hook = |point: &'static str| world.crash.reach(point);
+        let hook = |point: &'static str| host.crash.reach(point);
         let checkout = Tree::checkout(&project, directory, &start, &TreeCaps::default(), &hook)?;
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
-        let host = world.check_host(sandbox_min, project.root())?;
+        let sandbox = host.check_host(sandbox_min, project.root())?;
         let (run, base) = (record.run.clone(), record.base.clone());
         let held_by_less = Mutex::default();
-        Ok(Self { world, run, project, tree: checkout.tree, branch, base, host, held_by_less })
+        Ok(Self { host, run, project, tree: checkout.tree, branch, base, sandbox, held_by_less })
     }
 
     fn held_by_less(&self) -> MutexGuard<'_, BTreeMap<String, Level>> {
@@ -424,10 +424,10 @@ pub struct Native {
 impl Native {
     /// Runs one, with its test files as they were when the run started.
     pub async fn run(&self, name: &str, check: &NativeCheck) -> Result<CheckReport, NativeError> {
-        let Inner { host, project, tree, base, .. } = &*self.inner;
+        let Inner { sandbox, project, tree, base, .. } = &*self.inner;
         let parent = self.parent();
         let pins = longhaul_worktree::pins(project, base, name, check)?;
-        let done = longhaul_worktree::run_native(host, project, tree, &parent, name, check, &pins).await?;
+        let done = longhaul_worktree::run_native(sandbox, project, tree, &parent, name, check, &pins).await?;
         self.inner.note_level(name, done.sandbox);
         Ok(done.report)
     }
@@ -438,8 +438,8 @@ impl Native {
     pub async fn exact_copy(&self) -> Result<ExactCopy, NativeError> {
         let (inner, parent) = (Arc::clone(&self.inner), self.parent());
         let made = tokio::task::spawn_blocking(move || {
-            let Inner { host, project, tree, .. } = &*inner;
-            ExactCopy::make(host, project, tree, &parent)
+            let Inner { sandbox, project, tree, .. } = &*inner;
+            ExactCopy::make(sandbox, project, tree, &parent)
         });
         made.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }

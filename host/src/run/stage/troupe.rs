@@ -2,14 +2,15 @@
 //! of its own, begun here and ended in the transaction that answers its caller.
 
 use super::ending::{finish, words};
-use crate::cast::{Cast, Part};
 use crate::config::Config;
-use crate::run::gatekeeper::Gatekeeper;
 use crate::toolbox::Toolbox;
-use crate::wiring::World;
+use crate::toolbox::gatekeeper::Gatekeeper;
+use crate::toolbox::plugin_host::PluginHost;
+use crate::toolbox::plugin_set::{Cast, Part};
 use longhaul_capabilities::{Models as _, Services, Setup};
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
+use longhaul_core::graph::Graphs;
 use longhaul_core::journal::{Began, JournalError};
 use longhaul_core::memory::{MemoryBackend, Trust};
 use longhaul_core::store::Batch;
@@ -29,7 +30,8 @@ use std::sync::Arc;
 
 /// What all invocations of a run share.
 pub(super) struct Troupe {
-    pub(super) world: Arc<World>,
+    pub(super) host: Arc<PluginHost>,
+    pub(super) graphs: Arc<dyn Graphs>,
     pub(super) cast: Arc<Cast>,
     pub(super) config: Arc<Config>,
     pub(super) models: Arc<ModelSet>,
@@ -50,17 +52,17 @@ impl Troupe {
     ) -> Result<Opened, JournalError> {
         let input = serde_json::to_vec(input).unwrap_or_default();
         let context = Some(self.context(part));
-        let began = began(&self.world, part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
+        let began = began(&self.host, part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
         let began = Began { context, told, ..began };
-        let store = Arc::clone(&self.world.store);
-        let opened = Recorder::open(store, Arc::clone(&self.world.clock), invocation.clone(), began, &part.limits)?;
+        let store = Arc::clone(&self.host.store);
+        let opened = Recorder::open(store, Arc::clone(&self.host.clock), invocation.clone(), began, &part.limits)?;
         if let Opened::Running(recorder) = &opened
             && !recorder.resumed()
         {
             // Under the digest that the journal holds, for replays.
             let mut batch = Batch::new();
             batch.blob(input);
-            self.world.store.commit(batch).await?;
+            self.host.store.commit(batch).await?;
         }
         Ok(opened)
     }
@@ -104,12 +106,12 @@ impl Troupe {
                 )),
                 checks,
                 delegate,
-                graphs: self.world.graphs.clone(),
-                approvals: Arc::new(Gatekeeper::new(&self.world, &self.cast, part)),
+                graphs: Arc::clone(&self.graphs),
+                approvals: Arc::new(Gatekeeper::new(&self.host, &self.cast, part)),
                 supervisor: self.ledger.clone(),
-                store: Arc::clone(&self.world.store),
+                store: Arc::clone(&self.host.store),
                 memory: Arc::clone(&self.memory),
-                clock: Arc::clone(&self.world.clock),
+                clock: Arc::clone(&self.host.clock),
                 watch: Arc::new(self.bus.clone()),
                 exchange: None,
             },
@@ -125,18 +127,25 @@ impl Troupe {
 }
 
 /// The first entry of a journal.
-pub(super) fn began(world: &World, plugin: &str, table: &str, component: Digest, export: &str, input: &[u8]) -> Began {
+pub(super) fn began(
+    host: &PluginHost,
+    plugin: &str,
+    table: &str,
+    component: Digest,
+    export: &str,
+    input: &[u8],
+) -> Began {
     Began {
         plugin: plugin.to_owned(),
         table: table.to_owned(),
         component,
         export: export.to_owned(),
         input: Digest::of(input),
-        seed: world.fresh_seed(),
-        fingerprint: world.engine.fingerprint().to_owned(),
+        seed: host.fresh_seed(),
+        fingerprint: host.engine.fingerprint().to_owned(),
         context: None,
         told: None,
-        at_ms: world.clock.now_ms(),
+        at_ms: host.clock.now_ms(),
     }
 }
 
@@ -177,15 +186,15 @@ impl Team {
             }
             Err(error) => return Err(of_journal(error)),
         };
-        self.troupe.world.crash.reach("delegate.start");
+        self.troupe.host.crash.reach("delegate.start");
         self.tell_begin(&child, part, &task);
         let setup = self.troupe.setup(part, &recorder, Arc::clone(&self.checks), Arc::new(self.clone()), &self.cancel);
         let called = part.plugin.run(setup, &self.cancel, task).await;
-        self.troupe.world.crash.reach("delegate.end");
+        self.troupe.host.crash.reach("delegate.end");
         let row = self.troupe.ledger.close(&child, called.done, called.more);
         let (used, heard) = (called.used.plus(called.delegated), called.heard);
         let events = called.events.clone();
-        let at_ms = self.troupe.world.clock.now_ms();
+        let at_ms = self.troupe.host.clock.now_ms();
         let (finished, concluded) = finish(&recorder, called, at_ms).map_err(broken_off)?;
         self.tell_end(&child, part, events, &concluded.kept, used);
         let mut closing = recorder.finish_batch(finished).await.map_err(of_journal)?;

@@ -1,7 +1,7 @@
-//! The description of the API as OpenAPI: made of the handlers and the types, and completed with what holds for all.
+//! The OpenAPI document: made of the handlers and the types, and completed with scopes and common problems.
 
 use super::problem::{MEDIA_TYPE, Problem};
-use super::scopes;
+use super::scopes::OperationScopes;
 use http::Method;
 use utoipa::PartialSchema as _;
 use utoipa::openapi::path::{Operation, PathItem};
@@ -10,10 +10,10 @@ use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, ResponseBuilder,
 };
 
-/// The name of the way to say who one is.
+/// Name of the security scheme.
 const SCHEME: &str = "token";
 
-/// What any operation may answer when something is wrong.
+/// Problems that any operation may answer.
 const PROBLEMS: &[(&str, &str)] = &[
     ("400", "The request cannot be understood"),
     ("401", "A token is needed"),
@@ -31,7 +31,7 @@ const PROBLEMS: &[(&str, &str)] = &[
     ("503", "Not now"),
 ];
 
-/// A description without routes.
+/// A document without operations.
 pub fn empty() -> OpenApi {
     let info = InfoBuilder::new().title("Longhaul").version(env!("CARGO_PKG_VERSION")).description(Some(
         "Projects, runs, events, approvals and what agents know. Errors are `application/problem+json`. \
@@ -47,15 +47,14 @@ pub fn empty() -> OpenApi {
     OpenApiBuilder::new().info(info.build()).components(Some(components)).build()
 }
 
-/// Adds what holds for all: scopes, and the problems that any may answer.
-pub fn complete(document: &mut OpenApi) {
+/// Adds the scope of each operation, and the problems that any may answer.
+pub fn complete(document: &mut OpenApi, scopes: &OperationScopes) {
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
             // A handler's own name is unique among those of its tag alone.
             let tag = operation.tags.as_ref().and_then(|tags| tags.first()).cloned().unwrap_or_default();
             operation.operation_id = operation.operation_id.take().map(|name| format!("{tag}_{name}"));
-            let scope = scopes::of(&method, path);
-            if let Some(scope) = scope {
+            if let Some(scope) = scopes.of(&method, path) {
                 let requirement = SecurityRequirement::new(SCHEME, [scope.as_str()]);
                 operation.security = Some(vec![requirement]);
                 let needs = format!("Needs the scope `{}`.", scope.as_str());
@@ -75,39 +74,18 @@ fn problem(text: &str) -> utoipa::openapi::Response {
     ResponseBuilder::new().description(text).content(MEDIA_TYPE, content).build()
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
-    let PathItem { get, put, post, delete, .. } = item;
-    let all = [(Method::GET, get), (Method::PUT, put), (Method::POST, post), (Method::DELETE, delete)];
+/// The operations of a path, with their methods.
+pub fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
+    let PathItem { get, put, post, patch, delete, head, options, trace, .. } = item;
+    let all = [
+        (Method::GET, get),
+        (Method::PUT, put),
+        (Method::POST, post),
+        (Method::PATCH, patch),
+        (Method::DELETE, delete),
+        (Method::HEAD, head),
+        (Method::OPTIONS, options),
+        (Method::TRACE, trace),
+    ];
     all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::routes;
-    use super::*;
-
-    #[test]
-    fn every_route_is_in_the_table_of_scopes_and_in_the_description() {
-        let mut document = routes::api().into_openapi();
-        complete(&mut document);
-        let mut described: Vec<(String, String)> = Vec::new();
-        let mut names = std::collections::BTreeSet::new();
-        for (path, item) in &mut document.paths.paths {
-            for (method, operation) in operations(item) {
-                let is_open = !scopes::needs_token(path);
-                assert_eq!(operation.security.is_none(), is_open, "{method} {path} is not in the table of scopes");
-                assert!(operation.summary.is_some(), "{method} {path} says what it is for");
-                let name = operation.operation_id.clone().unwrap_or_default();
-                assert!(names.insert(name.clone()), "{method} {path}: `{name}` is another's name");
-                if !is_open {
-                    described.push((method.to_string(), path.clone()));
-                }
-            }
-        }
-        let own = ("GET".to_owned(), "/api/v1/openapi.json".to_owned());
-        for (method, path, _) in scopes::TABLE {
-            let route = ((*method).to_owned(), (*path).to_owned());
-            assert!(described.contains(&route) || route == own, "{method} {path} is described");
-        }
-    }
 }

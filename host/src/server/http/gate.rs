@@ -1,38 +1,39 @@
-//! Who may come in: decided before a request is read any further.
+//! Authentication of requests, before their bodies are read.
 //!
-//! In this order: the name that the server is called by, the page that asks, the token, how often its holder asks, and at
-//! the route what the token allows. It refuses cookies, tokens in addresses, and to say why a token does not fit.
+//! It checks the header `Host`, the origin of a page, the token and the rate of its holder, in this order; the scope is
+//! checked at the route, by [`super::scopes`]. It takes no cookie and no token in a URL, and never says why it refuses
+//! a token.
 
-use super::Hall;
 use super::problem::Problem;
 use super::rate::{Rate, Who};
-use super::scopes;
+use super::state::AppState;
 use crate::service::{AccessToken, Scope, Shown};
 use axum::body::Body;
+use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
+use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Who asks.
+/// The identity of a client.
 #[derive(Clone, Debug)]
 pub enum Caller {
     /// The holder of a token.
     Holder {
-        /// What is known of it.
+        /// Its name, scopes and expiry.
         token: AccessToken,
-        /// As it was sent, by which it is looked at again.
+        /// The token as the client sent it, so that a stream can check it again.
         sent: Shown,
     },
-    /// Somebody of this machine, where no tokens are needed.
+    /// A client of this machine, at a server that needs no tokens.
     Local,
-    /// Somebody who asks for what everybody may see.
+    /// A client without a token, at a path that needs none.
     Anybody,
 }
 
 impl Caller {
-    /// Refuses what the token does not allow.
+    /// Refuses a caller whose token does not cover the scope.
     pub fn expect(&self, scope: Scope) -> Result<(), Problem> {
         match self {
             Self::Local => Ok(()),
@@ -48,22 +49,22 @@ impl Caller {
         }
     }
 
-    /// Refuses a caller that was let in and would not be now: its token was removed or has expired, or tokens are needed
-    /// since.
-    pub fn expect_still(&self, hall: &Hall, scope: Scope) -> Result<(), Problem> {
+    /// Refuses a caller that was admitted and would not be now: its token was removed or has expired, or the server
+    /// needs tokens since.
+    pub fn expect_still(&self, state: &AppState, scope: Scope) -> Result<(), Problem> {
         let gone = |detail: String| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         match self {
-            Self::Holder { token, sent } if hall.service.token(sent.expose())?.is_none() => gone(format!(
+            Self::Holder { token, sent } if state.service.token(sent.expose())?.is_none() => gone(format!(
                 "the token `{}` was removed or has expired; make one with `longhaul token add NAME --scope {}`",
                 token.name,
                 scope.as_str()
             )),
-            Self::Local if hall.settings().tokens => gone("this server asks for a token since".to_owned()),
+            Self::Local if state.settings().tokens => gone("this server asks for a token since".to_owned()),
             caller => caller.expect(scope),
         }
     }
 
-    /// When its token expires, in milliseconds since 1970-01-01 UTC; none: never by itself.
+    /// Expiry of its token, in milliseconds since 1970-01-01 UTC; none if it does not expire.
     pub fn expires_ms(&self) -> Option<u64> {
         match self {
             Self::Holder { token, .. } => token.expires_ms,
@@ -72,10 +73,10 @@ impl Caller {
     }
 }
 
-/// Lets a request in, or says why not. What it may do is looked at by [`scopes::check`].
-pub fn enter(hall: &Hall, peer: SocketAddr, request: &Request<Body>) -> Result<Caller, Problem> {
+/// Admits a request, or refuses it with a problem. [`super::scopes::check`] then checks what its caller may do.
+pub fn enter(state: &AppState, peer: SocketAddr, request: &Request<Body>) -> Result<Caller, Problem> {
     let host = host(request.uri(), request.headers())?;
-    if !hall.settings().answers_to(host.host()) {
+    if !state.settings().answers_to(host.host()) {
         let detail =
             format!("this server does not go by `{}`; add it to hosts in [server] of server.toml", host.host());
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
@@ -83,28 +84,28 @@ pub fn enter(hall: &Hall, peer: SocketAddr, request: &Request<Body>) -> Result<C
     if !is_safe(request.method()) {
         refuse_other_pages(request.headers(), &host)?;
     }
-    let caller = caller(hall, request);
+    let caller = caller(state, request);
     let who = match &caller {
         Ok(Caller::Holder { token, .. }) => Who::Token(token.name.clone()),
         _ => Who::Address(peer.ip()),
     };
-    hall.rates.take(who, Rate::from(&*hall.settings()), Instant::now()).map_err(|wait| {
+    state.rates.take(who, Rate::from(&*state.settings()), Instant::now()).map_err(|wait| {
         let detail = "more requests than requests_per_second in [server] of server.toml allows; come again later";
         Problem::later(StatusCode::TOO_MANY_REQUESTS, wait, detail)
     })?;
     caller
 }
 
-fn caller(hall: &Hall, request: &Request<Body>) -> Result<Caller, Problem> {
-    if !scopes::needs_token(request.uri().path()) {
+fn caller(state: &AppState, request: &Request<Body>) -> Result<Caller, Problem> {
+    if !needs_token(request.uri().path()) {
         return Ok(Caller::Anybody);
     }
     let said = request.headers().get(header::AUTHORIZATION);
-    if said.is_none() && !hall.settings().tokens {
+    if said.is_none() && !state.settings().tokens {
         return Ok(Caller::Local);
     }
     let sent = said.and_then(|said| bearer(said.to_str().ok()?)).ok_or_else(Problem::unauthenticated)?;
-    let token = hall.service.token(sent)?.ok_or_else(Problem::unauthenticated)?;
+    let token = state.service.token(sent)?.ok_or_else(Problem::unauthenticated)?;
     Ok(Caller::Holder { token, sent: Shown::of(sent) })
 }
 
@@ -113,7 +114,7 @@ fn bearer(said: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// The name and port that the client believes to speak with.
+/// The host and port that the request names.
 fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Problem> {
     let wrong = |detail: &str| Problem::new(StatusCode::BAD_REQUEST, detail);
     let mut said = headers.get_all(header::HOST).iter();
@@ -130,7 +131,7 @@ fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 
-/// A page of somebody else changes nothing here.
+/// Refuses changes by pages of other origins.
 fn refuse_other_pages(headers: &HeaderMap, host: &Authority) -> Result<(), Problem> {
     let refused = || Problem::new(StatusCode::FORBIDDEN, "a page of another origin may change nothing here");
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
@@ -147,9 +148,25 @@ fn refuse_other_pages(headers: &HeaderMap, host: &Authority) -> Result<(), Probl
     Ok(())
 }
 
-/// The caller of a request that was let in.
-pub fn of(parts: &Parts) -> Caller {
-    parts.extensions.get::<Caller>().cloned().unwrap_or(Caller::Anybody)
+/// Whether a path is closed to everybody without a token.
+pub fn needs_token(path: &str) -> bool {
+    path == "/metrics" || path == "/api" || path.starts_with("/api/")
+}
+
+/// The caller of a request that was admitted.
+pub fn of(extensions: &Extensions) -> Caller {
+    extensions.get::<Caller>().cloned().unwrap_or(Caller::Anybody)
+}
+
+/// The caller of a request, for handlers that ask for more by what the body names.
+pub struct By(pub Caller);
+
+impl<S: Sync> FromRequestParts<S> for By {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Ok(Self(of(&parts.extensions)))
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! What requests bring: queries, bodies and names in paths. Nothing of it is believed.
+//! Queries, bodies and names in paths of requests, all of them untrusted.
 //!
-//! A body is JSON in UTF-8 of so many bytes at most, says so, and comes within a time. A field or a parameter that is not
-//! known is refused: it would be a spelling mistake that nobody notices.
+//! A body is JSON in UTF-8, has that content type and at most `body_bytes_max` bytes, and arrives within [`BODY_TIME`].
+//! Unknown fields and parameters are refused, since a misspelt one would go unnoticed.
 
-use super::Shared;
 use super::problem::Problem;
+use super::state::SharedState;
+use crate::service::Which;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts};
 use http::request::Parts;
@@ -14,14 +15,15 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// How long a body may take to come.
+/// Longest time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Items of a page, where nobody says, and at most.
+/// Default of the items of a page.
 pub const LIMIT: usize = 100;
+/// Most items of a page.
 pub const LIMIT_MAX: usize = 1_000;
 
-/// The parameters behind the `?`.
+/// The query parameters of a request.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
@@ -34,35 +36,35 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The pairs of a query. What is not UTF-8 is refused, and not replaced.
+/// The pairs of a query. Bytes that are not UTF-8 are refused, not replaced.
 fn form(text: &str) -> Result<form_urlencoded::Parse<'_>, Problem> {
     let not_text = |_| Problem::new(StatusCode::BAD_REQUEST, "the query is not UTF-8 behind its percent signs");
     percent_decode_str(text).decode_utf8().map_err(not_text)?;
     Ok(form_urlencoded::parse(text.as_bytes()))
 }
 
-/// A body of JSON.
+/// A body that is JSON.
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<SharedState> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request<Body>, hall: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, state: &SharedState) -> Result<Self, Problem> {
         expect_json(&request)?;
-        read(&whole(request, hall.settings().body_bytes_max).await?).map(Self)
+        read(&whole(request, state.settings().body_bytes_max).await?).map(Self)
     }
 }
 
-/// A body that may be left out: then it is as an empty object.
+/// A body that is JSON or is left out, which reads as an empty object.
 pub struct MaybeJson<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Shared> for MaybeJson<T> {
+impl<T: DeserializeOwned> FromRequest<SharedState> for MaybeJson<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request<Body>, hall: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, state: &SharedState) -> Result<Self, Problem> {
         let says_what = request.headers().contains_key(header::CONTENT_TYPE);
         let checked = if says_what { expect_json(&request) } else { Ok(()) };
-        let bytes = whole(request, hall.settings().body_bytes_max).await?;
+        let bytes = whole(request, state.settings().body_bytes_max).await?;
         match (bytes.is_empty(), says_what) {
             (true, _) => read(b"{}").map(Self),
             (false, false) => Err(not_json()),
@@ -128,11 +130,11 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// Names the field where one is known.
+/// The problem of input that cannot be read, with its field where one is known.
 fn at_fault<E: std::fmt::Display>(error: &serde_path_to_error::Error<E>) -> Problem {
     let text = error.inner().to_string();
     let path = error.path().to_string();
-    // A field that is missing or not known is told of the object that it is of.
+    // serde reports a missing or unknown field at the object around it.
     let named = ["missing field `", "unknown field `", "duplicate field `"]
         .iter()
         .find_map(|start| text.strip_prefix(start)?.split_once('`').map(|(name, _)| name.to_owned()));
@@ -144,7 +146,7 @@ fn at_fault<E: std::fmt::Display>(error: &serde_path_to_error::Error<E>) -> Prob
     Problem::invalid(field, text)
 }
 
-/// A page of a list.
+/// Limit and offset of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Items of the page.
@@ -154,17 +156,29 @@ pub struct Window {
 }
 
 impl Window {
-    /// Refuses pages that are too long, and empty ones.
+    /// Reads limit and offset; refuses empty pages and pages that are too long.
     pub fn of(limit: Option<usize>, offset: Option<usize>) -> Result<Self, Problem> {
         Ok(Self { limit: limited(limit, LIMIT)?, offset: offset.unwrap_or(0) })
     }
 }
 
-/// How many are wanted.
+/// Reads a limit; refuses 0 and more than [`LIMIT_MAX`].
 pub fn limited(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     match limit.unwrap_or(default) {
         limit if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
         limit => Err(Problem::invalid("limit", format!("limit is {limit}; write a number from 1 to {LIMIT_MAX}"))),
+    }
+}
+
+/// Reads a run's name, or the beginning of one, from a path.
+pub fn which(run: &str) -> Result<Which, Problem> {
+    const DIGITS_MIN: usize = 4;
+    let digits = run.strip_prefix("r-").unwrap_or_default();
+    let is_name = digits.len() >= DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_name {
+        Ok(Which::Named(run.to_owned()))
+    } else {
+        Err(Problem::unknown("there is no such run; GET /api/v1/runs lists them"))
     }
 }
 

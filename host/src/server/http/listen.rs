@@ -1,7 +1,7 @@
-//! Connections of HTTP: how many there may be, how long they may take, and how they end.
+//! Connections of HTTP: their number, their timeouts and their shutdown.
 //!
-//! A client that says its headers slowly, or does not read what it is sent, is let go; one that comes when there are too
-//! many waits to be accepted. It knows nothing of requests.
+//! A client that sends its headers slowly, or does not read, is disconnected; one that comes while the maximum is open
+//! waits to be accepted. It never looks at a request.
 
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
@@ -21,20 +21,20 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-/// How long a client may take to say its headers, and a connection be idle.
+/// Longest time for the headers of a request to arrive, and for a connection to be idle.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// How long a client may read nothing of what waits for it. Longer than the streams' heartbeat, so that one of two that
-/// are held up is let go by the stream, which can say so.
+/// Longest time for a client to read nothing while bytes wait for it. Longer than the heartbeat of a stream, so that
+/// the stream, which can say why, disconnects a stalled client first.
 const STALL_TIME: Duration = Duration::from_secs(45);
 
-/// How long connections may go on once the server is to end.
+/// Longest time that connections go on during shutdown.
 const LAST_TIME: Duration = Duration::from_secs(10);
 
-/// The wait after a connection could not be accepted, for example for want of descriptors.
+/// Pause after a connection could not be accepted, for example for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` says so, then lets what is being answered come to its end.
+/// Serves until `stop` becomes true, then lets requests that are under way end.
 pub async fn serve<F, A, B>(listener: TcpListener, connections_max: usize, mut stop: watch::Receiver<bool>, answer: F)
 where
     F: Fn(SocketAddr, Request<Incoming>) -> A + Clone + Send + 'static,
@@ -47,7 +47,7 @@ where
     let mut connections = JoinSet::new();
     while !*stop.borrow() {
         let accepted = async { (Arc::clone(&permits).acquire_owned().await, listener.accept().await) };
-        // Waiting for a connection to end is interrupted as well.
+        // The wait for a free connection is interrupted as well.
         let (permit, accepted) = tokio::select! {
             accepted = accepted => accepted,
             _ = stop.changed() => continue,
@@ -97,14 +97,14 @@ where
 
 /// Returns once the server is to end.
 pub async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Who could say so is gone: that is the end, too.
+    // A sender that was dropped means the end, too.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// A connection whose other end has to read.
+/// A connection that fails when its client reads nothing for [`STALL_TIME`].
 struct Impatient {
     stream: TcpStream,
-    /// Runs while something waits to be written and nothing is taken.
+    /// Runs while bytes wait to be written and the client takes none.
     patience: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,10 +1,10 @@
 //! The web page: files that the binary carries, served as they are.
 //!
-//! They are the same for everybody and hold no data, so they need no token. Refuses paths below a folder, names that are
-//! not among its files, and anything that would run a script that is not one of them.
+//! They are the same for everybody and hold no data, so they need no token. It refuses paths below a folder and names
+//! that are not among its files; the page's security policy refuses scripts that are not among them.
 
-use super::Shared;
 use super::problem::Problem;
+use super::state::SharedState;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -15,27 +15,27 @@ use std::path::Path as File;
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// What a page may do: nothing but what its own files and this server give.
+/// Content security policy of the page: its own files and this server, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Bytes of a file that is served from a directory.
+/// Most bytes of a file that is served from a directory.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// `GET /`.
-pub async fn index(State(hall): State<Shared>, headers: HeaderMap) -> Response {
-    serve(&hall, "index.html", &headers)
+pub async fn index(State(state): State<SharedState>, headers: HeaderMap) -> Response {
+    serve(&state, "index.html", &headers)
 }
 
 /// `GET /NAME`.
-pub async fn file(State(hall): State<Shared>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    serve(&hall, &name, &headers)
+pub async fn file(State(state): State<SharedState>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    serve(&state, &name, &headers)
 }
 
-fn serve(hall: &Shared, name: &str, headers: &HeaderMap) -> Response {
+fn serve(state: &SharedState, name: &str, headers: &HeaderMap) -> Response {
     let unknown = || Problem::unknown("there is no such page").into_response();
     let Some(kind) = media_type(name) else { return unknown() };
-    let Some(bytes) = bytes_of(hall.page.as_deref(), name) else { return unknown() };
+    let Some(bytes) = bytes_of(state.page.as_deref(), name) else { return unknown() };
     let tag = format!("\"{}\"", Digest::of(&bytes).short());
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let is_known = known.flat_map(|value| value.split(',')).any(|one| one.trim().trim_start_matches("W/") == tag);
@@ -43,7 +43,7 @@ fn serve(hall: &Shared, name: &str, headers: &HeaderMap) -> Response {
         if is_known { StatusCode::NOT_MODIFIED.into_response() } else { Response::new(Body::from(bytes.into_owned())) };
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Asked for again each time, which costs no more than a digest while nothing changed.
+    // Browsers revalidate each time, which costs no more than a digest while nothing changed.
     fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     fields.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
@@ -52,7 +52,7 @@ fn serve(hall: &Shared, name: &str, headers: &HeaderMap) -> Response {
     response
 }
 
-/// Of a directory in place of the binary's own, for whoever works on the page.
+/// The bytes of a file: from the directory where one is given, else from the binary.
 fn bytes_of(directory: Option<&File>, name: &str) -> Option<Cow<'static, [u8]>> {
     let Some(directory) = directory else {
         return FILES.iter().find(|(known, _)| *known == name).map(|(_, bytes)| Cow::Borrowed(*bytes));
@@ -65,7 +65,7 @@ fn bytes_of(directory: Option<&File>, name: &str) -> Option<Cow<'static, [u8]>> 
     std::fs::read(path).ok().map(Cow::Owned)
 }
 
-/// What a file is, by its name; none for names that are none of a page.
+/// The media type of a file by its name; none for names that no file of a page has.
 fn media_type(name: &str) -> Option<&'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.starts_with('.') || !name.chars().all(plain) {

@@ -1,7 +1,7 @@
-//! How often somebody may ask: a bucket each, of tokens and of addresses without one.
+//! Rate limits: a bucket for each token, and for each address that sends none.
 //!
-//! A bucket fills with so many requests a second, up to a burst. There are so many buckets at most: the one that is
-//! fullest goes first, since it limits nobody.
+//! A bucket fills at `requests_per_second`, up to `requests_burst`. The number of buckets is bounded; the fullest is
+//! dropped first, since it limits nobody.
 
 use longhaul_config::server::Settings;
 use std::collections::HashMap;
@@ -10,23 +10,23 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Buckets that are kept. An attacker with more addresses has more than a rate to set against.
+/// Most buckets that are kept. An attacker with more addresses has more than a rate to set against.
 const BUCKETS_MAX: usize = 10_000;
 
-/// Who asks.
+/// The client whose requests are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Who {
     /// The holder of a token, by its name.
     Token(String),
-    /// Somebody without one.
+    /// A client without a token.
     Address(IpAddr),
 }
 
-/// The buckets.
+/// The buckets of all clients.
 #[derive(Default)]
 pub struct Rates(Mutex<HashMap<Who, Bucket>>);
 
-/// What is allowed.
+/// The limit of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Requests in a second, at least 1.
@@ -72,7 +72,7 @@ impl Bucket {
     }
 }
 
-/// Those that are full tell nothing; where none is, the fullest goes.
+/// Drops full buckets, which limit nobody; where there is none, drops the fullest.
 fn make_room(buckets: &mut HashMap<Who, Bucket>, rate: Rate, now: Instant) {
     buckets.retain(|_, bucket| {
         bucket.fill(rate, now);

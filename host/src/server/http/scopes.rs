@@ -1,119 +1,60 @@
-//! What each route asks for: one table. A route that is not in it lets nobody in.
+//! The scope that each operation needs, and the check of every request against it.
+//!
+//! A path of the API without a scope lets nobody in. Who a caller is was decided before, in [`super::gate`].
 
-use super::gate::{self, Caller};
+use super::gate::{self, needs_token};
 use super::problem::Problem;
-use crate::service::Scope::{self, Admin, Approve, Read, Run};
-use axum::extract::{MatchedPath, Request};
+use crate::service::Scope::{self, Read};
+use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode};
+use std::sync::Arc;
 
-/// Method, path and scope. Some ask for more by what the body names; that is said where it is looked at.
-#[rustfmt::skip]
-pub const TABLE: &[(&str, &str, Scope)] = &[
-    ("GET", "/metrics", Read),
-    ("GET", "/api/v1/whoami", Read),
-    ("GET", "/api/v1/openapi.json", Read),
+/// The scopes of all operations.
+#[derive(Default)]
+pub struct OperationScopes(pub Vec<OperationScope>);
 
-    ("GET", "/api/v1/projects", Read),
-    ("POST", "/api/v1/projects", Admin),
-    ("GET", "/api/v1/runs", Read),
-    ("POST", "/api/v1/runs", Run),
-    ("POST", "/api/v1/asks", Run),
-    ("GET", "/api/v1/runs/{run}", Read),
-    ("POST", "/api/v1/runs/{run}/pause", Run),
-    ("POST", "/api/v1/runs/{run}/resume", Run),
-    ("POST", "/api/v1/runs/{run}/abandon", Run),
-    ("POST", "/api/v1/runs/{run}/steer", Run),
-    ("POST", "/api/v1/runs/{run}/answer", Run),
-    ("POST", "/api/v1/runs/{run}/recheck", Run),
-    ("POST", "/api/v1/runs/{run}/revert", Run),
-    ("POST", "/api/v1/runs/{run}/tasks/{task}/cancel", Run),
-    ("GET", "/api/v1/runs/{run}/features", Read),
-    ("POST", "/api/v1/runs/{run}/features", Run),
-    ("PUT", "/api/v1/runs/{run}/features/{feature}", Run),
-    ("DELETE", "/api/v1/runs/{run}/features/{feature}", Run),
-    ("GET", "/api/v1/runs/{run}/log", Read),
-    ("GET", "/api/v1/runs/{run}/ledger", Read),
-    ("GET", "/api/v1/runs/{run}/report", Read),
-
-    ("GET", "/api/v1/runs/{run}/journal", Read),
-    ("GET", "/api/v1/runs/{run}/journal/entries", Read),
-    ("POST", "/api/v1/runs/{run}/replay", Run),
-
-    ("GET", "/api/v1/runs/{run}/events", Read),
-    ("GET", "/api/v1/runs/{run}/events/stream", Read),
-    ("GET", "/api/v1/events/stream", Read),
-
-    ("GET", "/api/v1/approvals", Read),
-    ("GET", "/api/v1/approvals/{approval}", Read),
-    ("POST", "/api/v1/approvals/{approval}/answer", Approve),
-    ("GET", "/api/v1/rules", Read),
-    ("DELETE", "/api/v1/runs/{run}/rules/{rule}", Approve),
-
-    ("GET", "/api/v1/runs/{run}/decisions", Read),
-    ("POST", "/api/v1/runs/{run}/decisions/{decision}/judge", Run),
-    ("GET", "/api/v1/runs/{run}/memory", Read),
-    ("DELETE", "/api/v1/runs/{run}/memory", Run),
-    ("GET", "/api/v1/runs/{run}/proposals", Read),
-    ("POST", "/api/v1/runs/{run}/proposals/{proposal}/accept", Run),
-    ("POST", "/api/v1/runs/{run}/proposals/{proposal}/reject", Run),
-    ("GET", "/api/v1/runs/{run}/trajectories", Read),
-    ("GET", "/api/v1/runs/{run}/trajectory", Read),
-    ("POST", "/api/v1/runs/{run}/trajectory/annotate", Run),
-
-    ("GET", "/api/v1/agents", Read),
-    ("POST", "/api/v1/agents", Admin),
-    ("GET", "/api/v1/agents/{agent}", Read),
-    ("PUT", "/api/v1/agents/{agent}", Admin),
-    ("DELETE", "/api/v1/agents/{agent}", Admin),
-    ("POST", "/api/v1/agents/{agent}/activate", Run),
-    ("POST", "/api/v1/agents/{agent}/deactivate", Run),
-    ("POST", "/api/v1/agents/{agent}/execute", Run),
-    ("GET", "/api/v1/agents/{agent}/artifact", Read),
-    ("PUT", "/api/v1/agents/{agent}/artifact", Run),
-    ("DELETE", "/api/v1/agents/{agent}/artifact", Run),
-    ("GET", "/api/v1/agents/{agent}/artifact/history", Read),
-    ("GET", "/api/v1/schedules", Read),
-    ("POST", "/api/v1/schedules", Run),
-    ("GET", "/api/v1/schedules/{schedule}", Read),
-    ("PUT", "/api/v1/schedules/{schedule}", Run),
-    ("DELETE", "/api/v1/schedules/{schedule}", Run),
-    ("POST", "/api/v1/schedules/{schedule}/pause", Run),
-    ("POST", "/api/v1/schedules/{schedule}/resume", Run),
-    ("POST", "/api/v1/schedules/{schedule}/run-now", Run),
-    ("GET", "/api/v1/schedules/{schedule}/skipped", Read),
-    ("GET", "/api/v1/scheduler", Read),
-    ("GET", "/api/v1/tasks", Read),
-    ("GET", "/api/tasks/agents/{agent}/tasks", Read),
-    ("GET", "/api/tasks/{task}", Read),
-    ("POST", "/api/tasks/{task}/retry", Run),
-
-    ("GET", "/api/v1/costs", Read),
-    ("GET", "/api/v1/resources", Read),
-    ("GET", "/api/v1/plugins", Read),
-    ("POST", "/api/v1/exec", Run),
-];
-
-/// Whether nobody may look without a token.
-pub fn needs_token(path: &str) -> bool {
-    path == "/metrics" || path == "/api" || path.starts_with("/api/")
+/// The scope of one operation.
+pub struct OperationScope {
+    /// Its method.
+    pub method: Method,
+    /// Its path, as the router matches it: `/api/v1/runs/{run}`.
+    pub path: String,
+    /// The scope that it needs.
+    pub scope: Scope,
 }
 
-/// What a route asks for.
-pub fn of(method: &Method, path: &str) -> Option<Scope> {
-    // To be told of a thing without its body is to look at it.
-    let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
-    TABLE.iter().find(|(of, at, _)| *of == method && *at == path).map(|(_, _, scope)| *scope)
+impl OperationScopes {
+    /// Adds an operation.
+    pub fn add(&mut self, method: Method, path: &str, scope: Scope) {
+        self.0.push(OperationScope { method, path: path.to_owned(), scope });
+    }
+
+    /// The scope that an operation needs.
+    pub fn of(&self, method: &Method, path: &str) -> Option<Scope> {
+        // HEAD needs the same scope as GET.
+        let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
+        self.0.iter().find(|one| one.method.as_str() == method && one.path == path).map(|one| one.scope)
+    }
+
+    fn has_path(&self, path: &str) -> bool {
+        self.0.iter().any(|one| one.path == path)
+    }
 }
 
-/// Lets a request go on that its caller may make.
-pub async fn check(path: MatchedPath, request: Request, next: Next) -> Response {
-    let caller = request.extensions().get::<Caller>().cloned().unwrap_or(Caller::Anybody);
-    let allowed = match of(request.method(), path.as_str()) {
+/// Lets a request go on if its caller has the scope of the operation.
+pub async fn check(
+    State(scopes): State<Arc<OperationScopes>>,
+    path: MatchedPath,
+    request: Request,
+    next: Next,
+) -> Response {
+    let caller = gate::of(request.extensions());
+    let allowed = match scopes.of(request.method(), path.as_str()) {
         Some(scope) => caller.expect(scope),
-        // The router says which methods there are.
-        None if TABLE.iter().any(|(_, at, _)| *at == path.as_str()) => caller.expect(Read),
+        // The router answers which methods the path takes.
+        None if scopes.has_path(path.as_str()) => caller.expect(Read),
         None if !needs_token(path.as_str()) => Ok(()),
         None => Err(Problem::new(StatusCode::FORBIDDEN, "nobody may")),
     };
@@ -123,13 +64,37 @@ pub async fn check(path: MatchedPath, request: Request, next: Next) -> Response 
     }
 }
 
-/// The caller of a request, where a handler looks at what its body names.
-pub struct By(pub Caller);
+#[cfg(test)]
+mod tests {
+    use super::super::gate::Caller;
+    use super::*;
+    use axum::Router;
+    use axum::body::Body;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use tower::ServiceExt as _;
 
-impl<S: Sync> axum::extract::FromRequestParts<S> for By {
-    type Rejection = Problem;
+    async fn check_status(caller: Caller, method: Method, path: &str, expected: StatusCode) {
+        let mut scopes = OperationScopes::default();
+        scopes.add(Method::GET, "/api/{listed}", Read);
+        let router: Router = Router::new()
+            .route("/api/{listed}", get(|| async { "listed" }))
+            .route("/api/unlisted/{name}", get(|| async { "unlisted" }))
+            .route("/open", get(|| async { "open" }))
+            .route_layer(from_fn_with_state(Arc::new(scopes), check));
+        let told = format!("{caller:?}: {method} {path}");
+        let request = http::Request::builder().method(method).uri(path).extension(caller);
+        let Ok(response) = router.oneshot(request.body(Body::empty()).expect("a request")).await;
+        assert_eq!(response.status(), expected, "{told}");
+    }
 
-    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self(gate::of(parts)))
+    #[tokio::test]
+    async fn a_path_of_the_api_without_a_scope_lets_nobody_in() {
+        check_status(Caller::Local, Method::GET, "/api/runs", StatusCode::OK).await;
+        check_status(Caller::Local, Method::HEAD, "/api/runs", StatusCode::OK).await;
+        check_status(Caller::Anybody, Method::GET, "/api/runs", StatusCode::UNAUTHORIZED).await;
+        check_status(Caller::Anybody, Method::HEAD, "/api/runs", StatusCode::UNAUTHORIZED).await;
+        check_status(Caller::Local, Method::GET, "/api/unlisted/runs", StatusCode::FORBIDDEN).await;
+        check_status(Caller::Anybody, Method::GET, "/open", StatusCode::OK).await;
     }
 }

@@ -1,15 +1,14 @@
-//! Events as they come, as server-sent events. The run never waits for who reads them.
+//! Events of runs as server-sent events. A run never waits for its readers.
 //!
-//! What is durable has its number as `id`, so a client that lost its connection goes on behind the last one that it has,
-//! also at another process. A client that reads slowly loses live parts, and is told so; one that does not read is let go.
-//! Its token is looked at again at each sign of life, when it expires, and when one is removed.
+//! Durable events carry their number as `id`, so a client that lost its connection resumes after the last it has, also
+//! at another process. Slow readers lose live parts and receive `lagged`; after 30 s without reading they are
+//! disconnected. The token of a client is checked again at each heartbeat, when it expires, and when any is removed.
 
 use super::gate::Caller;
 use super::listen::stopped;
 use super::problem::Problem;
-use super::{Place, Shared};
-use crate::door::{Seen, watch_here};
-use crate::service::Scope;
+use super::state::{Place, SharedState};
+use crate::service::{Scope, Seen, watch_here};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -29,28 +28,29 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-/// The wait between two signs of life, so that nobody on the way takes a silent stream for a dead one.
+/// Time between two heartbeats, so that no proxy takes a silent stream for a dead one.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How long a client may not read at all before it is let go.
+/// Time without reading after which a client is disconnected.
 const READER_WAIT: Duration = Duration::from_secs(30);
 
-/// Bytes that are sent as one, where there is more than one frame to send.
+/// Bytes of frames that are gathered before they are sent.
 const FRAMES_BYTES_MAX: usize = 64 << 10;
 
-/// What a client waits before it comes again, in milliseconds.
+/// Time that a client waits before it reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
-/// The stream of a run behind a number. With `follow` it goes on when the run does, else it ends when nobody works on it.
-pub fn of_run(hall: &Shared, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
+/// Streams the events of a run after a number. With `follow` the stream stays while nobody works on the run, and goes
+/// on with it; else it ends then.
+pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
     let reading = Reading {
-        hall: hall.clone(),
+        state: state.clone(),
         run,
         last: after,
         follow,
         seen: None,
-        news: hall.service.news(),
-        pulse: Pulse::new(hall, caller),
+        news: state.service.news(),
+        pulse: Pulse::new(state, caller),
         began: false,
         is_gone: false,
         is_over: false,
@@ -59,11 +59,11 @@ pub fn of_run(hall: &Shared, caller: Caller, place: Place, run: RunId, after: u6
     respond(unfold(reading, async |mut reading| reading.next().await.map(|frames| (Ok(frames), reading))))
 }
 
-/// What is durable of every run from now on.
-pub fn of_all(hall: &Shared, caller: Caller, place: Place) -> Response {
+/// Streams the durable events of all runs from now on.
+pub fn of_all(state: &SharedState, caller: Caller, place: Place) -> Response {
     let (sender, frames) = mpsc::channel(256);
-    let gathering = Task(tokio::spawn(gather(hall.clone(), sender)));
-    let reading = (frames, Pulse::new(hall, caller), gathering, place);
+    let gathering = Task(tokio::spawn(gather(state.clone(), sender)));
+    let reading = (frames, Pulse::new(state, caller), gathering, place);
     respond(unfold(reading, async |mut reading| {
         let (frames, pulse, ..) = &mut reading;
         if pulse.is_refused {
@@ -81,12 +81,12 @@ fn respond(frames: impl futures_util::Stream<Item = Result<Bytes, Infallible>> +
     let mut response = Response::new(Body::from_stream(frames));
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // For proxies that would keep a frame until there are more.
+    // Tells proxies not to keep a frame until there are more.
     fields.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
-/// A task that ends with who wanted it.
+/// A task that is aborted when its owner is dropped.
 struct Task(JoinHandle<()>);
 
 impl Drop for Task {
@@ -95,29 +95,29 @@ impl Drop for Task {
     }
 }
 
-/// Says that the stream lives, and when it is to end.
+/// The heartbeats of a stream, and the checks that end it.
 struct Pulse {
-    hall: Shared,
+    state: SharedState,
     caller: Caller,
     beat: Interval,
     stop: watch::Receiver<bool>,
     removed: watch::Receiver<u64>,
-    /// When the caller's token expires; none once that was looked at.
+    /// Expiry of the caller's token; none once it has passed.
     expires: Option<Instant>,
     is_refused: bool,
 }
 
 impl Pulse {
-    fn new(hall: &Shared, caller: Caller) -> Self {
+    fn new(state: &SharedState, caller: Caller) -> Self {
         let mut beat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let left_ms = caller.expires_ms().map(|until| until.saturating_sub(hall.service.now_ms()));
+        let left_ms = caller.expires_ms().map(|until| until.saturating_sub(state.service.now_ms()));
         let expires = left_ms.and_then(|left| Instant::now().checked_add(Duration::from_millis(left)));
-        let (stop, removed) = (hall.stop.clone(), hall.service.tokens_removed());
-        Self { hall: hall.clone(), caller, beat, stop, removed, expires, is_refused: false }
+        let (stop, removed) = (state.stop.clone(), state.service.tokens_removed());
+        Self { state: state.clone(), caller, beat, stop, removed, expires, is_refused: false }
     }
 
-    /// A sign of life, or why the client is let in no more; none when the stream is to end.
+    /// A heartbeat, or the problem of a client that is admitted no more; none when the stream is to end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_refused {
             return None;
@@ -128,7 +128,7 @@ impl Pulse {
             () = passed(self.expires) => self.expires = None,
             () = stopped(&mut self.stop) => return None,
         }
-        match self.caller.expect_still(&self.hall, Scope::Read) {
+        match self.caller.expect_still(&self.state, Scope::Read) {
             Ok(()) => Some(Bytes::from_static(b": hb\n\n")),
             Err(problem) => {
                 self.is_refused = true;
@@ -145,33 +145,33 @@ async fn passed(at: Option<Instant>) {
     }
 }
 
-/// The last frame of a stream.
+/// The last frame of a stream whose client is admitted no more.
 fn refused(problem: &Problem) -> String {
-    // One that cannot be written would be our own fault, and the stream ends all the same.
+    // A problem that cannot be written would be our own fault; the stream ends all the same.
     let text = serde_json::to_string(problem).unwrap_or_default();
     format!("event: problem\ndata: {text}\n\n")
 }
 
 /// A client that reads a run.
 struct Reading {
-    hall: Shared,
+    state: SharedState,
     run: RunId,
-    /// The last number that was sent.
+    /// Number of the last event that was sent.
     last: u64,
     follow: bool,
-    /// What comes; none while nobody works on the run.
+    /// The watcher of the run; none while nobody works on it.
     seen: Option<(mpsc::Receiver<Seen>, Task)>,
     news: broadcast::Receiver<RunId>,
     pulse: Pulse,
     began: bool,
-    /// Whether it was told that nobody works on the run, and nothing since.
+    /// Whether the client was told that nobody works on the run, and received no event since.
     is_gone: bool,
     is_over: bool,
     _place: Place,
 }
 
 impl Reading {
-    /// One frame or several; none at the end.
+    /// The next frames; none at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_over || self.pulse.is_refused {
             return None;
@@ -205,18 +205,18 @@ impl Reading {
 
     fn watch(&mut self) {
         let (sender, receiver) = mpsc::channel(256);
-        let (hall, run, after) = (self.hall.clone(), self.run.clone(), self.last);
-        let task = tokio::spawn(async move { watch_here(&hall.service, &run, after, &sender).await });
+        let (state, run, after) = (self.state.clone(), self.run.clone(), self.last);
+        let task = tokio::spawn(async move { watch_here(&state.service, &run, after, &sender).await });
         self.seen = Some((receiver, Task(task)));
     }
 
-    /// As frames, with whatever else is there by now.
+    /// Writes frames of what was seen, and of everything else that has arrived.
     fn take(&mut self, seen: Option<Seen>) -> String {
         let mut frames = String::new();
         let mut next = seen;
         loop {
             let Some(seen) = next else {
-                // The watcher went without a word: the store does not answer.
+                // The watcher ended without `Gone`: the store does not answer.
                 self.is_over = true;
                 return frames;
             };
@@ -265,7 +265,7 @@ async fn next_seen(seen: &mut Option<(mpsc::Receiver<Seen>, Task)>) -> Option<Se
 }
 
 fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
-    // A line that cannot be written would be our own fault, and is better missing than the stream.
+    // A line that cannot be written would be our own fault; the stream goes on without it.
     let Ok(text) = serde_json::to_string(line) else { return };
     if let Some(id) = id {
         let _ = writeln!(frames, "id: {id}");
@@ -273,16 +273,16 @@ fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
     let _ = write!(frames, "event: {name}\ndata: {text}\n\n");
 }
 
-/// Sends what is durable of every run, until the client is gone.
-async fn gather(hall: Shared, sender: mpsc::Sender<Bytes>) {
-    let mut news = hall.service.news();
-    let mut gathering = Gathering { hall, sender, at_work: JoinSet::new(), watched: HashSet::new() };
+/// Sends the durable events of all runs until the client is gone.
+async fn gather(state: SharedState, sender: mpsc::Sender<Bytes>) {
+    let mut news = state.service.news();
+    let mut gathering = Gathering { state, sender, at_work: JoinSet::new(), watched: HashSet::new() };
     let _ = gathering.all(&mut news).await;
 }
 
 /// A client that reads all runs.
 struct Gathering {
-    hall: Shared,
+    state: SharedState,
     sender: mpsc::Sender<Bytes>,
     at_work: JoinSet<RunId>,
     watched: HashSet<RunId>,
@@ -293,7 +293,7 @@ struct Left;
 
 impl Gathering {
     async fn all(&mut self, news: &mut broadcast::Receiver<RunId>) -> Result<(), Left> {
-        let active = self.hall.service.active();
+        let active = self.state.service.active();
         let runs: Vec<_> = active.iter().map(|run| json!({ "run": run, "last": self.last(run) })).collect();
         let hello = format!("retry: {RETRY_MS}\nevent: hello\ndata: {}\n\n", json!({ "runs": runs }));
         send(&self.sender, hello).await?;
@@ -315,7 +315,7 @@ impl Gathering {
     }
 
     async fn changed(&mut self, run: RunId) -> Result<(), Left> {
-        let active = self.hall.service.active().contains(&run);
+        let active = self.state.service.active().contains(&run);
         let changed = json!({ "run": run, "last": self.last(&run), "active": active });
         send(&self.sender, format!("event: run\ndata: {changed}\n\n")).await?;
         if active {
@@ -325,29 +325,29 @@ impl Gathering {
     }
 
     fn last(&self, run: &RunId) -> u64 {
-        self.hall.service.last_event(run).unwrap_or(0)
+        self.state.service.last_event(run).unwrap_or(0)
     }
 
     fn follow(&mut self, run: RunId) {
         if !self.watched.insert(run.clone()) {
             return;
         }
-        // Before the number is read, so that nothing falls between.
-        let watching = self.hall.service.watch(&run);
+        // Watched before the number is read, so that no event falls between.
+        let watching = self.state.service.watch(&run);
         let last = self.last(&run);
-        let (hall, sender) = (self.hall.clone(), self.sender.clone());
+        let (state, sender) = (self.state.clone(), self.sender.clone());
         self.at_work.spawn(async move {
             if let Some(watching) = watching {
-                let _ = one(&hall, &run, last, watching.receiver, &sender).await;
+                let _ = one(&state, &run, last, watching.receiver, &sender).await;
             }
             run
         });
     }
 }
 
-/// What is durable of one run, until nobody works on it.
+/// Sends the durable events of one run until nobody works on it.
 async fn one(
-    hall: &Shared,
+    state: &SharedState,
     run: &RunId,
     mut last: u64,
     mut heard: broadcast::Receiver<Heard>,
@@ -364,7 +364,7 @@ async fn one(
             Ok(Heard::Event(_)) | Err(RecvError::Lagged(_)) => false,
             Ok(Heard::Gone { .. }) | Err(RecvError::Closed) => true,
         };
-        for event in hall.service.events(run, last).map_err(|_| Left)? {
+        for event in state.service.events(run, last).map_err(|_| Left)? {
             last = event.number;
             send_event(sender, event).await?;
         }

@@ -1,4 +1,6 @@
-//! The types of answers: what is on the wire, apart from what is within, so that the one moves without the other.
+//! The types of answers on the wire, apart from the types inside, so that each can change without the other.
+//!
+//! Their comments are published, as the descriptions of the OpenAPI document.
 
 pub mod agents;
 pub mod approvals;
@@ -11,7 +13,7 @@ pub mod runs;
 pub mod schedules;
 pub mod spent;
 
-/// An enum of words, made of one within whose cases have the same names.
+/// Makes an enum for the wire, with the cases of an enum inside and the conversions between the two.
 macro_rules! words {
     ($(#[$attribute:meta])* $name:ident of $from:path as $inner:ident { $($(#[$about:meta])* $word:ident),* $(,)? }) => {
         $(#[$attribute])*

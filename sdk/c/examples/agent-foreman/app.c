@@ -1,6 +1,6 @@
 /* The agent `foreman`: hands each line `- PART` of its task to a sub-agent, and asks again only for what is not done.
  *
- * What a part came to is kept in working memory, so a later round of the same run does not hand it out again. A part
+ * The outcome of a part is kept in working memory, so a later round of the same run does not hand it out again. A part
  * that fails is noted as an open decision; one that had failed before is a question for a person, and never a third
  * attempt. No model is asked here: that is the sub-agent's affair. */
 
@@ -58,7 +58,7 @@ static bool recall_done(parts *found, lh_error *err) {
     return true;
 }
 
-/* What is remembered of other parts and of earlier runs is all that the worker knows beside its part. */
+/* The memory of other parts and of earlier runs is all that the worker knows beside its part. */
 static bool make_assignment(lh_str worker, lh_str text, lh_assignment *assignment, lh_error *err) {
     lh_remembered_list known;
     if (!lh_recall_search(text, 3, &known, err)) return false;

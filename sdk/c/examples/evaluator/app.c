@@ -41,7 +41,7 @@ static bool is_mentioned(const lh_subject *subject, lh_str plain, const lh_crite
     return why->len > 0 && missing.len == 0;
 }
 
-/* What the check of the criterion's id says. */
+/* The verdict of the check that has the criterion's id. */
 static bool run_check(const lh_check_list *checks, lh_str name, bool *passed, lh_str *why, lh_error *err) {
     size_t i = 0;
     while (i < checks->len && !lh_eq(checks->ptr[i].name, name)) i++;

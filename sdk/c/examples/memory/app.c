@@ -83,7 +83,7 @@ static bool keys_of(lh_str space, lh_str prefix, lh_str_list *keys, lh_error *er
 bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t limit, lh_page *page, lh_error *err) {
     lh_str_list keys;
     if (!keys_of(space, prefix, &keys, err)) return false;
-    /* What is listed takes the place of what was looked at, which is never before it. */
+    /* Listed keys take the place of the keys that were looked at, which never come before them. */
     page->keys.ptr = keys.ptr;
     for (size_t i = 0; i < keys.len; i++) {
         lh_str key = keys.ptr[i];
@@ -104,7 +104,7 @@ bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t l
     return true;
 }
 
-/* How many of the words are in the key, a tag or the value, in any case. */
+/* Counts the words that are in the key, a tag or the value, in any case. */
 static size_t words_in(const lh_str_list *words, const lh_entry *entry) {
     lh_out out = {0};
     lh_str value = lh_json_plain(entry->value);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the harness takes: up to 64 letters, digits, `-` and `_`. */
+/* Ids that the harness takes: up to 64 letters, digits, `-` and `_`. */
 static bool is_id(lh_str text) {
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.ptr[i], low = c | 0x20;

@@ -71,14 +71,14 @@ def shelf(namespace: str) -> str:
 
 
 def address(namespace: str, key: str) -> str:
-    """Where an entry is kept. A key of the space has at most 1,024 bytes."""
+    """The place of an entry. A key of the space has at most 1,024 bytes."""
     if not key:
         raise InvalidError("the key is empty")
     return shelf(namespace) + key
 
 
 def share(words: set[str], entry: Entry) -> float:
-    """How many of the words occur in the entry, between 0 and 1."""
+    """The share of the words that occur in the entry, between 0 and 1."""
     value = entry.value if isinstance(entry.value, str) else jsontext.dumps(entry.value)
     text = "\n".join([entry.key, *entry.tags, value]).lower()
     return sum(word in text for word in words) / len(words)

@@ -2,7 +2,7 @@
 
 #include "longhaul.h"
 
-/* What the model is to reply with; the host holds it to this. */
+/* Schema of the model's reply; the host holds it to this. */
 #define SCHEMA \
     "{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":\"string\"}}," \
     "\"required\":[\"answer\"],\"additionalProperties\":false}"

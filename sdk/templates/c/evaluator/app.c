@@ -19,7 +19,7 @@ bool lh_evaluator_judge(const lh_subject *subject, const lh_rubric *rubric, lh_v
         verdict->judgements.ptr[verdict->judgements.len++] =
             (lh_judgement){criterion->id, passes ? LH_PASS : LH_FAIL, why};
         if (!passes) {
-            /* What the agent is told before its next round. */
+            /* Advice for the agent before its next round. */
             lh_str text = lh_format("the output does not say: %.*s", LH_ARG(criterion->text));
             verdict->issues.ptr[verdict->issues.len++] = (lh_issue){{true, criterion->id}, text};
         }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Where an entry is kept. The length in front keeps `a` + `bc` apart from `ab` + `c`. */
+/* The key of an entry. The length in front keeps `a` + `bc` apart from `ab` + `c`. */
 static lh_str place(lh_str space, lh_str key) {
     return lh_format("%zu:%.*s%.*s", space.len, LH_ARG(space), LH_ARG(key));
 }
@@ -99,7 +99,7 @@ bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t l
     return true;
 }
 
-/* How many words of the query are in the key, a tag or the value; `words` counts them all. */
+/* Counts the words of the query that are in the key, a tag or the value; `words` counts them all. */
 static size_t words_in(lh_str query, const lh_entry *entry, size_t *words) {
     lh_out text = {0};
     lh_addf(&text, "%.*s ", LH_ARG(entry->key));

@@ -3,7 +3,7 @@
 #include "longhaul.h"
 
 static bool make_step(size_t number, lh_str line, lh_step *step) {
-    /* What the evaluator will judge. */
+    /* Criteria for the evaluator. */
     lh_criterion *criterion = lh_alloc(1, sizeof *criterion);
     if (criterion == NULL) return false;
     *criterion = (lh_criterion){.id = lh_lit("done"), .text = line};

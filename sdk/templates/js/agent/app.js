@@ -2,7 +2,7 @@
 
 import { Conversation, defineAgent } from "longhaul-sdk";
 
-/** What the model is to reply with; the host holds it to this. */
+/** Schema of the model's reply; the host holds it to this. */
 const REPLY = {
   type: "object",
   properties: { answer: { type: "string" } },

@@ -15,7 +15,7 @@ export const evaluator = defineEvaluator({
           ? { criterion: criterion.id, mark: "pass", why: "the output says it" }
           : { criterion: criterion.id, mark: "fail", why: "the output does not say it" },
       ),
-      // What the agent is told before its next round.
+      // Advice for the agent before its next round.
       issues: rubric.criteria
         .filter((criterion) => !passes(criterion))
         .map(({ id, text }) => ({ criterion: id, text: `the output does not say: ${text}` })),

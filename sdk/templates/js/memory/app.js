@@ -39,7 +39,7 @@ export const memory = defineMemory({
   },
 });
 
-/** Where an entry is kept. The length in front keeps `a` + `bc` apart from `ab` + `c`. */
+/** The key of an entry. The length in front keeps `a` + `bc` apart from `ab` + `c`. */
 function place(namespace, key) {
   return `${namespace.length}:${namespace}${key}`;
 }
@@ -55,7 +55,7 @@ function read(namespace, key) {
   return { key, ...kept };
 }
 
-/** What is kept under keys that begin with `prefix`; the host gives them in order. */
+/** Entries whose keys begin with `prefix`; the host gives them in order. */
 function* entries(namespace, prefix) {
   const start = place(namespace, "");
   for (const kept of [...keyvalue.keys(start + prefix)]) {

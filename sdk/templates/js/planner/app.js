@@ -31,7 +31,7 @@ function step(number, line) {
     id: `step-${number}`,
     title: [...line].slice(0, 80).join(""),
     instruction: line,
-    // What the evaluator will judge.
+    // Criteria for the evaluator.
     criteria: [{ id: "done", text: line }],
   };
 }

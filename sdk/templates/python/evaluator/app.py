@@ -20,6 +20,6 @@ class Plugin(Evaluator):
             mark, why = (Mark.PASS, "the output says it") if passes else (Mark.FAIL, "the output does not say it")
             verdict.judgements.append(Judgement(criterion.id, mark, why))
             if not passes:
-                # What the agent is told before its next round.
+                # Advice for the agent before its next round.
                 verdict.issues.append(Issue(criterion.id, f"the output does not say: {criterion.text}"))
         return verdict

@@ -43,7 +43,7 @@ class Plugin(Memory):
 
 
 def _place(namespace: str, key: str) -> str:
-    """Where an entry is kept. The length in front keeps `a` + `bc` apart from `ab` + `c`."""
+    """The key of an entry. The length in front keeps `a` + `bc` apart from `ab` + `c`."""
     return f"{len(namespace)}:{namespace}{key}"
 
 
@@ -61,7 +61,7 @@ def _read(namespace: str, key: str) -> Entry | None:
 
 
 def _entries(namespace: str, prefix: str) -> Iterator[Entry]:
-    """What is kept under keys that begin with `prefix`, in the order of the keys."""
+    """Entries whose keys begin with `prefix`, in the order of the keys."""
     start = _place(namespace, "")
     for place in sorted(keyvalue.keys(start + prefix)):
         entry = _read(namespace, place.removeprefix(start))

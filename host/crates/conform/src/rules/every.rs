@@ -8,11 +8,11 @@ use longhaul_testkit::{Call, Done, Ending, Scene, Script};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// How long a cancelled call may take to return. The engine looks about every 0.3 ms; the rest is for
-/// machines that are busy.
+/// Most time that a cancelled call may take to return. The engine looks about every 0.3 ms; the rest is for machines
+/// that are busy.
 const STOP_MS_MAX: u64 = 1_000;
 
-/// How long a call is waited for until it is under way, before it is cancelled.
+/// Wait until a call is under way, before it is cancelled.
 const START: Duration = Duration::from_millis(20);
 
 pub(crate) async fn wrong_input(probe: &Probe) -> Result<Judged, String> {
@@ -143,7 +143,7 @@ pub(crate) async fn cancel(probe: &Probe) -> Result<Judged, String> {
     Ok(promptly(longest))
 }
 
-/// How long after the cancel the call returned, however it ended; none when it was over before.
+/// Time from the cancel to the return of the call, however it ended; none when it was over before.
 async fn stopped_after(scene: &Scene, call: Call) -> Result<Option<Duration>, String> {
     let cancel = Cancel::default();
     let own = cancel.clone();
@@ -187,7 +187,7 @@ pub(crate) async fn answers_json(probe: &Probe) -> Result<Judged, String> {
     })
 }
 
-/// What was called, for people.
+/// The call, for people.
 pub(crate) fn called(call: &Call) -> String {
     match call {
         Call::Tool { call, .. } => {
@@ -198,7 +198,7 @@ pub(crate) fn called(call: &Call) -> String {
     }
 }
 
-/// What ended a call that had nothing to return. What breaks the contract is another rule's affair.
+/// The error that ended a call without a value. Breaches of the contract are another rule's affair.
 fn stop(done: &Done) -> Option<&CallError> {
     match &done.ending {
         Ending::Stopped(error) if !done.is_taken() => Some(error),
@@ -212,7 +212,7 @@ fn stopped(name: &str, what: &str, error: &CallError) -> String {
     format!("{name} did not survive {what}: {line}")
 }
 
-/// How calls ended, counted.
+/// Counts the ends of calls, by kind.
 fn told(dones: &[Done]) -> String {
     let values = dones.iter().filter(|done| done.is_taken()).count();
     let errors = dones.len() - values;

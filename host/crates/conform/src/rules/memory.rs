@@ -7,7 +7,7 @@ use longhaul_core::memory::{Entry, MemoryBackend, MemoryError};
 use longhaul_testkit::{Call, Ending, HandClock, Scene};
 use serde_json::{Value, json};
 
-/// How long an entry is kept that is to expire.
+/// Time to keep an entry that is to expire.
 const KEEP_MS: u64 = 1_000;
 
 /// A backend of the host's own on the bench.
@@ -24,7 +24,7 @@ pub trait Bench: Sync {
     fn clock(&self) -> &HandClock;
 }
 
-/// What a backend answers, in the JSON that a component's answers have.
+/// A backend's answer, in the JSON that a component's answers have.
 async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, MemoryError> {
     let entry = |entry: Entry| {
         let Entry { key, value, tags, expires_at_ms } = entry;
@@ -47,7 +47,7 @@ async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, Memo
     })
 }
 
-/// What is no JSON is no value.
+/// Checks that a backend refuses a value that is not JSON.
 pub(crate) async fn refuses(shelf: Shelf<'_>) -> Result<Judged, String> {
     let entry = Entry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
     if shelf.ask(Call::Put("n".to_owned(), entry)).await.is_ok() {
@@ -64,7 +64,7 @@ pub(crate) async fn refuses(shelf: Shelf<'_>) -> Result<Judged, String> {
 pub(crate) enum Shelf<'a> {
     /// A component, called in one scene.
     Component(&'a Probe, Box<Scene>),
-    /// One of the host's own, opened anew for each call.
+    /// A backend of the host's own, opened anew for each call.
     Own(&'a dyn Bench, &'static str),
 }
 

@@ -114,7 +114,7 @@ mod tests {
         Made { name, summary, arguments: Digest::of(b"{}"), fuel_used: 10, answer: None }
     }
 
-    /// What is said of a call and of another one, changed so.
+    /// Checks what the rule says of a call and a changed copy of it.
     #[track_caller]
     fn check(change: fn(&mut Done), fuel_too: bool, expected: Option<&str>) {
         let mut other = done();

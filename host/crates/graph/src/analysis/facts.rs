@@ -1,4 +1,4 @@
-//! What a walk over a source has found so far, name by name, whatever the language.
+//! What a walk over a source has found so far, name by name.
 //!
 //! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
 

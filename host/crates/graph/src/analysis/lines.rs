@@ -58,7 +58,7 @@ struct Place {
 }
 
 impl Place {
-    /// Lines end at `\n`, `\r\n` or `\r`, as Python's and JavaScript's do. A byte order mark has no column.
+    /// Lines end at `\n`, `\r\n` or `\r`, as Python's do. A byte order mark has no column.
     fn advance(&mut self, source: &str, to: usize) {
         let (bytes, to) = (source.as_bytes(), to.min(source.len()));
         let mark = if self.offset == 0 && source.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };

@@ -1,4 +1,4 @@
-//! Python: from a source to its [`Analysis`], by ruff's parser; or, of most short steps, without it: see [`plain`].
+//! Python: from a source to its [`Analysis`], by ruff's parser.
 //!
 //! The walk follows the module's statements in the order in which Python runs them and knows which names are certain.
 //! Bodies of functions run later: what they read is exposed when it is not certain where they may first be called, or
@@ -7,7 +7,6 @@
 
 mod bindings;
 mod expression;
-mod plain;
 mod scope;
 mod statement;
 mod walk;
@@ -25,9 +24,6 @@ const NESTING_SMALL: usize = 40;
 impl Language for Python {
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
         let mode = self.mode;
-        if let Some(found) = plain::analysis(source, mode) {
-            return Ok(found);
-        }
         with_module(source, move |source, module| Walk::new(mode).module(source, module))?
     }
 

@@ -10,18 +10,20 @@ use std::sync::Arc;
 
 type Outcome = Result<(), String>;
 
-/// Cases of `tests/cases` whose answer in the mode `sound` is another, with what is more, or less certain.
-const SOUND_DIFFERS: &str = "\
-rw-023 mutates: [\"acc\"]
-rw-024 mutates: [\"n\"]
-rw-028 mutates: [\"json\",\"s\"]
-rw-033 definite_writes: []
-rw-033 mutates: [\"a\",\"b\",\"lock\"]
-rw-035 mutates: [\"line\",\"m\",\"pat\"]
-rw-045 mutates: [\"u\"]
-rw-047 mutates: [\"detail\"]
-rw-056 mutates: [\"h\"]
-";
+/// Sources of `tests/cases` whose answer in the mode `sound` is another, with what is more, or less certain.
+const SOUND_DIFFERS: [(&str, &str); 8] = [
+    ("for i, (a, b) in enumerate(pairs):\n    acc.append(a * w)", r#"mutates: ["acc"]"#),
+    ("while n > 0:\n    n -= 1", r#"mutates: ["n"]"#),
+    (
+        "try:\n    import ujson as json\nexcept ImportError:\n    import json\nd = json.loads(s)",
+        r#"mutates: ["json","s"]"#,
+    ),
+    ("with lock, open(p) as (a, b):\n    a.write(b)", r#"definite_writes: [], mutates: ["a","b","lock"]"#),
+    ("if (m := pat.match(line)) is not None:\n    g = m.group(1)", r#"mutates: ["line","m","pat"]"#),
+    ("async def g():\n    await h(u)", r#"mutates: ["u"]"#),
+    ("raise Err(detail) from cause", r#"mutates: ["detail"]"#),
+    ("try:\n    v = load()\nfinally:\n    close(h)", r#"mutates: ["h"]"#),
+];
 
 #[test]
 fn every_case_of_the_suite_esg_reads_writes_holds() {
@@ -50,6 +52,7 @@ fn every_case_of_the_suite_esg_graph_holds() {
 
 #[test]
 fn the_cases_on_which_the_sound_mode_differs_are_these() {
+    // What the mode `sound` says of other cases is written nowhere.
     if std::env::var_os("LONGHAUL_CASES").is_some() {
         return;
     }
@@ -60,15 +63,14 @@ fn the_cases_on_which_the_sound_mode_differs_are_these() {
             Python::default().analyse(source).map_or_else(|_| json!({ "error": "syntax" }), |found| shown(&found));
         let expected = case["expected"].as_object().expect("an object");
         let fields = expected.iter().filter(|(field, value)| found[field.as_str()] != **value);
-        differing.extend(fields.map(|(field, _)| (case["id"].to_string(), format!("{field}: {}", found[field]))));
-    }
-    for case in cases_of("esg_programs") {
-        if let Err(difference) = program(&case, Mode::Sound) {
-            differing.push((case["id"].to_string(), difference));
+        let fields: Vec<String> = fields.map(|(field, _)| format!("{field}: {}", found[field])).collect();
+        if !fields.is_empty() {
+            differing.push((source.to_owned(), fields.join(", ")));
         }
     }
-    let shown: String = differing.iter().map(|(id, what)| format!("{} {what}\n", id.trim_matches('"'))).collect();
-    assert_eq!(shown, SOUND_DIFFERS);
+    let listed = SOUND_DIFFERS.map(|(source, fields)| (source.to_owned(), fields.to_owned()));
+    assert_eq!(differing, listed);
+    every_case("esg_programs", |case| program(case, Mode::Sound));
 }
 
 fn kind(case: &Value) -> &str {

@@ -33,6 +33,23 @@ fn many_names_on_one_line_are_read() {
 }
 
 #[test]
+fn a_long_source_of_any_form_ends_in_an_answer() {
+    for (source, is_python) in [
+        ("x = [".to_owned() + &"a, ".repeat(300_000) + "]", true),
+        ("a = ".repeat(200_000) + "1", true),
+        ("x = '".to_owned() + &"a".repeat(900_000), false),
+        ("a, ".repeat(300_000) + "\nif", false),
+        ("a".repeat(990_000), true),
+        ("(".repeat(990_000), false),
+        ("f(".repeat(400_000), false),
+        ("'a' ".repeat(240_000), true),
+        ("x = 1\n".repeat(150_000), true),
+    ] {
+        assert_eq!(analyse(&source).is_ok(), is_python, "{}...", &source[..20]);
+    }
+}
+
+#[test]
 fn brackets_and_blocks_are_refused_beyond_what_cpython_takes() {
     let brackets = |count: usize| format!("x = {}1{}", "(".repeat(count), ")".repeat(count));
     analyse(&brackets(NESTING_MAX)).expect("as many as CPython takes");

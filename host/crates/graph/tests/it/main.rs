@@ -3,7 +3,6 @@
 mod cases;
 mod graphs;
 mod hostile;
-mod javascript;
 mod many;
 mod oracle;
 mod patches;

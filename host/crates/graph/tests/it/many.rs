@@ -4,7 +4,7 @@ use crate::cases::cases_of;
 use crate::oracle::program;
 use crate::random::{count, first_seed};
 use longhaul_graph::graph::STEPS_MAX;
-use longhaul_graph::{Analysis, Graph, GraphError, JavaScript, Language, Mode, Python, StepId, SyntaxError};
+use longhaul_graph::{Analysis, Graph, GraphError, Language, Mode, Python, StepId, SyntaxError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -69,17 +69,6 @@ fn programs_drawn_at_random_give_the_same_graph_also_those_that_do_not_parse() {
     check(Python::default(), &sources);
     let broken = sources.iter().filter(|source| Python::default().analyse(source).is_err()).count();
     assert!(broken > 10 && broken < sources.len() - 10, "{broken} of {} do not parse", sources.len());
-}
-
-#[test]
-fn steps_of_javascript_give_the_same_graph() {
-    let source = |at: usize| match at % 4 {
-        0 => format!("let v{at} = {{ of: {at} }};"),
-        1 => format!("const v{at} = v{}.of + v0.of;", at - 1),
-        2 => format!("function f{at}(x) {{ return x + v{}; }}", at - 1),
-        _ => "let = = 1".to_owned(),
-    };
-    check(JavaScript::default(), &(0..300).map(source).collect::<Vec<_>>());
 }
 
 /// The first error that adding one after another would meet, and nothing is added.

@@ -7,7 +7,7 @@ use longhaul_core::store::Batch;
 use longhaul_journal::{Opened, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a guest calls: members of one list are called at once.
+/// The calls of a guest: members of one list are called at once.
 const PROGRAM: &[&[(EffectClass, &str)]] = &[
     &[(ReadOnly, "look")],
     &[(Acts, "send")],
@@ -20,7 +20,7 @@ const PROGRAM: &[&[(EffectClass, &str)]] = &[
 /// A fake world that counts.
 #[derive(Default)]
 struct World {
-    /// How often each effect left, by its name.
+    /// Number of departures of each effect, by its name.
     done: BTreeMap<String, u32>,
     /// Keys that idempotent effects came with.
     keys: BTreeSet<(String, String)>,
@@ -45,7 +45,7 @@ impl World {
     }
 }
 
-/// One life of the process: the guest runs from its start until it ends or is killed.
+/// Runs one life of the process: the guest runs from its start until it ends or is killed.
 async fn live(recorder: &Recorder, world: &mut World) -> Result<String, JournalError> {
     let mut seen = Vec::new();
     for members in PROGRAM {

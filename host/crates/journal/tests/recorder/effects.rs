@@ -9,7 +9,7 @@ use longhaul_journal::{ResolveError, entries, unresolved};
 
 const CLASSES: [EffectClass; 4] = [ReadOnly, Idempotent, Verifiable, Acts];
 
-/// How far the effect of entry 1 came before the kill.
+/// Progress of the effect of entry 1 before the kill.
 #[derive(Clone, Copy)]
 enum Left {
     Asked,

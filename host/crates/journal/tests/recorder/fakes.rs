@@ -25,12 +25,12 @@ struct Data {
     stop: Option<Stop>,
 }
 
-/// When a fake store stops, as a kill would stop a real one.
+/// The moment at which a fake store stops, as a kill would stop a real one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// After this many commits; the next one is not made.
     Before(usize),
-    /// With this commit: it is made, and nobody hears of it.
+    /// The store stops within this commit: the commit is made, and nobody hears of it.
     Within(usize),
     /// Not for long: the next commit is not made, and those after it are.
     Once,
@@ -41,7 +41,7 @@ impl MemoryStore {
         self.data.lock().unwrap().stop = Some(stop);
     }
 
-    /// What a new process finds.
+    /// The store as a new process finds it.
     pub(crate) fn restart(&self) -> Arc<Self> {
         let data = self.data.lock().unwrap().clone();
         Arc::new(Self { data: Mutex::new(Data { stop: None, commits: 0, ..data }) })
@@ -163,7 +163,7 @@ impl Clock for HandClock {
     }
 }
 
-/// 2026-11-22T01:00:00Z.
+/// The time 2026-11-22T01:00:00Z.
 pub(crate) const START_MS: u64 = 1_795_309_200_000;
 
 /// A host process: a store, a clock and the caps of one invocation.
@@ -248,7 +248,7 @@ pub(crate) async fn asked(recorder: &Recorder, class: EffectClass, arguments: &s
     go(recorder.ask(call(class, arguments)).await.unwrap())
 }
 
-/// What the journal said, in a line for a table.
+/// The journal's answer, in a line for a table.
 pub(crate) fn said(next: &Result<Next, JournalError>) -> String {
     let of = |ticket: &Ticket| format!("attempt {}{}", ticket.attempt, if ticket.repeated { ", repeated" } else { "" });
     match next {

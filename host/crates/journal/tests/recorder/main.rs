@@ -1,4 +1,4 @@
-//! What a journal promises, over a fake store.
+//! Tests of the journal's promises, over a fake store.
 
 mod crash;
 mod damage;

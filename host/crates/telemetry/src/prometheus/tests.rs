@@ -1,4 +1,4 @@
-//! What the totals of runs look like.
+//! Tests of the totals of runs.
 
 use super::*;
 use longhaul_core::event::Used;

@@ -1,4 +1,4 @@
-//! Which spans a run becomes, and that tasks beside each other stay apart.
+//! Tests of the spans of a run, and of tasks beside each other, which stay apart.
 
 use super::*;
 use longhaul_core::model::Route;

@@ -1,14 +1,16 @@
-//! Agents as records: made, changed, switched, run, and what they hand on.
+//! Agents: registered, changed, activated and run; the artifacts that they pass to their next run.
 //!
-//! What they are made of and may reach is for who may do everything. A change by version overwrites nothing unseen.
+//! Only the scope `admin` makes, changes and removes agents. A change that names a version overwrites no change that
+//! its author has not seen.
 
-use super::super::Shared;
 use super::super::input::{Json, MaybeJson, Query, Window};
+use super::super::problem::Problem;
+use super::super::reply::{Made, Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::agents::{
     Agent, AgentChange, AgentShort, ArtifactVersions, Executed, HandedOn, NewAgent, name,
 };
 use super::runs::Nothing;
-use super::{Made, Out, Page, Problem, Told};
 use crate::agents::{AgentAsk, AgentSaid};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
@@ -18,21 +20,21 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-async fn said(hall: &Shared, wanted: AgentAsk) -> Result<AgentSaid, Problem> {
-    match hall.ask(Request::Agents { wanted }).await? {
+async fn said(state: &SharedState, wanted: AgentAsk) -> Result<AgentSaid, Problem> {
+    match state.ask(Request::Agents { wanted }).await? {
         Answer::Agents { said } => Ok(*said),
         _ => Err(Problem::odd()),
     }
 }
 
-async fn one(hall: &Shared, wanted: AgentAsk) -> Result<Agent, Problem> {
-    match said(hall, wanted).await? {
+async fn one(state: &SharedState, wanted: AgentAsk) -> Result<Agent, Problem> {
+    match said(state, wanted).await? {
         AgentSaid::Agent(view) => Ok((*view).into()),
         _ => Err(Problem::odd()),
     }
 }
 
-/// With its version as the tag.
+/// A reply with the version as its `ETag`.
 fn tagged<T: serde::Serialize>(told: T, version: u64) -> Response {
     let mut response = Out(told).into_response();
     if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
@@ -41,13 +43,13 @@ fn tagged<T: serde::Serialize>(told: T, version: u64) -> Response {
     response
 }
 
-/// The version that a change is for.
+/// The version that the header `If-Match` names.
 enum Expected {
     /// This one.
     Version(u64),
-    /// Whichever there is.
+    /// Any version.
     Any,
-    /// Nobody said.
+    /// There is no such header.
     Unsaid,
 }
 
@@ -68,7 +70,7 @@ impl Expected {
         if let Self::Version(version) = self { Some(*version) } else { None }
     }
 
-    /// Where a change without one could overwrite what nobody saw.
+    /// The version of a change that must name one, since it could overwrite an unseen change.
     fn needed(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
         match Self::of(headers)? {
             Self::Unsaid => {
@@ -80,7 +82,7 @@ impl Expected {
     }
 }
 
-/// Which agents are listed.
+/// Filter and page of the list of agents.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -98,9 +100,9 @@ pub struct AgentsQuery {
 ///
 /// By name.
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentShort>)))]
-pub async fn list(State(hall): State<Shared>, Query(query): Query<AgentsQuery>) -> Told<Page<AgentShort>> {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> Told<Page<AgentShort>> {
     let Window { limit, offset } = Window::of(query.limit, query.offset)?;
-    match said(&hall, AgentAsk::List { active: query.active, limit, offset }).await? {
+    match said(&state, AgentAsk::List { active: query.active, limit, offset }).await? {
         AgentSaid::Agents { agents, total_count, .. } => {
             let items = agents.into_iter().map(Into::into).collect();
             Ok(Out(Page { items, total: total_count, limit, offset }))
@@ -111,22 +113,22 @@ pub async fn list(State(hall): State<Shared>, Query(query): Query<AgentsQuery>) 
 
 /// Make an agent
 #[utoipa::path(post, path = "/api/v1/agents", tag = "agents", request_body = NewAgent, responses((status = 201, description = "It is made", body = Agent)))]
-pub async fn register(State(hall): State<Shared>, Json(new): Json<NewAgent>) -> Result<Made<Agent>, Problem> {
+pub async fn register(State(state): State<SharedState>, Json(new): Json<NewAgent>) -> Result<Made<Agent>, Problem> {
     let (agent, wasm) = new.taken()?;
-    let told = one(&hall, AgentAsk::Register { agent: Box::new(agent), wasm }).await?;
+    let told = one(&state, AgentAsk::Register { agent: Box::new(agent), wasm }).await?;
     let location = Some(format!("/api/v1/agents/{}", told.short.name));
     Ok(Made { told, location })
 }
 
 /// Show an agent
 #[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The agent; its version is the `ETag`", body = Agent)))]
-pub async fn show(State(hall): State<Shared>, Path(agent): Path<String>) -> Result<Response, Problem> {
-    let told = one(&hall, AgentAsk::Show { name: named(&agent)? }).await?;
+pub async fn show(State(state): State<SharedState>, Path(agent): Path<String>) -> Result<Response, Problem> {
+    let told = one(&state, AgentAsk::Show { name: named(&agent)? }).await?;
     let version = told.short.version;
     Ok(tagged(told, version))
 }
 
-/// One that cannot be a name is nobody's.
+/// Reads the name of an agent; text that cannot be a name is an unknown agent.
 fn named(agent: &str) -> Result<longhaul_core::Name, Problem> {
     name("agent", agent).map_err(|_| Problem::unknown("there is no such agent; GET /api/v1/agents lists them"))
 }
@@ -143,14 +145,14 @@ fn named(agent: &str) -> Result<longhaul_core::Name, Problem> {
     responses((status = 200, description = "It is changed", body = Agent))
 )]
 pub async fn update(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(agent): Path<String>,
     headers: HeaderMap,
     Json(change): Json<AgentChange>,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::of(&headers)?.version());
     let (patch, wasm) = change.taken()?;
-    let told = one(&hall, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
+    let told = one(&state, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
     let version = told.short.version;
     Ok(tagged(told, version))
 }
@@ -159,22 +161,30 @@ pub async fn update(
 ///
 /// Its tasks stay.
 #[utoipa::path(delete, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = Agent)))]
-pub async fn remove(State(hall): State<Shared>, Path(agent): Path<String>) -> Told<Agent> {
-    Ok(Out(one(&hall, AgentAsk::Remove { name: named(&agent)? }).await?))
+pub async fn remove(State(state): State<SharedState>, Path(agent): Path<String>) -> Told<Agent> {
+    Ok(Out(one(&state, AgentAsk::Remove { name: named(&agent)? }).await?))
 }
 
 /// Switch an agent on
 #[utoipa::path(post, path = "/api/v1/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It may be run", body = Agent)))]
-pub async fn activate(State(hall): State<Shared>, Path(agent): Path<String>, _: MaybeJson<Nothing>) -> Told<Agent> {
-    Ok(Out(one(&hall, AgentAsk::Activate { name: named(&agent)?, active: true }).await?))
+pub async fn activate(
+    State(state): State<SharedState>,
+    Path(agent): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> Told<Agent> {
+    Ok(Out(one(&state, AgentAsk::Activate { name: named(&agent)?, active: true }).await?))
 }
 
 /// Switch an agent off
 ///
 /// What its schedules have waiting is noted as skipped.
 #[utoipa::path(post, path = "/api/v1/agents/{agent}/deactivate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It is not run any more", body = Agent)))]
-pub async fn deactivate(State(hall): State<Shared>, Path(agent): Path<String>, _: MaybeJson<Nothing>) -> Told<Agent> {
-    Ok(Out(one(&hall, AgentAsk::Activate { name: named(&agent)?, active: false }).await?))
+pub async fn deactivate(
+    State(state): State<SharedState>,
+    Path(agent): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> Told<Agent> {
+    Ok(Out(one(&state, AgentAsk::Activate { name: named(&agent)?, active: false }).await?))
 }
 
 /// What an agent is run with.
@@ -192,11 +202,11 @@ pub struct Execution {
 /// One that is missing or switched off is a result as well.
 #[utoipa::path(post, path = "/api/v1/agents/{agent}/execute", tag = "agents", params(("agent" = String, Path, description = "Its name")), request_body = inline(Option<Execution>), responses((status = 200, description = "What it came to", body = Executed)))]
 pub async fn execute(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(agent): Path<String>,
     MaybeJson(with): MaybeJson<Execution>,
 ) -> Told<Executed> {
-    match said(&hall, AgentAsk::Execute { name: named(&agent)?, input: with.input }).await? {
+    match said(&state, AgentAsk::Execute { name: named(&agent)?, input: with.input }).await? {
         AgentSaid::Executed { task, result } => {
             Ok(Out(Executed { task: task.map(|task| task.to_string()), result: (*result).into() }))
         }
@@ -204,7 +214,7 @@ pub async fn execute(
     }
 }
 
-/// Which version is shown.
+/// The version of an artifact that is shown.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -216,15 +226,15 @@ pub struct ArtifactQuery {
 /// Show what an agent hands on
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact", tag = "agents", params(("agent" = String, Path, description = "Its name"), ArtifactQuery), responses((status = 200, description = "What is handed on; its version is the `ETag`", body = HandedOn)))]
 pub async fn artifact(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(agent): Path<String>,
     Query(query): Query<ArtifactQuery>,
 ) -> Result<Response, Problem> {
-    handed_on(&hall, AgentAsk::Artifact { name: named(&agent)?, version: query.version }).await
+    handed_on(&state, AgentAsk::Artifact { name: named(&agent)?, version: query.version }).await
 }
 
-async fn handed_on(hall: &Shared, wanted: AgentAsk) -> Result<Response, Problem> {
-    match said(hall, wanted).await? {
+async fn handed_on(state: &SharedState, wanted: AgentAsk) -> Result<Response, Problem> {
+    match said(state, wanted).await? {
         AgentSaid::Artifact { artifact, version } => {
             Ok(tagged(HandedOn { artifact: artifact.map(|artifact| (*artifact).into()), version }, version))
         }
@@ -254,13 +264,13 @@ pub struct NewState {
     responses((status = 200, description = "It is handed on", body = HandedOn))
 )]
 pub async fn set_artifact(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(agent): Path<String>,
     headers: HeaderMap,
     Json(new): Json<NewState>,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
-    handed_on(&hall, AgentAsk::SetArtifact { name, state: new.state, summary: new.summary, version }).await
+    handed_on(&state, AgentAsk::SetArtifact { name, state: new.state, summary: new.summary, version }).await
 }
 
 /// Have an agent's next run be a first one
@@ -272,18 +282,18 @@ pub async fn set_artifact(
     responses((status = 200, description = "Nothing is handed on", body = HandedOn))
 )]
 pub async fn clear_artifact(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(agent): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
-    handed_on(&hall, AgentAsk::ClearArtifact { name, version }).await
+    handed_on(&state, AgentAsk::ClearArtifact { name, version }).await
 }
 
 /// Show the versions of what an agent handed on that are kept
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact/history", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The newest first", body = ArtifactVersions)))]
-pub async fn history(State(hall): State<Shared>, Path(agent): Path<String>) -> Told<ArtifactVersions> {
-    match said(&hall, AgentAsk::ArtifactHistory { name: named(&agent)? }).await? {
+pub async fn history(State(state): State<SharedState>, Path(agent): Path<String>) -> Told<ArtifactVersions> {
+    match said(&state, AgentAsk::ArtifactHistory { name: named(&agent)? }).await? {
         AgentSaid::Artifacts { artifacts } => {
             Ok(Out(ArtifactVersions { items: artifacts.into_iter().map(Into::into).collect() }))
         }

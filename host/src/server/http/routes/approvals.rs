@@ -1,11 +1,12 @@
-//! Approvals: listed, shown, answered; rules that came of them, and their end.
+//! Approvals: listed, shown and answered; the rules that answers made, listed and revoked.
 
-use super::super::Shared;
-use super::super::input::{Json, Query, Window};
+use super::super::input::{Json, Query, Window, which};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::approvals::{Approval, Approved, Rule};
 use super::super::views::runs::RunNamed;
 use super::runs::named;
-use super::{Out, Page, Problem, Told, which};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use longhaul_approval::{Approval as Inner, RunRule, Standing};
@@ -13,7 +14,7 @@ use longhaul_core::RunId;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which approvals are listed.
+/// Filter and page of the list of approvals.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -33,17 +34,17 @@ pub struct ApprovalsQuery {
 ///
 /// The newest comes first.
 #[utoipa::path(get, path = "/api/v1/approvals", tag = "approvals", params(ApprovalsQuery), responses((status = 200, description = "A page of approvals", body = Page<Approval>)))]
-pub async fn list(State(hall): State<Shared>, Query(query): Query<ApprovalsQuery>) -> Told<Page<Approval>> {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<ApprovalsQuery>) -> Told<Page<Approval>> {
     let window = Window::of(query.limit, query.offset)?;
-    let (mut approvals, _) = all(&hall, query.run.as_deref()).await?;
+    let (mut approvals, _) = all(&state, query.run.as_deref()).await?;
     approvals.retain(|one| query.open.is_none_or(|open| open == (one.standing == Standing::Open)));
     approvals.sort_by(|a, b| b.at_ms.cmp(&a.at_ms).then_with(|| a.id.cmp(&b.id)));
     Ok(Out(Page::of(approvals, window, Approval::from)))
 }
 
-async fn all(hall: &Shared, run: Option<&str>) -> Result<(Vec<Inner>, Vec<(RunId, RunRule)>), Problem> {
+async fn all(state: &SharedState, run: Option<&str>) -> Result<(Vec<Inner>, Vec<(RunId, RunRule)>), Problem> {
     let run = run.map(which).transpose()?;
-    match hall.ask(Request::Approvals { run }).await? {
+    match state.ask(Request::Approvals { run }).await? {
         Answer::Approvals { approvals, rules } => Ok((approvals, rules)),
         _ => Err(Problem::odd()),
     }
@@ -51,8 +52,8 @@ async fn all(hall: &Shared, run: Option<&str>) -> Result<(Vec<Inner>, Vec<(RunId
 
 /// Show an approval
 #[utoipa::path(get, path = "/api/v1/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), responses((status = 200, description = "The approval", body = Approval)))]
-pub async fn show(State(hall): State<Shared>, Path(approval): Path<String>) -> Told<Approval> {
-    let Answer::Approvals { mut approvals, .. } = hall.ask(Request::Approval { id: approval }).await? else {
+pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>) -> Told<Approval> {
+    let Answer::Approvals { mut approvals, .. } = state.ask(Request::Approval { id: approval }).await? else {
         return Err(Problem::odd());
     };
     approvals.pop().map(|one| Out(one.into())).ok_or_else(Problem::odd)
@@ -69,15 +70,19 @@ pub struct Said {
 
 /// Answer an approval
 #[utoipa::path(post, path = "/api/v1/approvals/{approval}/answer", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), request_body = Said, responses((status = 200, description = "It is answered, and its run goes on", body = Approved)))]
-pub async fn answer(State(hall): State<Shared>, Path(id): Path<String>, Json(said): Json<Said>) -> Told<Approved> {
+pub async fn answer(
+    State(state): State<SharedState>,
+    Path(id): Path<String>,
+    Json(said): Json<Said>,
+) -> Told<Approved> {
     let asked = Request::AnswerApproval { id, text: said.text };
-    let Answer::Approved { approval, rule, active } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Approved { approval, rule, active } = state.ask(asked).await? else { return Err(Problem::odd()) };
     let run = approval.subject.invocation.run();
     let rule = rule.map(|rule| Rule::from((run, rule)));
     Ok(Out(Approved { approval: (*approval).into(), rule, active }))
 }
 
-/// Which rules are listed.
+/// Filter and page of the list of rules.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -95,9 +100,9 @@ pub struct RulesQuery {
 ///
 /// The revoked ones included.
 #[utoipa::path(get, path = "/api/v1/rules", tag = "approvals", params(RulesQuery), responses((status = 200, description = "A page of rules", body = Page<Rule>)))]
-pub async fn rules(State(hall): State<Shared>, Query(query): Query<RulesQuery>) -> Told<Page<Rule>> {
+pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQuery>) -> Told<Page<Rule>> {
     let window = Window::of(query.limit, query.offset)?;
-    let (_, rules) = all(&hall, query.run.as_deref()).await?;
+    let (_, rules) = all(&state, query.run.as_deref()).await?;
     Ok(Out(Page::of(rules, window, Rule::from)))
 }
 
@@ -109,6 +114,6 @@ pub async fn rules(State(hall): State<Shared>, Query(query): Query<RulesQuery>) 
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("rule" = String, Path, description = "The rule's id")),
     responses((status = 200, description = "It holds no more", body = RunNamed))
 )]
-pub async fn revoke(State(hall): State<Shared>, Path((run, rule)): Path<(String, String)>) -> Told<RunNamed> {
-    Ok(Out(named(&hall, Request::RevokeRule { run: which(&run)?, rule }).await?))
+pub async fn revoke(State(state): State<SharedState>, Path((run, rule)): Path<(String, String)>) -> Told<RunNamed> {
+    Ok(Out(named(&state, Request::RevokeRule { run: which(&run)?, rule }).await?))
 }

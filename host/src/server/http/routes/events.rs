@@ -1,10 +1,12 @@
-//! Events of runs: pages of what is stored, and streams of what comes.
+//! Events of runs: pages of stored events, and streams of new ones.
 
-use super::super::input::{Query, limited};
-use super::super::scopes::By;
+use super::super::gate::By;
+use super::super::input::{Query, limited, which};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Told};
+use super::super::state::{Place, SharedState, place};
+use super::super::stream;
 use super::super::views::events::{EventLine, Events};
-use super::super::{Place, Shared, place, stream};
-use super::{Out, Problem, Told, which};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -15,7 +17,7 @@ use serde::Deserialize;
 use std::time::Duration;
 use utoipa::IntoParams;
 
-/// Which events are shown.
+/// Start and length of a page of events.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -30,21 +32,21 @@ pub struct EventsQuery {
 /// Show events of a run
 #[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "events", params(("run" = String, Path, description = "The run's name, or the beginning of it"), EventsQuery), responses((status = 200, description = "In order", body = Events)))]
 pub async fn page(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<EventsQuery>,
 ) -> Told<Events> {
     let limit = limited(query.limit, 100)?;
-    let (run, after) = (named(&hall, &run)?, query.after.unwrap_or(0));
+    let (run, after) = (named(&state, &run)?, query.after.unwrap_or(0));
     let asked = Request::Events { run: crate::service::Which::Named(run.to_string()), after };
-    let Answer::Events { events } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Events { events } = state.ask(asked).await? else { return Err(Problem::odd()) };
     let items: Vec<_> = events.into_iter().take(limit).collect();
     let next_after = items.last().map_or(after, |event| event.number);
-    let last = hall.service.last_event(&run)?;
+    let last = state.service.last_event(&run)?;
     Ok(Out(Events { items: items.into_iter().map(Line::of).collect(), next_after, last }))
 }
 
-/// Where a stream begins, and when it ends.
+/// Start and end of a stream.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -72,18 +74,18 @@ pub struct StreamQuery {
     responses((status = 200, description = "Frames, until the client goes or the server ends", body = EventLine, content_type = "text/event-stream"))
 )]
 pub async fn stream(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     By(caller): By,
     Path(run): Path<String>,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let run = named(&hall, &run)?;
+    let run = named(&state, &run)?;
     let said = headers.get("last-event-id").filter(|said| !said.is_empty());
     let wrong = || Problem::invalid("Last-Event-ID", "write the number of an event");
     let said = said.map(|said| said.to_str().ok().and_then(|said| said.trim().parse().ok()).ok_or_else(wrong));
     let after = said.transpose()?.or(query.after).unwrap_or(0);
-    Ok(stream::of_run(&hall, caller, seat(&hall)?, run, after, query.follow.unwrap_or(true)))
+    Ok(stream::of_run(&state, caller, seat(&state)?, run, after, query.follow.unwrap_or(true)))
 }
 
 /// Follow what is durable of every run from now on
@@ -92,19 +94,19 @@ pub async fn stream(
 /// is a line; `run` when a run was taken up, let go of, or changed while nobody worked on it; and `lagged` when such news
 /// were lost, after which all runs are to be looked at. It ends with `problem` as that of a run does.
 #[utoipa::path(get, path = "/api/v1/events/stream", tag = "events", responses((status = 200, description = "Frames, until the client goes or the server ends", body = EventLine, content_type = "text/event-stream")))]
-pub async fn stream_all(State(hall): State<Shared>, By(caller): By) -> Result<Response, Problem> {
-    Ok(stream::of_all(&hall, caller, seat(&hall)?))
+pub async fn stream_all(State(state): State<SharedState>, By(caller): By) -> Result<Response, Problem> {
+    Ok(stream::of_all(&state, caller, seat(&state)?))
 }
 
-fn seat(hall: &Shared) -> Result<Place, Problem> {
-    let most = hall.settings().streams_max;
+fn seat(state: &SharedState) -> Result<Place, Problem> {
+    let most = state.settings().streams_max;
     let full = || {
         let detail = format!("{most} streams are open, which is streams_max in [server] of server.toml");
         Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(5), detail)
     };
-    place(hall, most, |hall| &hall.streams).ok_or_else(full)
+    place(state, most, |state| &state.streams).ok_or_else(full)
 }
 
-fn named(hall: &Shared, run: &str) -> Result<RunId, Problem> {
-    Ok(hall.service.find(&which(run)?)?.record.run)
+fn named(state: &SharedState, run: &str) -> Result<RunId, Problem> {
+    Ok(state.service.find(&which(run)?)?.record.run)
 }

@@ -1,12 +1,13 @@
-//! Running code that nobody trusts, in an instance of its own.
+//! Jobs: untrusted code, each run in an instance of its own.
 //!
-//! Without directories and hosts it sees nothing of this machine. To name those is for who may do everything.
+//! Without directories and hosts a job sees nothing of this machine; only the scope `admin` may name them.
 
+use super::super::gate::By;
 use super::super::input::Json;
-use super::super::scopes::By;
-use super::super::{Shared, place};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Told};
+use super::super::state::{SharedState, place};
 use super::projects::absolute;
-use super::{Out, Problem, Told};
 use crate::exec::{Code, ExecError, Job, JobLimits, Report as InnerReport};
 use crate::service::Scope;
 use axum::extract::State;
@@ -17,13 +18,13 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 use utoipa::ToSchema;
 
-/// Bytes of memory that a job may ask for.
+/// Most memory that a job may ask for, in bytes.
 const MEMORY_BYTES_MAX: u64 = 4 << 30;
 
-/// Bytes of output that are kept of each stream, at most: they are kept in memory and in the answer.
+/// Most output that a job may have kept of each stream, in bytes: it is kept in memory and in the answer.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
-/// Time that a job may ask for, in milliseconds.
+/// Longest time that a job may ask for, in milliseconds.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
 
 /// In which language a job is.
@@ -137,18 +138,18 @@ impl From<InnerReport> for Report {
 ///
 /// What the code does wrong is in the report, and is no error of the request.
 #[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = Report)))]
-pub async fn run(State(hall): State<Shared>, By(caller): By, Json(new): Json<NewJob>) -> Told<Report> {
+pub async fn run(State(state): State<SharedState>, By(caller): By, Json(new): Json<NewJob>) -> Told<Report> {
     if !new.directories.is_empty() || !new.hosts.is_empty() {
         caller.expect(Scope::Admin)?;
     }
     let job = job(new)?;
-    let most = hall.settings().exec_max;
+    let most = state.settings().exec_max;
     let full = || {
         let detail = format!("{most} jobs run, which is exec_max in [server] of server.toml; come again");
         Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(1), detail)
     };
-    let _place = place(&hall, most, |hall| &hall.jobs).ok_or_else(full)?;
-    let executor = hall.executor().await.map_err(of_exec)?;
+    let _place = place(&state, most, |state| &state.jobs).ok_or_else(full)?;
+    let executor = state.executor().await.map_err(of_exec)?;
     Ok(Out(executor.run(job).await.map_err(of_exec)?.into()))
 }
 

@@ -1,12 +1,13 @@
-//! The features of a run: listed, added, edited, dropped.
+//! The features of a run: listed, added, edited and dropped.
 
-use super::super::Shared;
-use super::super::input::{Json, Query, Window};
+use super::super::input::{Json, Query, Window, which};
+use super::super::problem::Problem;
+use super::super::reply::{Made, Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::features::{Feature, FeatureSpec};
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
-use super::runs::named;
-use super::{Made, Out, Page, Problem, Told, status, which};
+use super::runs::{at_length, named};
 use crate::service::Request;
 use axum::extract::{Path, State};
 
@@ -15,22 +16,22 @@ use axum::extract::{Path, State};
 /// In the planner's order; with `depends_on` they are its plan.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of features", body = Page<Feature>)))]
 pub async fn list(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<PageQuery>,
 ) -> Told<Page<Feature>> {
     let window = Window::of(query.limit, query.offset)?;
-    Ok(Out(Page::of(status(&hall, &run).await?.features, window, Feature::from)))
+    Ok(Out(Page::of(at_length(&state, &run).await?.features, window, Feature::from)))
 }
 
 /// Add a feature to a run, also while it goes on
 #[utoipa::path(post, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = FeatureSpec, responses((status = 201, description = "It is added", body = RunNamed)))]
 pub async fn add(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(spec): Json<FeatureSpec>,
 ) -> Result<Made<RunNamed>, Problem> {
-    let told = named(&hall, Request::AddFeature { run: which(&run)?, spec: spec.into() }).await?;
+    let told = named(&state, Request::AddFeature { run: which(&run)?, spec: spec.into() }).await?;
     let location = Some(format!("/api/v1/runs/{}/features", told.run));
     Ok(Made { told, location })
 }
@@ -45,14 +46,14 @@ pub async fn add(
     responses((status = 200, description = "It is replaced", body = RunNamed))
 )]
 pub async fn edit(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path((run, feature)): Path<(String, String)>,
     Json(spec): Json<FeatureSpec>,
 ) -> Told<RunNamed> {
     if spec.id != feature {
         return Err(Problem::invalid("id", "the feature of the path has another id, which cannot be changed"));
     }
-    Ok(Out(named(&hall, Request::EditFeature { run: which(&run)?, spec: spec.into() }).await?))
+    Ok(Out(named(&state, Request::EditFeature { run: which(&run)?, spec: spec.into() }).await?))
 }
 
 /// Take a feature off the list
@@ -63,6 +64,6 @@ pub async fn edit(
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("feature" = String, Path, description = "Its id")),
     responses((status = 200, description = "It is off the list", body = RunNamed))
 )]
-pub async fn drop(State(hall): State<Shared>, Path((run, feature)): Path<(String, String)>) -> Told<RunNamed> {
-    Ok(Out(named(&hall, Request::DropFeature { run: which(&run)?, feature }).await?))
+pub async fn drop(State(state): State<SharedState>, Path((run, feature)): Path<(String, String)>) -> Told<RunNamed> {
+    Ok(Out(named(&state, Request::DropFeature { run: which(&run)?, feature }).await?))
 }

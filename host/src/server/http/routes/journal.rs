@@ -1,10 +1,11 @@
-//! Journals: which invocations there are, what they hold, and whether they come to the same again.
+//! Journals of runs: their invocations, the entries of one, and replays that compare the outcomes.
 
-use super::super::Shared;
-use super::super::input::{MaybeJson, Query, Window, limited};
+use super::super::input::{MaybeJson, Query, Window, limited, which};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::journal::{Entries, Invocation, Replays};
 use super::projects::PageQuery;
-use super::{Out, Page, Problem, Told, which};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use serde::Deserialize;
@@ -15,18 +16,18 @@ use utoipa::{IntoParams, ToSchema};
 /// In the order in which they started; a delegation follows the one that asked for it.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/journal", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of invocations", body = Page<Invocation>)))]
 pub async fn list(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<PageQuery>,
 ) -> Told<Page<Invocation>> {
     let window = Window::of(query.limit, query.offset)?;
-    let Answer::Parts { parts } = hall.ask(Request::Parts { run: which(&run)? }).await? else {
+    let Answer::Parts { parts } = state.ask(Request::Parts { run: which(&run)? }).await? else {
         return Err(Problem::odd());
     };
     Ok(Out(Page::of(parts, window, Invocation::from)))
 }
 
-/// Which entries are shown.
+/// The invocation whose entries are shown, and how many of them.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -43,14 +44,14 @@ pub struct EntriesQuery {
 /// Show the entries of an invocation's journal
 #[utoipa::path(get, path = "/api/v1/runs/{run}/journal/entries", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), EntriesQuery), responses((status = 200, description = "Its entries", body = Entries)))]
 pub async fn entries(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<EntriesQuery>,
 ) -> Told<Entries> {
     let limit = limited(query.limit, 100)?;
     let after = query.after.unwrap_or(0);
     let asked = Request::Journal { run: which(&run)?, invocation: Some(query.invocation), after };
-    match hall.ask(asked).await? {
+    match state.ask(asked).await? {
         Answer::Entries { invocation, entries, finished } => {
             Ok(Out(Entries::of(&invocation, entries, finished, limit)))
         }
@@ -72,11 +73,11 @@ pub struct Replay {
 /// Nothing is executed.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/replay", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = inline(Option<Replay>), responses((status = 200, description = "What came of it", body = Replays)))]
 pub async fn replay(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(wanted): MaybeJson<Replay>,
 ) -> Told<Replays> {
     let asked = Request::Replay { run: which(&run)?, invocation: wanted.invocation, with: None };
-    let Answer::Replayed { invocations } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Replayed { invocations } = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out(invocations.into()))
 }

@@ -1,14 +1,15 @@
-//! What a project decided and remembers, what agents propose, and what they were told, said and did.
+//! Decisions and memory of a project; proposals and trajectories of its agents.
 
-use super::super::Shared;
-use super::super::input::{Json, MaybeJson, Query, Window, limited};
+use super::super::input::{Json, MaybeJson, Query, Window, limited, which};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::knowledge::{
     Decision, Decisions, Ending, Memories, Memory, Outcome, Proposal, Shelf, Trajectory,
 };
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::{Nothing, named};
-use super::{Out, Page, Problem, Told, which};
 use crate::service::{Answer, MemoryAsk, Request, Wanted, Which};
 use axum::extract::{Path, State};
 use http::StatusCode;
@@ -16,7 +17,7 @@ use longhaul_records::proposals::{Change, Proposal as InnerProposal};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which decisions are listed.
+/// Question and length of the list of decisions.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -31,14 +32,14 @@ pub struct DecisionsQuery {
 /// List the decisions of a run's project
 #[utoipa::path(get, path = "/api/v1/runs/{run}/decisions", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), DecisionsQuery), responses((status = 200, description = "Its decisions", body = Decisions)))]
 pub async fn decisions(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<DecisionsQuery>,
 ) -> Told<Decisions> {
     let limit = limited(query.limit, 20)?;
     let question = query.question.filter(|question| !question.trim().is_empty());
     let asked = Request::Decisions { run: which(&run)?, question, limit };
-    let Answer::Decisions { hits } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Decisions { hits } = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out(Decisions { items: hits.into_iter().map(Into::into).collect() }))
 }
 
@@ -67,18 +68,18 @@ pub struct Judgement {
     responses((status = 200, description = "The decision", body = Decision))
 )]
 pub async fn judge(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path((run, id)): Path<(String, String)>,
     Json(said): Json<Judgement>,
 ) -> Told<Decision> {
     let Judgement { outcome, score, lesson } = said;
     let run = which(&run)?;
     let asked = Request::JudgeDecision { run, id, outcome: outcome.map(Into::into), score, lesson };
-    let Answer::Decisions { mut hits } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Decisions { mut hits } = state.ask(asked).await? else { return Err(Problem::odd()) };
     hits.pop().map(|hit| Out(hit.into())).ok_or_else(Problem::odd)
 }
 
-/// What of a memory is shown.
+/// Filter and length of the list of memories.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -98,7 +99,7 @@ pub struct MemoryQuery {
 /// Show what a run's project remembers
 #[utoipa::path(get, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), MemoryQuery), responses((status = 200, description = "What is remembered", body = Memories)))]
 pub async fn memory(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(asked): Query<MemoryQuery>,
 ) -> Told<Memories> {
@@ -107,19 +108,19 @@ pub async fn memory(
         Some(query) => MemoryAsk::Search { query, limit: u32::try_from(limit).unwrap_or(u32::MAX) },
         None => MemoryAsk::List { prefix: asked.prefix.unwrap_or_default(), limit },
     };
-    let mut found = remembered(&hall, &run, wanted).await?;
+    let mut found = remembered(&state, &run, wanted).await?;
     found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
     Ok(Out(found))
 }
 
-async fn remembered(hall: &Shared, run: &str, wanted: MemoryAsk) -> Result<Memories, Problem> {
-    match hall.ask(Request::Memory { run: which(run)?, wanted }).await? {
+async fn remembered(state: &SharedState, run: &str, wanted: MemoryAsk) -> Result<Memories, Problem> {
+    match state.ask(Request::Memory { run: which(run)?, wanted }).await? {
         Answer::Memories { memories } => Ok(Memories { items: memories.into_iter().map(Memory::from).collect() }),
         _ => Err(Problem::odd()),
     }
 }
 
-/// What is forgotten.
+/// The memory that is forgotten.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -134,12 +135,12 @@ pub struct ForgetQuery {
 /// Forget something
 #[utoipa::path(delete, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ForgetQuery), responses((status = 200, description = "What it was", body = Memories)))]
 pub async fn forget(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(asked): Query<ForgetQuery>,
 ) -> Told<Memories> {
     let wanted = MemoryAsk::Forget { key: asked.key, shelf: asked.shelf.map(Into::into) };
-    Ok(Out(remembered(&hall, &run, wanted).await?))
+    Ok(Out(remembered(&state, &run, wanted).await?))
 }
 
 /// List what agents of a run proposed
@@ -147,16 +148,16 @@ pub async fn forget(
 /// Oldest first, the decided ones included.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/proposals", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of proposals", body = Page<Proposal>)))]
 pub async fn proposals(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<PageQuery>,
 ) -> Told<Page<Proposal>> {
     let window = Window::of(query.limit, query.offset)?;
-    Ok(Out(Page::of(proposed(&hall, which(&run)?).await?, window, Proposal::from)))
+    Ok(Out(Page::of(proposed(&state, which(&run)?).await?, window, Proposal::from)))
 }
 
-async fn proposed(hall: &Shared, run: Which) -> Result<Vec<InnerProposal>, Problem> {
-    match hall.ask(Request::Proposals { run }).await? {
+async fn proposed(state: &SharedState, run: Which) -> Result<Vec<InnerProposal>, Problem> {
+    match state.ask(Request::Proposals { run }).await? {
         Answer::Proposals { proposals } => Ok(proposals),
         _ => Err(Problem::odd()),
     }
@@ -171,19 +172,19 @@ async fn proposed(hall: &Shared, run: Which) -> Result<Vec<InnerProposal>, Probl
     responses((status = 200, description = "It is done", body = RunNamed))
 )]
 pub async fn accept(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path((run, proposal)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
 ) -> Told<RunNamed> {
     let run = which(&run)?;
-    let proposed = proposed(&hall, run.clone()).await?;
+    let proposed = proposed(&state, run.clone()).await?;
     let is_project = |one: &InnerProposal| one.id == proposal && matches!(one.change, Change::NewProject { .. });
     if proposed.iter().any(is_project) {
-        // Where it is to be is no affair of an agent, and none of who may only run things.
+        // Neither an agent nor a caller with the scope `run` alone decides where a project is made.
         let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    Ok(Out(named(&hall, Request::AcceptProposal { run, proposal }).await?))
+    Ok(Out(named(&state, Request::AcceptProposal { run, proposal }).await?))
 }
 
 /// Why not.
@@ -205,14 +206,14 @@ pub struct Rejection {
     responses((status = 200, description = "It is rejected", body = RunNamed))
 )]
 pub async fn reject(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path((run, proposal)): Path<(String, String)>,
     MaybeJson(said): MaybeJson<Rejection>,
 ) -> Told<RunNamed> {
-    Ok(Out(named(&hall, Request::RejectProposal { run: which(&run)?, proposal, why: said.why }).await?))
+    Ok(Out(named(&state, Request::RejectProposal { run: which(&run)?, proposal, why: said.why }).await?))
 }
 
-/// Which trajectories are listed.
+/// Filter and page of the list of trajectories.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -236,7 +237,7 @@ pub struct TrajectoriesQuery {
 /// In the order in which they started, without the messages.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/trajectories", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoriesQuery), responses((status = 200, description = "A page of trajectories", body = Page<Trajectory>)))]
 pub async fn trajectories(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<TrajectoriesQuery>,
 ) -> Told<Page<Trajectory>> {
@@ -248,11 +249,11 @@ pub async fn trajectories(
         ..Wanted::default()
     };
     let asked = Request::Trajectories { run: which(&run)?, wanted };
-    let Answer::Trajectories { trajectories } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Trajectories { trajectories } = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out(Page::of(trajectories, window, Trajectory::from)))
 }
 
-/// Which trajectory is shown.
+/// The trajectory that is shown.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -264,15 +265,15 @@ pub struct TrajectoryQuery {
 /// Show what one agent was told, said and did, with the messages
 #[utoipa::path(get, path = "/api/v1/runs/{run}/trajectory", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoryQuery), responses((status = 200, description = "The trajectory", body = Trajectory)))]
 pub async fn trajectory(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<TrajectoryQuery>,
 ) -> Told<Trajectory> {
-    one(&hall, Request::Trajectory { run: which(&run)?, invocation: query.invocation }).await
+    one(&state, Request::Trajectory { run: which(&run)?, invocation: query.invocation }).await
 }
 
-async fn one(hall: &Shared, asked: Request) -> Told<Trajectory> {
-    let Answer::Trajectories { mut trajectories } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+async fn one(state: &SharedState, asked: Request) -> Told<Trajectory> {
+    let Answer::Trajectories { mut trajectories } = state.ask(asked).await? else { return Err(Problem::odd()) };
     trajectories.pop().map(|one| Out(one.into())).ok_or_else(Problem::odd)
 }
 
@@ -294,10 +295,10 @@ pub struct Annotation {
 /// Say what a trajectory is worth
 #[utoipa::path(post, path = "/api/v1/runs/{run}/trajectory/annotate", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = Annotation, responses((status = 200, description = "The trajectory", body = Trajectory)))]
 pub async fn annotate(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(said): Json<Annotation>,
 ) -> Told<Trajectory> {
     let Annotation { invocation, rating, correction } = said;
-    one(&hall, Request::AnnotateTrajectory { run: which(&run)?, invocation, rating, correction }).await
+    one(&state, Request::AnnotateTrajectory { run: which(&run)?, invocation, rating, correction }).await
 }

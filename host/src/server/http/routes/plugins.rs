@@ -1,9 +1,10 @@
-//! Plugins that runs of any project find: installed ones and shipped ones, with what they ask for.
+//! Plugins that runs of any project find, installed and shipped, with the capabilities that they ask for.
 
-use super::super::Shared;
 use super::super::input::{Query, Window};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Page, Told};
+use super::super::state::SharedState;
 use super::projects::PageQuery;
-use super::{Out, Page, Problem, Told};
 use crate::home::Home;
 use axum::extract::State;
 use longhaul_core::fault;
@@ -55,9 +56,9 @@ pub struct Plugin {
 
 /// List the plugins that are installed or shipped
 #[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins", params(PageQuery), responses((status = 200, description = "A page of plugins", body = Page<Plugin>)))]
-pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) -> Told<Page<Plugin>> {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> Told<Page<Plugin>> {
     let window = Window::of(query.limit, query.offset)?;
-    let home = hall.home.clone();
+    let home = state.home.clone();
     let found = tokio::task::spawn_blocking(move || all(&home)).await.map_err(|_| Problem::internal())??;
     Ok(Out(Page::of(found, window, |plugin| plugin)))
 }
@@ -80,7 +81,7 @@ fn all(home: &Home) -> fault::Result<Vec<Plugin>> {
     Ok(plugins)
 }
 
-/// What is known of files, by their time and length: to look into one takes long.
+/// Plugins by their files, as long as time and length of a file stay: reading a component takes long.
 static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Looked>>> = LazyLock::new(Mutex::default);
 
 type Looked = (SystemTime, u64, Plugin);

@@ -1,9 +1,10 @@
-//! Projects: listed, made, and found by name.
+//! Projects: listed, made and found by name.
 
-use super::super::Shared;
 use super::super::input::{Json, Query, Window};
+use super::super::problem::Problem;
+use super::super::reply::{Made, Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::runs::{Project, ProjectMade, text};
-use super::{Made, Out, Page, Problem, Told};
 use crate::service::{Answer, ProjectSummary, Request};
 use axum::extract::State;
 use http::StatusCode;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::{IntoParams, ToSchema};
 
-/// A page.
+/// Page of a list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -27,9 +28,9 @@ pub struct PageQuery {
 ///
 /// The one that something happened to last comes first.
 #[utoipa::path(get, path = "/api/v1/projects", tag = "projects", params(PageQuery), responses((status = 200, description = "A page of projects", body = Page<Project>)))]
-pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) -> Told<Page<Project>> {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> Told<Page<Project>> {
     let window = Window::of(query.limit, query.offset)?;
-    Ok(Out(Page::of(all(&hall).await?, window, Project::from)))
+    Ok(Out(Page::of(all(&state).await?, window, Project::from)))
 }
 
 /// What project is made.
@@ -50,26 +51,30 @@ pub struct NewProject {
 ///
 /// Writes `longhaul.toml` and `GOAL.md`, and makes a git repository, where they are missing.
 #[utoipa::path(post, path = "/api/v1/projects", tag = "projects", request_body = NewProject, responses((status = 201, description = "It is made", body = ProjectMade)))]
-pub async fn create(State(hall): State<Shared>, Json(new): Json<NewProject>) -> Result<Made<ProjectMade>, Problem> {
+pub async fn create(
+    State(state): State<SharedState>,
+    Json(new): Json<NewProject>,
+) -> Result<Made<ProjectMade>, Problem> {
     let directory = absolute("directory", &new.directory)?;
     let asked = Request::CreateProject { directory, name: new.name, fresh: new.fresh };
-    let Answer::Project { project, directory, repository_is_new } = hall.ask(asked).await? else {
+    let Answer::Project { project, directory, repository_is_new } = state.ask(asked).await? else {
         return Err(Problem::odd());
     };
     let told = ProjectMade { project, directory: text(&directory), repository_is_new };
     Ok(Made { told, location: None })
 }
 
-pub async fn all(hall: &Shared) -> Result<Vec<ProjectSummary>, Problem> {
-    match hall.ask(Request::Projects).await? {
+/// All projects, the most recent first.
+pub async fn all(state: &SharedState) -> Result<Vec<ProjectSummary>, Problem> {
+    match state.ask(Request::Projects).await? {
         Answer::Projects { projects } => Ok(projects),
         _ => Err(Problem::odd()),
     }
 }
 
 /// The directory of the project of that name.
-pub async fn directory_of(hall: &Shared, name: &str) -> Result<PathBuf, Problem> {
-    let mut found = all(hall).await?.into_iter().filter(|known| known.project == name);
+pub async fn directory_of(state: &SharedState, name: &str) -> Result<PathBuf, Problem> {
+    let mut found = all(state).await?.into_iter().filter(|known| known.project == name);
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one.directory),
         (None, _) => Err(Problem::invalid("project", "there is no such project; GET /api/v1/projects lists them")),
@@ -79,7 +84,7 @@ pub async fn directory_of(hall: &Shared, name: &str) -> Result<PathBuf, Problem>
     }
 }
 
-/// A path of the server's machine.
+/// Reads an absolute path on the server's machine.
 pub fn absolute(field: &str, path: &str) -> Result<PathBuf, Problem> {
     let found = PathBuf::from(path);
     if !found.is_absolute() || path.contains('\0') {

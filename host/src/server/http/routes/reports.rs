@@ -1,12 +1,13 @@
-//! What runs came to and what they cost.
+//! Reports of runs, and their costs.
 
-use super::super::Shared;
-use super::super::input::{Query, Window};
+use super::super::input::{Query, Window, which};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Told};
+use super::super::state::SharedState;
 use super::super::views::runs::{Costs, RunCost};
 use super::super::views::spent::Usage;
 use super::runs::all;
-use super::{Out, Problem, Told, which};
-use crate::cli::report::{Format, of_service};
+use crate::report::{self, ReportFormat};
 use crate::service::{Answer, Request, Status, Summary, Which};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -28,7 +29,7 @@ pub enum Form {
     Json,
 }
 
-/// Which report is wanted.
+/// Format of a report.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -47,28 +48,28 @@ pub struct ReportQuery {
     responses((status = 200, description = "The report", content((String = "text/markdown"), (String = "text/html"), (serde_json::Value = "application/json"))))
 )]
 pub async fn report(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<ReportQuery>,
 ) -> Result<Response, Problem> {
     let (format, kind, end) = match query.format.unwrap_or_default() {
-        Form::Md => (Format::Md, "text/markdown; charset=utf-8", "md"),
-        Form::Html => (Format::Html, "text/html; charset=utf-8", "html"),
-        Form::Json => (Format::Json, "application/json", "json"),
+        Form::Md => (ReportFormat::Md, "text/markdown; charset=utf-8", "md"),
+        Form::Html => (ReportFormat::Html, "text/html; charset=utf-8", "html"),
+        Form::Json => (ReportFormat::Json, "application/json", "json"),
     };
-    let run = hall.service.find(&which(&run)?)?.record.run;
-    let text = of_service(&hall.service, Which::Named(run.to_string()), format).await?;
+    let run = state.service.find(&which(&run)?)?.record.run;
+    let text = report::of(&state.service, Which::Named(run.to_string()), format).await?;
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Never shown in place: it holds what models wrote.
+    // A download, never shown in place: it holds what models wrote.
     if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{run}.{end}\"")) {
         fields.insert(header::CONTENT_DISPOSITION, value);
     }
     Ok(response)
 }
 
-/// Of which runs the costs are wanted.
+/// Filter and page of the list of costs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -86,14 +87,14 @@ pub struct CostsQuery {
 ///
 /// The newest comes first.
 #[utoipa::path(get, path = "/api/v1/costs", tag = "runs", params(CostsQuery), responses((status = 200, description = "A page of costs, and the sum of all", body = Costs)))]
-pub async fn costs(State(hall): State<Shared>, Query(query): Query<CostsQuery>) -> Told<Costs> {
+pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQuery>) -> Told<Costs> {
     let Window { limit, offset } = Window::of(query.limit, query.offset)?;
     let takes = |run: &Summary| query.project.as_ref().is_none_or(|project| *project == run.project);
-    let runs: Vec<Summary> = all(&hall).await?.into_iter().rev().filter(takes).collect();
+    let runs: Vec<Summary> = all(&state).await?.into_iter().rev().filter(takes).collect();
     let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
     for (at, run) in runs.iter().enumerate() {
         let asked = Request::Status { run: Which::Named(run.run.to_string()) };
-        let Answer::Status(status) = hall.ask(asked).await? else { return Err(Problem::odd()) };
+        let Answer::Status(status) = state.ask(asked).await? else { return Err(Problem::odd()) };
         sum = sum.plus(status.ledger.total.usage);
         if (offset..offset.saturating_add(limit)).contains(&at) {
             items.push(cost_of(&status));

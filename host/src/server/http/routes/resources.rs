@@ -1,19 +1,20 @@
-//! What is used of the machine, now and over the last hours.
+//! Resource use of the machine, now and over the last hours.
 
-use super::super::Shared;
 use super::super::input::Query;
+use super::super::problem::Problem;
+use super::super::reply::{Out, Told};
+use super::super::state::SharedState;
 use super::super::views::resources::Resources;
-use super::{Out, Problem, Told};
 use crate::resources::ResourceAsk;
 use crate::service::{Answer, Request};
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// Samples that are shown at most: an hour of them.
+/// Most samples that are shown: those of one hour.
 const SAMPLES: usize = 720;
 
-/// Since when.
+/// Start of the samples that are shown.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -24,12 +25,12 @@ pub struct ResourcesQuery {
 
 /// Show what is used of the machine, and was
 #[utoipa::path(get, path = "/api/v1/resources", tag = "server", params(ResourcesQuery), responses((status = 200, description = "Now, and before", body = Resources)))]
-pub async fn show(State(hall): State<Shared>, Query(query): Query<ResourcesQuery>) -> Told<Resources> {
-    let Answer::Resources { resources } = hall.ask(Request::Resources { wanted: ResourceAsk::Now }).await? else {
+pub async fn show(State(state): State<SharedState>, Query(query): Query<ResourcesQuery>) -> Told<Resources> {
+    let Answer::Resources { resources } = state.ask(Request::Resources { wanted: ResourceAsk::Now }).await? else {
         return Err(Problem::odd());
     };
     let wanted = ResourceAsk::History { after_ms: query.after_ms.unwrap_or(0), limit: SAMPLES };
-    let Answer::ResourceHistory { samples } = hall.ask(Request::Resources { wanted }).await? else {
+    let Answer::ResourceHistory { samples } = state.ask(Request::Resources { wanted }).await? else {
         return Err(Problem::odd());
     };
     Ok(Out(Resources::of(*resources, samples)))

@@ -1,16 +1,16 @@
-//! Runs: listed, started, looked at, steered.
+//! Runs: listed, started, shown and steered.
 
-use super::super::Shared;
-use super::super::gate::Caller;
-use super::super::input::{Json, MaybeJson, Query, Window, limited};
-use super::super::scopes::By;
+use super::super::gate::{By, Caller};
+use super::super::input::{Json, MaybeJson, Query, Window, limited, which};
+use super::super::problem::Problem;
+use super::super::reply::{Made, Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::features::Plan;
 use super::super::views::journal::Resolution;
 use super::super::views::runs::{Log, Rechecked, Reverted, Run, RunDetails, RunNamed, RunStatus};
 use super::super::views::spent;
 use super::projects::{absolute, directory_of};
-use super::{Made, Out, Page, Problem, Told, status as at_length, which};
-use crate::service::{Answer, Question, Request, Scope, Summary};
+use crate::service::{Answer, Question, Request, Scope, Status, Summary};
 use axum::extract::{Path, State};
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which runs are listed.
+/// Filter and page of the list of runs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -40,7 +40,7 @@ pub struct RunsQuery {
 ///
 /// The newest comes first.
 #[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunsQuery), responses((status = 200, description = "A page of runs", body = Page<Run>)))]
-pub async fn list(State(hall): State<Shared>, Query(query): Query<RunsQuery>) -> Told<Page<Run>> {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<RunsQuery>) -> Told<Page<Run>> {
     let window = Window::of(query.limit, query.offset)?;
     let statuses = query.status.as_deref().map(statuses).transpose()?;
     let takes = |run: &Summary| {
@@ -48,7 +48,7 @@ pub async fn list(State(hall): State<Shared>, Query(query): Query<RunsQuery>) ->
             && statuses.as_ref().is_none_or(|statuses| statuses.contains(&run.status.into()))
             && query.active.is_none_or(|active| active == run.active)
     };
-    let found: Vec<Summary> = all(&hall).await?.into_iter().rev().filter(takes).collect();
+    let found: Vec<Summary> = all(&state).await?.into_iter().rev().filter(takes).collect();
     Ok(Out(Page::of(found, window, Run::from)))
 }
 
@@ -59,9 +59,9 @@ fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
     words.map(read).collect()
 }
 
-/// Oldest first.
-pub async fn all(hall: &Shared) -> Result<Vec<Summary>, Problem> {
-    match hall.ask(Request::Runs).await? {
+/// All runs, the oldest first.
+pub async fn all(state: &SharedState) -> Result<Vec<Summary>, Problem> {
+    match state.ask(Request::Runs).await? {
         Answer::Runs { runs } => Ok(runs),
         _ => Err(Problem::odd()),
     }
@@ -98,20 +98,20 @@ pub struct NewRun {
 /// Start a run of a project
 #[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = NewRun, responses((status = 201, description = "It is started", body = RunNamed)))]
 pub async fn start(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     By(caller): By,
     Json(new): Json<NewRun>,
 ) -> Result<Made<RunNamed>, Problem> {
     let sessions = at_least_one(new.sessions)?;
     let asked = Request::Run {
-        directory: place(&hall, &caller, new.project, new.directory).await?,
+        directory: place(&state, &caller, new.project, new.directory).await?,
         models: models(&caller, new.recorded)?,
         plan: new.plan.map(Into::into),
         plan_only: new.plan_only,
         sessions,
         again: new.again,
     };
-    made(&hall, asked).await
+    made(&state, asked).await
 }
 
 /// Who answers an ask.
@@ -157,12 +157,12 @@ pub struct NewAsk {
 /// The answer is in the run, once it is completed.
 #[utoipa::path(post, path = "/api/v1/asks", tag = "runs", request_body = NewAsk, responses((status = 201, description = "It is asked", body = RunNamed)))]
 pub async fn ask(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     By(caller): By,
     Json(new): Json<NewAsk>,
 ) -> Result<Made<RunNamed>, Problem> {
     let question = Question {
-        directory: place(&hall, &caller, new.project, new.directory).await?,
+        directory: place(&state, &caller, new.project, new.directory).await?,
         goal: new.goal,
         dispatch: match new.dispatch {
             Dispatch::Auto => InnerDispatch::Auto,
@@ -173,7 +173,7 @@ pub async fn ask(
         plan: new.plan.map(Into::into),
         models: models(&caller, new.recorded)?,
     };
-    made(&hall, Request::Ask { question: Box::new(question) }).await
+    made(&state, Request::Ask { question: Box::new(question) }).await
 }
 
 fn at_least_one(sessions: Option<u32>) -> Result<Option<u32>, Problem> {
@@ -183,15 +183,15 @@ fn at_least_one(sessions: Option<u32>) -> Result<Option<u32>, Problem> {
     }
 }
 
-/// Where the project is. Whose token is not for the machine itself names one that the server knows.
+/// The directory of a project. Without the scope `admin` a caller names a project that the server knows.
 async fn place(
-    hall: &Shared,
+    state: &SharedState,
     caller: &Caller,
     project: Option<String>,
     directory: Option<String>,
 ) -> Result<PathBuf, Problem> {
     match (project, directory) {
-        (Some(project), None) => directory_of(hall, &project).await,
+        (Some(project), None) => directory_of(state, &project).await,
         (None, Some(directory)) => {
             caller.expect(Scope::Admin)?;
             absolute("directory", &directory)
@@ -206,30 +206,38 @@ fn models(caller: &Caller, recorded: Option<String>) -> Result<ModelOptions, Pro
     Ok(ModelOptions { replay_from: Some(absolute("recorded", &recorded)?), record_to: None })
 }
 
-async fn made(hall: &Shared, asked: Request) -> Result<Made<RunNamed>, Problem> {
-    let told = named(hall, asked).await?;
+async fn made(state: &SharedState, asked: Request) -> Result<Made<RunNamed>, Problem> {
+    let told = named(state, asked).await?;
     let location = Some(format!("/api/v1/runs/{}", told.run));
     Ok(Made { told, location })
 }
 
-/// An order about a run, and whose it was.
-pub async fn named(hall: &Shared, asked: Request) -> Result<RunNamed, Problem> {
-    match hall.ask(asked).await? {
+/// Has the service act on a run, and names that run.
+pub async fn named(state: &SharedState, asked: Request) -> Result<RunNamed, Problem> {
+    match state.ask(asked).await? {
         Answer::Run { run } => Ok(RunNamed { run: run.to_string() }),
+        _ => Err(Problem::odd()),
+    }
+}
+
+/// The status of a run, with its features and its ledger.
+pub async fn at_length(state: &SharedState, run: &str) -> Result<Box<Status>, Problem> {
+    match state.ask(Request::Status { run: which(run)? }).await? {
+        Answer::Status(status) => Ok(status),
         _ => Err(Problem::odd()),
     }
 }
 
 /// Show a run
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "The run at length", body = RunDetails)))]
-pub async fn status(State(hall): State<Shared>, Path(run): Path<String>) -> Told<RunDetails> {
-    Ok(Out((*at_length(&hall, &run).await?).into()))
+pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -> Told<RunDetails> {
+    Ok(Out((*at_length(&state, &run).await?).into()))
 }
 
 /// What a run spent, and what it still may
 #[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = spent::Ledger)))]
-pub async fn ledger(State(hall): State<Shared>, Path(run): Path<String>) -> Told<spent::Ledger> {
-    Ok(Out(at_length(&hall, &run).await?.ledger.into()))
+pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> Told<spent::Ledger> {
+    Ok(Out(at_length(&state, &run).await?.ledger.into()))
 }
 
 /// Nothing is to be said beside.
@@ -241,8 +249,8 @@ pub struct Nothing {}
 ///
 /// The work under way is stopped, and goes on from its journal when the run is resumed.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "It is paused", body = RunNamed)))]
-pub async fn pause(State(hall): State<Shared>, Path(run): Path<String>, _: MaybeJson<Nothing>) -> Told<RunNamed> {
-    Ok(Out(named(&hall, Request::Pause { run: which(&run)? }).await?))
+pub async fn pause(State(state): State<SharedState>, Path(run): Path<String>, _: MaybeJson<Nothing>) -> Told<RunNamed> {
+    Ok(Out(named(&state, Request::Pause { run: which(&run)? }).await?))
 }
 
 /// How a run goes on.
@@ -261,13 +269,13 @@ pub struct Resume {
 /// Go on with a run
 #[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Resume>), responses((status = 200, description = "It goes on", body = RunNamed)))]
 pub async fn resume(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(how): MaybeJson<Resume>,
 ) -> Told<RunNamed> {
     let sessions = at_least_one(how.sessions)?;
     let asked = Request::Resume { run: which(&run)?, retry_failing: how.retry_failing, sessions };
-    Ok(Out(named(&hall, asked).await?))
+    Ok(Out(named(&state, asked).await?))
 }
 
 /// Why a run is given up.
@@ -282,12 +290,12 @@ pub struct Abandon {
 /// Give a run up
 #[utoipa::path(post, path = "/api/v1/runs/{run}/abandon", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Abandon>), responses((status = 200, description = "It is given up", body = RunNamed)))]
 pub async fn abandon(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(why): MaybeJson<Abandon>,
 ) -> Told<RunNamed> {
     let reason = why.reason.unwrap_or_else(|| "given up by the operator".to_owned());
-    Ok(Out(named(&hall, Request::Abandon { run: which(&run)?, reason }).await?))
+    Ok(Out(named(&state, Request::Abandon { run: which(&run)?, reason }).await?))
 }
 
 /// A correction.
@@ -303,11 +311,15 @@ pub struct Steer {
 
 /// Correct what is worked on
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Steer, responses((status = 200, description = "The agent hears it at its next step", body = RunNamed)))]
-pub async fn steer(State(hall): State<Shared>, Path(run): Path<String>, Json(said): Json<Steer>) -> Told<RunNamed> {
+pub async fn steer(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Json(said): Json<Steer>,
+) -> Told<RunNamed> {
     if said.text.trim().is_empty() {
         return Err(Problem::invalid("text", "an empty correction says nothing"));
     }
-    Ok(Out(named(&hall, Request::Steer { run: which(&run)?, task: said.task, text: said.text }).await?))
+    Ok(Out(named(&state, Request::Steer { run: which(&run)?, task: said.task, text: said.text }).await?))
 }
 
 /// An answer to what a run waits with.
@@ -334,7 +346,7 @@ pub struct NewAnswer {
 /// Answer the question that a run, or a feature, waits with
 #[utoipa::path(post, path = "/api/v1/runs/{run}/answer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = NewAnswer, responses((status = 200, description = "It is answered, and the run goes on", body = RunNamed)))]
 pub async fn answer(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(said): Json<NewAnswer>,
 ) -> Told<RunNamed> {
@@ -347,7 +359,7 @@ pub async fn answer(
         true => Request::TakeBackAnswer { run, feature, question },
         false => Request::Answer { run, feature, question, resolution: resolution.map(Into::into), text },
     };
-    Ok(Out(named(&hall, asked).await?))
+    Ok(Out(named(&state, asked).await?))
 }
 
 /// Which checks are run once more.
@@ -362,12 +374,12 @@ pub struct Recheck {
 /// Run the checks of features that pass once more
 #[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = Rechecked)))]
 pub async fn recheck(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(wanted): MaybeJson<Recheck>,
 ) -> Told<Rechecked> {
     let asked = Request::Recheck { run: which(&run)?, feature: wanted.feature };
-    let Answer::Rechecked { run, features } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Rechecked { run, features } = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out(Rechecked { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
 }
 
@@ -384,9 +396,13 @@ pub struct Revert {
 
 /// Go back to an earlier commit of a run that is not working
 #[utoipa::path(post, path = "/api/v1/runs/{run}/revert", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Revert, responses((status = 200, description = "It is done", body = Reverted)))]
-pub async fn revert(State(hall): State<Shared>, Path(run): Path<String>, Json(back): Json<Revert>) -> Told<Reverted> {
+pub async fn revert(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Json(back): Json<Revert>,
+) -> Told<Reverted> {
     let asked = Request::Revert { run: which(&run)?, to: back.to, stash: back.stash };
-    let Answer::Reverted(done) = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Reverted(done) = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out((*done).into()))
 }
 
@@ -401,14 +417,14 @@ pub async fn revert(State(hall): State<Shared>, Path(run): Path<String>, Json(ba
     responses((status = 200, description = "It is stopped", body = RunNamed))
 )]
 pub async fn cancel(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path((run, task)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
 ) -> Told<RunNamed> {
-    Ok(Out(named(&hall, Request::CancelTask { run: which(&run)?, task }).await?))
+    Ok(Out(named(&state, Request::CancelTask { run: which(&run)?, task }).await?))
 }
 
-/// Which commits are listed.
+/// Filter and length of the list of commits.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -424,9 +440,13 @@ pub struct LogQuery {
 ///
 /// The newest comes first.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/log", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it"), LogQuery), responses((status = 200, description = "Its commits", body = Log)))]
-pub async fn log(State(hall): State<Shared>, Path(run): Path<String>, Query(query): Query<LogQuery>) -> Told<Log> {
+pub async fn log(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<LogQuery>,
+) -> Told<Log> {
     let limit = limited(query.limit, 100)?;
     let asked = Request::Log { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
-    let Answer::Log { branch, base, commits } = hall.ask(asked).await? else { return Err(Problem::odd()) };
+    let Answer::Log { branch, base, commits } = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out(Log { branch, base, commits: commits.into_iter().map(Into::into).collect() }))
 }

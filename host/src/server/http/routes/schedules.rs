@@ -1,12 +1,13 @@
-//! Schedules and the tasks that come of them. Three routes are where programs have looked for tasks before.
+//! Schedules and their tasks. Three paths stand outside of `/api/v1`, where programs have looked for tasks before.
 
-use super::super::Shared;
 use super::super::input::{Json, MaybeJson, Query, Window, limited};
+use super::super::problem::Problem;
+use super::super::reply::{Made, Out, Page, Told};
+use super::super::state::SharedState;
 use super::super::views::agents::name;
 use super::super::views::schedules::{AgentTasks, NewSchedule, Retried, Schedule, Skipped, Task, TaskStatus};
 use super::projects::PageQuery;
 use super::runs::Nothing;
-use super::{Made, Out, Page, Problem, Told};
 use crate::agents::{FIRES, ScheduleAsk, ScheduleSaid};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
@@ -14,28 +15,28 @@ use longhaul_core::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-async fn said(hall: &Shared, wanted: ScheduleAsk) -> Result<ScheduleSaid, Problem> {
-    match hall.ask(Request::Schedules { wanted }).await? {
+async fn said(state: &SharedState, wanted: ScheduleAsk) -> Result<ScheduleSaid, Problem> {
+    match state.ask(Request::Schedules { wanted }).await? {
         Answer::Schedules { said } => Ok(*said),
         _ => Err(Problem::odd()),
     }
 }
 
-async fn one(hall: &Shared, wanted: ScheduleAsk) -> Result<Schedule, Problem> {
-    match said(hall, wanted).await? {
+async fn one(state: &SharedState, wanted: ScheduleAsk) -> Result<Schedule, Problem> {
+    match said(state, wanted).await? {
         ScheduleSaid::Schedule(view) => Ok((*view).into()),
         _ => Err(Problem::odd()),
     }
 }
 
-async fn task_of(hall: &Shared, wanted: ScheduleAsk) -> Result<Task, Problem> {
-    match said(hall, wanted).await? {
+async fn task_of(state: &SharedState, wanted: ScheduleAsk) -> Result<Task, Problem> {
+    match said(state, wanted).await? {
         ScheduleSaid::Task(view) => Ok((*view).into()),
         _ => Err(Problem::odd()),
     }
 }
 
-/// One that cannot be a name is nobody's.
+/// Reads the name of a schedule; text that cannot be a name is an unknown schedule.
 fn named(schedule: &str) -> Result<Name, Problem> {
     name("schedule", schedule)
         .map_err(|_| Problem::unknown("there is no such schedule; GET /api/v1/schedules lists them"))
@@ -45,9 +46,9 @@ fn named(schedule: &str) -> Result<Name, Problem> {
 ///
 /// By name, with their next fires.
 #[utoipa::path(get, path = "/api/v1/schedules", tag = "schedules", params(PageQuery), responses((status = 200, description = "A page of schedules", body = Page<Schedule>)))]
-pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) -> Told<Page<Schedule>> {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> Told<Page<Schedule>> {
     let Window { limit, offset } = Window::of(query.limit, query.offset)?;
-    match said(&hall, ScheduleAsk::List { limit, offset }).await? {
+    match said(&state, ScheduleAsk::List { limit, offset }).await? {
         ScheduleSaid::Schedules { schedules, total_count, .. } => {
             let items = schedules.into_iter().map(Into::into).collect();
             Ok(Out(Page { items, total: total_count, limit, offset }))
@@ -58,61 +59,73 @@ pub async fn list(State(hall): State<Shared>, Query(query): Query<PageQuery>) ->
 
 /// Make a schedule
 #[utoipa::path(post, path = "/api/v1/schedules", tag = "schedules", request_body = NewSchedule, responses((status = 201, description = "It is made", body = Schedule)))]
-pub async fn create(State(hall): State<Shared>, Json(new): Json<NewSchedule>) -> Result<Made<Schedule>, Problem> {
+pub async fn create(State(state): State<SharedState>, Json(new): Json<NewSchedule>) -> Result<Made<Schedule>, Problem> {
     let schedule = Box::new(new.taken()?);
-    let told = one(&hall, ScheduleAsk::Put { schedule, replace: false }).await?;
+    let told = one(&state, ScheduleAsk::Put { schedule, replace: false }).await?;
     let location = Some(format!("/api/v1/schedules/{}", told.name));
     Ok(Made { told, location })
 }
 
 /// Show a schedule
 #[utoipa::path(get, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The schedule", body = Schedule)))]
-pub async fn show(State(hall): State<Shared>, Path(schedule): Path<String>) -> Told<Schedule> {
-    Ok(Out(one(&hall, ScheduleAsk::Show { name: named(&schedule)?, fires: FIRES }).await?))
+pub async fn show(State(state): State<SharedState>, Path(schedule): Path<String>) -> Told<Schedule> {
+    Ok(Out(one(&state, ScheduleAsk::Show { name: named(&schedule)?, fires: FIRES }).await?))
 }
 
 /// Replace a schedule
 #[utoipa::path(put, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), request_body = NewSchedule, responses((status = 200, description = "It is replaced", body = Schedule)))]
 pub async fn replace(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(schedule): Path<String>,
     Json(new): Json<NewSchedule>,
 ) -> Told<Schedule> {
     if new.name != schedule {
         return Err(Problem::invalid("name", "the schedule of the path has another name, which cannot be changed"));
     }
-    // What is not there is not made by a wrong name.
-    one(&hall, ScheduleAsk::Show { name: named(&schedule)?, fires: 0 }).await?;
-    Ok(Out(one(&hall, ScheduleAsk::Put { schedule: Box::new(new.taken()?), replace: true }).await?))
+    // A misspelt name must not make a new schedule.
+    one(&state, ScheduleAsk::Show { name: named(&schedule)?, fires: 0 }).await?;
+    Ok(Out(one(&state, ScheduleAsk::Put { schedule: Box::new(new.taken()?), replace: true }).await?))
 }
 
 /// Remove a schedule, with what it has waiting
 #[utoipa::path(delete, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = Schedule)))]
-pub async fn remove(State(hall): State<Shared>, Path(schedule): Path<String>) -> Told<Schedule> {
-    Ok(Out(one(&hall, ScheduleAsk::Remove { name: named(&schedule)? }).await?))
+pub async fn remove(State(state): State<SharedState>, Path(schedule): Path<String>) -> Told<Schedule> {
+    Ok(Out(one(&state, ScheduleAsk::Remove { name: named(&schedule)? }).await?))
 }
 
 /// Switch a schedule off
 ///
 /// What it has waiting is noted as skipped.
 #[utoipa::path(post, path = "/api/v1/schedules/{schedule}/pause", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires only by hand", body = Schedule)))]
-pub async fn pause(State(hall): State<Shared>, Path(schedule): Path<String>, _: MaybeJson<Nothing>) -> Told<Schedule> {
-    Ok(Out(one(&hall, ScheduleAsk::Enable { name: named(&schedule)?, enabled: false }).await?))
+pub async fn pause(
+    State(state): State<SharedState>,
+    Path(schedule): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> Told<Schedule> {
+    Ok(Out(one(&state, ScheduleAsk::Enable { name: named(&schedule)?, enabled: false }).await?))
 }
 
 /// Switch a schedule on
 #[utoipa::path(post, path = "/api/v1/schedules/{schedule}/resume", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires", body = Schedule)))]
-pub async fn resume(State(hall): State<Shared>, Path(schedule): Path<String>, _: MaybeJson<Nothing>) -> Told<Schedule> {
-    Ok(Out(one(&hall, ScheduleAsk::Enable { name: named(&schedule)?, enabled: true }).await?))
+pub async fn resume(
+    State(state): State<SharedState>,
+    Path(schedule): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> Told<Schedule> {
+    Ok(Out(one(&state, ScheduleAsk::Enable { name: named(&schedule)?, enabled: true }).await?))
 }
 
 /// Have a schedule fire now
 #[utoipa::path(post, path = "/api/v1/schedules/{schedule}/run-now", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The task that came of it", body = Task)))]
-pub async fn run_now(State(hall): State<Shared>, Path(schedule): Path<String>, _: MaybeJson<Nothing>) -> Told<Task> {
-    Ok(Out(task_of(&hall, ScheduleAsk::RunNow { name: named(&schedule)? }).await?))
+pub async fn run_now(
+    State(state): State<SharedState>,
+    Path(schedule): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> Told<Task> {
+    Ok(Out(task_of(&state, ScheduleAsk::RunNow { name: named(&schedule)? }).await?))
 }
 
-/// How many are shown.
+/// Length of a list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -125,12 +138,12 @@ pub struct LimitQuery {
 /// Show fires of a schedule that became no task
 #[utoipa::path(get, path = "/api/v1/schedules/{schedule}/skipped", tag = "schedules", params(("schedule" = String, Path, description = "Its name"), LimitQuery), responses((status = 200, description = "The newest first", body = Skipped)))]
 pub async fn skipped(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(schedule): Path<String>,
     Query(query): Query<LimitQuery>,
 ) -> Told<Skipped> {
     let limit = limited(query.limit, 100)?;
-    match said(&hall, ScheduleAsk::Skipped { name: named(&schedule)?, limit }).await? {
+    match said(&state, ScheduleAsk::Skipped { name: named(&schedule)?, limit }).await? {
         ScheduleSaid::Skipped { skipped } => Ok(Out(Skipped { items: skipped.into_iter().map(Into::into).collect() })),
         _ => Err(Problem::odd()),
     }
@@ -156,13 +169,13 @@ pub struct SchedulerStatus {
 
 /// Show how the scheduler stands
 #[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatus)))]
-pub async fn status(State(hall): State<Shared>) -> Told<SchedulerStatus> {
-    let ScheduleSaid::Status(status) = said(&hall, ScheduleAsk::Status).await? else { return Err(Problem::odd()) };
+pub async fn status(State(state): State<SharedState>) -> Told<SchedulerStatus> {
+    let ScheduleSaid::Status(status) = said(&state, ScheduleAsk::Status).await? else { return Err(Problem::odd()) };
     let crate::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } = status;
     Ok(Out(SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms }))
 }
 
-/// Which tasks are listed.
+/// Filter and page of the list of tasks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -183,21 +196,21 @@ pub struct TasksQuery {
 ///
 /// Those that have not ended come first, then the others, the newest first.
 #[utoipa::path(get, path = "/api/v1/tasks", tag = "schedules", params(TasksQuery), responses((status = 200, description = "A page of tasks", body = Page<Task>)))]
-pub async fn tasks(State(hall): State<Shared>, Query(query): Query<TasksQuery>) -> Told<Page<Task>> {
+pub async fn tasks(State(state): State<SharedState>, Query(query): Query<TasksQuery>) -> Told<Page<Task>> {
     let window = Window::of(query.limit, query.offset)?;
     let agent = query.agent.map(|agent| name("agent", &agent)).transpose()?;
-    let (items, total) = listed(&hall, agent, query.status, window).await?;
+    let (items, total) = listed(&state, agent, query.status, window).await?;
     Ok(Out(Page { items, total, limit: window.limit, offset: window.offset }))
 }
 
 async fn listed(
-    hall: &Shared,
+    state: &SharedState,
     agent: Option<Name>,
     status: Option<TaskStatus>,
     window: Window,
 ) -> Result<(Vec<Task>, usize), Problem> {
     let Window { limit, offset } = window;
-    match said(hall, ScheduleAsk::Tasks { agent, status: status.map(Into::into), limit, offset }).await? {
+    match said(state, ScheduleAsk::Tasks { agent, status: status.map(Into::into), limit, offset }).await? {
         ScheduleSaid::Tasks { tasks, total_count, .. } => {
             Ok((tasks.into_iter().map(Into::into).collect(), total_count))
         }
@@ -205,7 +218,7 @@ async fn listed(
     }
 }
 
-/// Which tasks of an agent are listed.
+/// Filter and page of the list of an agent's tasks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -223,27 +236,27 @@ pub struct AgentTasksQuery {
 /// List the tasks of an agent
 #[utoipa::path(get, path = "/api/tasks/agents/{agent}/tasks", tag = "schedules", params(("agent" = String, Path, description = "The agent's name"), AgentTasksQuery), responses((status = 200, description = "A page of its tasks", body = AgentTasks)))]
 pub async fn of_agent(
-    State(hall): State<Shared>,
+    State(state): State<SharedState>,
     Path(agent): Path<String>,
     Query(query): Query<AgentTasksQuery>,
 ) -> Told<AgentTasks> {
     let window = Window::of(query.limit, query.offset)?;
     let agent =
         name("agent", &agent).map_err(|_| Problem::unknown("there is no such agent; GET /api/v1/agents lists them"))?;
-    let (tasks, total_count) = listed(&hall, Some(agent), query.status, window).await?;
+    let (tasks, total_count) = listed(&state, Some(agent), query.status, window).await?;
     Ok(Out(AgentTasks { tasks, total_count, limit: window.limit, offset: window.offset }))
 }
 
 /// Show a task with what its attempts gave
 #[utoipa::path(get, path = "/api/tasks/{task}", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "The task", body = Task)))]
-pub async fn task(State(hall): State<Shared>, Path(task): Path<String>) -> Told<Task> {
-    Ok(Out(task_of(&hall, ScheduleAsk::Task { id: task }).await?))
+pub async fn task(State(state): State<SharedState>, Path(task): Path<String>) -> Told<Task> {
+    Ok(Out(task_of(&state, ScheduleAsk::Task { id: task }).await?))
 }
 
 /// Try a task again that failed: the same one
 #[utoipa::path(post, path = "/api/tasks/{task}/retry", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "It is tried again", body = Retried)))]
-pub async fn retry(State(hall): State<Shared>, Path(task): Path<String>, _: MaybeJson<Nothing>) -> Told<Retried> {
-    let task = task_of(&hall, ScheduleAsk::Retry { id: task }).await?;
+pub async fn retry(State(state): State<SharedState>, Path(task): Path<String>, _: MaybeJson<Nothing>) -> Told<Retried> {
+    let task = task_of(&state, ScheduleAsk::Retry { id: task }).await?;
     // The attempt that it waits for is not among its attempts yet.
     let waits = u32::from(task.status == TaskStatus::Pending);
     let (retry_count, max_retries) = (task.retry_count.saturating_add(waits), task.max_retries);

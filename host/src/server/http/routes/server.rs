@@ -1,9 +1,10 @@
-//! The server itself: whether it lives, whether it can be asked, who one is, and figures for Prometheus.
+//! The server itself: its health, its readiness, the token of the caller, and metrics for Prometheus.
 
-use super::super::scopes::By;
-use super::super::{Shared, gate::Caller};
+use super::super::gate::{By, Caller};
+use super::super::problem::Problem;
+use super::super::reply::{Out, Told};
+use super::super::state::SharedState;
 use super::runs::all;
-use super::{Out, Problem, Told};
 use crate::service::{Answer, Request};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -42,8 +43,8 @@ pub struct Ready {
 ///
 /// 503 once it is to end.
 #[utoipa::path(get, path = "/ready", tag = "server", responses((status = 200, description = "It can", body = Ready)))]
-pub async fn ready(State(hall): State<Shared>) -> Told<Ready> {
-    if hall.ends() {
+pub async fn ready(State(state): State<SharedState>) -> Told<Ready> {
+    if state.ends() {
         let detail = "the server is about to end; runs go on when it is started again";
         return Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(5), detail));
     }
@@ -57,19 +58,19 @@ pub async fn ready(State(hall): State<Shared>) -> Told<Ready> {
     tag = "server",
     responses((status = 200, description = "In Prometheus' text format", body = String, content_type = "text/plain; version=0.0.4"))
 )]
-pub async fn metrics(State(hall): State<Shared>) -> Result<Response, Problem> {
-    let Answer::Metrics { mut text } = hall.ask(Request::Metrics).await? else { return Err(Problem::odd()) };
-    text.push_str(&now(&hall).await?);
+pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Problem> {
+    let Answer::Metrics { mut text } = state.ask(Request::Metrics).await? else { return Err(Problem::odd()) };
+    text.push_str(&now(&state).await?);
     let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)
 }
 
-/// How everything stands in this moment.
-async fn now(hall: &Shared) -> Result<String, Problem> {
-    let runs = all(hall).await?;
-    let Answer::Approvals { approvals, .. } = hall.ask(Request::Approvals { run: None }).await? else {
+/// The gauges of this moment.
+async fn now(state: &SharedState) -> Result<String, Problem> {
+    let runs = all(state).await?;
+    let Answer::Approvals { approvals, .. } = state.ask(Request::Approvals { run: None }).await? else {
         return Err(Problem::odd());
     };
     let open = approvals.iter().filter(|one| one.standing == Standing::Open).count();
@@ -84,7 +85,7 @@ async fn now(hall: &Shared) -> Result<String, Problem> {
     for (status, count) in by_status {
         let _ = writeln!(text, "longhaul_runs{{status=\"{status}\"}} {count}");
     }
-    let streams = hall.streams.load(Ordering::Relaxed);
+    let streams = state.streams.load(Ordering::Relaxed);
     for (name, help, value) in [
         ("longhaul_runs_active", "Runs that are worked on in this moment.", active),
         ("longhaul_approvals_open", "Calls of tools that wait for a person.", open),
@@ -96,7 +97,7 @@ async fn now(hall: &Shared) -> Result<String, Problem> {
     Ok(text)
 }
 
-/// Each is there also when no run has it, so that a rule over it is never without data.
+/// Statuses with a gauge of their own even while no run has them, so that an alert rule is never without data.
 const STATUSES: &[&str] =
     &["new", "planning", "working", "parked", "paused", "completed", "incomplete", "failed", "abandoned"];
 
@@ -121,8 +122,8 @@ pub struct Whoami {
 
 /// Who one is, by one's token
 #[utoipa::path(get, path = "/api/v1/whoami", tag = "server", responses((status = 200, description = "The token, without its secret", body = Whoami)))]
-pub async fn whoami(State(hall): State<Shared>, By(caller): By) -> Told<Whoami> {
-    let required = hall.settings().tokens;
+pub async fn whoami(State(state): State<SharedState>, By(caller): By) -> Told<Whoami> {
+    let required = state.settings().tokens;
     Ok(Out(match caller {
         Caller::Holder { token, .. } => Whoami {
             name: Some(token.name),

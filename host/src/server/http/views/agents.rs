@@ -1,4 +1,4 @@
-//! Agents as records, and what they hand on.
+//! Agents, and the artifacts that they pass to their next run.
 
 use crate::agents::record::{
     AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact, Code as InnerCode, ExecutionResult as InnerResult,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A name that people give.
+/// Reads a name that people give.
 pub fn name(field: &str, text: &str) -> Result<Name, Problem> {
     text.parse().map_err(|error| Problem::invalid(field, format!("{error}")))
 }
@@ -219,7 +219,7 @@ pub struct NewAgent {
 }
 
 impl NewAgent {
-    /// Within, and its program.
+    /// The agent as the service takes it, and its program.
     pub fn taken(self) -> Result<(InnerNew, Option<String>), Problem> {
         let inner = InnerNew {
             name: name("name", &self.name)?,
@@ -263,7 +263,7 @@ pub struct AgentChange {
 }
 
 impl AgentChange {
-    /// Within, and its program.
+    /// The change as the service takes it, and the program.
     pub fn taken(self) -> Result<(AgentPatch, Option<String>), Problem> {
         let inner = AgentPatch {
             description: self.description,

@@ -1,4 +1,4 @@
-//! What people are asked before a tool is called, and the rules that came of it.
+//! Approvals that people are asked for before a tool is called, and the rules that their answers make.
 
 use longhaul_approval as inner;
 use longhaul_core::RunId;

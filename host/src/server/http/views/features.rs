@@ -1,4 +1,4 @@
-//! Features: what is asked for, and what became of it.
+//! Features: their specification and their state.
 
 use super::spent::Used;
 use super::words;

@@ -141,7 +141,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// At most so many of them.
+    /// The entries of an invocation, at most `limit` of them.
     pub fn of(
         invocation: &InvocationId,
         entries: Vec<(u32, inner::Entry)>,

@@ -1,4 +1,4 @@
-//! What a project decided and remembers, what agents propose, and what they were told, said and did.
+//! Decisions and memory of a project; proposals and trajectories of its agents.
 
 use super::features::FeatureSpec;
 use super::spent::Usage;

@@ -1,4 +1,4 @@
-//! What is used of the machine.
+//! Resource use of the machine.
 
 use crate::resources::{ChildView, EndedView, GuestView, Resources as Inner, RunUse, TaskUse};
 use longhaul_resources::{GpuUsage, Rule, Sample as InnerSample, SystemUsage, Usage as InnerUsage};
@@ -327,7 +327,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Now and before.
+    /// The use now and the samples before.
     pub fn of(now: Inner, history: Vec<InnerSample>) -> Self {
         let children: Vec<ChildProcess> = now.children.into_iter().map(Into::into).collect();
         let children_usage = children.iter().fold(TreeUsage::default(), |sum, one| TreeUsage {

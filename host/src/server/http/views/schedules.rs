@@ -1,4 +1,4 @@
-//! Schedules and the tasks that come of them.
+//! Schedules and their tasks.
 
 use super::agents::{ExecutionResult, name};
 use crate::agents::{AttemptView, ScheduleView, TaskView};
@@ -67,7 +67,7 @@ pub struct NewSchedule {
 }
 
 impl NewSchedule {
-    /// Within.
+    /// The schedule as the service takes it.
     pub fn taken(self) -> Result<InnerSchedule, Problem> {
         let word = |field: &'static str| move |error: serde_json::Error| Problem::invalid(field, error.to_string());
         let trigger = serde_json::to_value(self.trigger).and_then(serde_json::from_value).map_err(word("trigger"))?;

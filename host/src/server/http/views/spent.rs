@@ -1,4 +1,4 @@
-//! What was used, and what may be.
+//! Usage of runs, and the caps on it.
 
 use longhaul_core::event::Used as InnerUsed;
 use longhaul_core::model::Usage as InnerUsage;

@@ -36,8 +36,8 @@ impl Evaluator for Mentions {
 
 longhaul_sdk::export_evaluator!(Mentions);
 
-/// Where a quote may be. The output is JSON, in which one text can be written in several ways, so it is there
-/// twice: as it came, and with its escapes read.
+/// The texts that a quote may be in. The output is JSON, in which one text can be written in several ways, so it is
+/// there twice: as it came, and with its escapes read.
 fn texts(subject: &Subject) -> Vec<String> {
     let mut texts = vec![subject.output.clone()];
     texts.extend(serde_json::from_str::<Value>(&subject.output).map(|output| output.to_string()));
@@ -64,7 +64,7 @@ fn mentioned(quotes: &[&str], texts: &[String]) -> (bool, String) {
     (false, json::cut(&format!("not in the work: {}", missing.join(", ")), 400))
 }
 
-/// What the check of the criterion's id says.
+/// The verdict of the check that has the criterion's id.
 fn checked(criterion: &Criterion) -> Result<(bool, String), JudgeError> {
     let name = &criterion.id;
     if !checks::list().iter().any(|check| check.name == *name) {

@@ -1,4 +1,4 @@
-//! One namespace in the key-value space of the plugin.
+//! A namespace in the key-value space of the plugin.
 //!
 //! A key is the length of the namespace in bytes, `:`, the namespace, the key. No two pairs give one key: the
 //! length ends at the first `:`, and then says where the namespace ends.
@@ -11,7 +11,7 @@ pub(crate) struct Space {
     prefix: String,
 }
 
-/// What is kept of an entry. The value stays the text that was put.
+/// The stored form of an entry. The value stays the text that was put.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     value: String,

@@ -1,4 +1,4 @@
-//! How well an entry fits a query: the share of the query's words that are in it, in any case.
+//! The score of an entry for a query: the share of the query's words that are in it, in any case.
 
 use longhaul_sdk::memory::Entry;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use longhaul_sdk::types::{Outcome, Task};
 
 struct Plugin;
 
-/// What the model is to reply with; the host holds it to the schema below.
+/// The reply that the model is to give; the host holds it to the schema below.
 #[derive(serde::Deserialize)]
 struct Reply {
     answer: String,

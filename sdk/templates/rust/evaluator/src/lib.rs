@@ -17,7 +17,7 @@ impl Evaluator for Plugin {
             let passes = subject.output.contains(&criterion.text);
             verdict.judgements.push(judgement(criterion, passes));
             if !passes {
-                // What the agent is told before its next round.
+                // Advice for the agent before its next round.
                 let text = format!("the output does not say: {}", criterion.text);
                 verdict.issues.push(Issue { criterion: Some(criterion.id.clone()), text });
             }

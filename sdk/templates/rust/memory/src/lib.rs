@@ -71,7 +71,7 @@ impl Memory for Plugin {
     }
 }
 
-/// Where an entry is kept. The length in front keeps `a` + `bc` apart from `ab` + `c`.
+/// The key of an entry. The length in front keeps `a` + `bc` apart from `ab` + `c`.
 fn place(namespace: &str, key: &str) -> String {
     format!("{}:{namespace}{key}", namespace.len())
 }

@@ -46,7 +46,7 @@ fn step(number: usize, line: &str) -> Step {
         category: "functional".to_owned(),
         priority: 5,
         agent: None,
-        // What the evaluator will judge.
+        // Criteria for the evaluator.
         criteria: vec![Criterion { id: "done".to_owned(), text: line.to_owned(), check: None }],
         checks: Vec::new(),
         depends_on: Vec::new(),

@@ -5,7 +5,7 @@ use longhaul_sdk::tools::ToolError;
 use longhaul_sdk::{Functions, schema};
 use serde_json::Value;
 
-/// What the tool can do: what `describe` shows of a function is what a call is checked against.
+/// The tool's functions: `describe` shows them, and every call is checked against them.
 fn functions() -> Functions {
     let who = schema::object().required("name", schema::text().about("whom to greet"));
     Functions::new("{{name}}", "Greets by name.")

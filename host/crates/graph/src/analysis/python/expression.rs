@@ -14,7 +14,7 @@ use ruff_text_size::Ranged;
 use super::bindings::targets;
 
 /// What is called, where it is neither a name nor an attribute.
-pub(super) const NAMELESS: &str = "a function without a name";
+const NAMELESS: &str = "a function without a name";
 
 impl<'a> Visitor<'a> for Walk {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -64,7 +64,7 @@ impl Walk {
         }
     }
 
-    pub(super) fn read_name(&mut self, name: &str, range: Range) {
+    fn read_name(&mut self, name: &str, range: Range) {
         let symbol = self.symbol(name);
         self.read(symbol, range);
     }
@@ -127,14 +127,10 @@ impl Walk {
 
     pub(super) fn augmented(&mut self, target: &Expr) {
         if let Expr::Name(name) = target {
-            self.augmented_name(name.id.as_str(), bytes(name.range));
-        }
-    }
-
-    pub(super) fn augmented_name(&mut self, name: &str, range: Range) {
-        self.read_name(name, range);
-        if self.sound() {
-            self.mutate_name(name, &Reason::Augmented);
+            self.read_name(name.id.as_str(), bytes(name.range));
+            if self.sound() {
+                self.mutate_name(name.id.as_str(), &Reason::Augmented);
+            }
         }
     }
 
@@ -167,7 +163,7 @@ impl Walk {
         }
     }
 
-    pub(super) fn mutate_name(&mut self, name: &str, reason: &Reason) {
+    fn mutate_name(&mut self, name: &str, reason: &Reason) {
         let symbol = self.symbol(name);
         if self.scopes.variable(symbol) == Variable::Global && !self.is_untouched_builtin(symbol, reason) {
             self.facts.mutate(symbol, reason);
@@ -276,7 +272,7 @@ impl Walk {
 
     /// Takes in a call, after what is called and what it is given: the name, if it is called by one, whether nothing is
     /// given, and whether a `key` is. True when who is called may change what it is given, and what it is a method of.
-    pub(super) fn called(&mut self, function: Option<&str>, bare: bool, keyed: bool) -> bool {
+    fn called(&mut self, function: Option<&str>, bare: bool, keyed: bool) -> bool {
         match function.and_then(|name| self.builtin_called(name)) {
             Some(name) if self.sees_namespace(&name, bare) => self.facts.may_call(),
             Some(name) if builtins::leaves_arguments(&name) => {

@@ -1,0 +1,141 @@
+//! The way to the service: in this process when it owns the data directory, otherwise over the owner's
+//! socket. Both ways give the same answers. Refuses to open a data directory, which the wiring does.
+
+pub mod wire;
+
+use crate::service::{Answer, Request, Seen, Service, Which, watch_here};
+use longhaul_core::RunId;
+use longhaul_core::fault::{self, bail};
+use longhaul_core::stream::Token;
+use longhaul_home::Home;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use wire::{Call, Line, OwnerGone, Reply};
+
+/// The way to the service.
+pub enum Door {
+    /// This process owns the data directory and serves others meanwhile.
+    Own {
+        /// The service.
+        service: Arc<Service>,
+        /// Serves the socket.
+        server: JoinHandle<()>,
+        /// The directory.
+        home: Home,
+    },
+    /// Another process owns it.
+    Far(Home),
+}
+
+impl Door {
+    /// Asks for something.
+    pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
+        match self {
+            Self::Own { service, .. } => service.answer(request).await,
+            Self::Far(home) => {
+                let mut lines = send(home, &Call::Ask(Box::new(request))).await?;
+                match next_line(&mut lines).await?.ok_or(OwnerGone)? {
+                    Line::Reply(Reply::Answer(answer)) => Ok(*answer),
+                    Line::Reply(Reply::Error(error)) => bail!("{error}"),
+                    other => bail!("the owner answered something else: {other:?}"),
+                }
+            }
+        }
+    }
+
+    /// Watches a run from the event after `after`. The channel ends when the owner does.
+    pub async fn watch(&self, run: &RunId, after: u64) -> fault::Result<mpsc::Receiver<Seen>> {
+        let (sender, receiver) = mpsc::channel(256);
+        match self {
+            Self::Own { service, .. } => {
+                let (service, run) = (Arc::clone(service), run.clone());
+                tokio::spawn(async move { watch_here(&service, &run, after, &sender).await });
+            }
+            Self::Far(home) => {
+                let mut lines = send(home, &Call::Watch { run: run.clone(), after }).await?;
+                tokio::spawn(async move {
+                    while let Ok(Some(line)) = next_line(&mut lines).await {
+                        let seen = match line {
+                            Line::Event(event) => Seen::Event(event),
+                            Line::Token { token, after, part } => Seen::Token(Token { after, part, ..token }),
+                            Line::Lagged => Seen::Lagged,
+                            Line::Dropped => Seen::Dropped,
+                            Line::Gone(why) => Seen::Gone(why),
+                            Line::Reply(_) => return,
+                        };
+                        if sender.send(seen).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+        Ok(receiver)
+    }
+
+    /// Whether this process owns the data directory.
+    pub fn is_owner(&self) -> bool {
+        matches!(self, Self::Own { .. })
+    }
+
+    /// The runs that are worked on here, if this process is the owner.
+    pub fn active(&self) -> Vec<RunId> {
+        match self {
+            Self::Own { service, .. } => service.active(),
+            Self::Far(_) => Vec::new(),
+        }
+    }
+
+    /// As [`Door::close`], but nothing that others have under way here is cut off: it takes as long as the longest
+    /// effect, or answer of a model, that is on its way.
+    pub async fn leave(self) {
+        if let Self::Own { service, .. } = &self {
+            service.end_remembering().await;
+            service.hand_over().await;
+        }
+        self.close().await;
+    }
+
+    /// Stops serving: runs of others go on where they are attached. Effects that are on their way are waited for, but
+    /// not for long.
+    pub async fn close(self) {
+        if let Self::Own { service, server, home } = self {
+            // Others are answered while runs that have ended are remembered.
+            service.end_remembering().await;
+            server.abort();
+            let _ = server.await;
+            service.stop().await;
+            // The socket goes with its owner, so that nobody connects to a dead one.
+            let _ = std::fs::remove_file(home.socket());
+        }
+    }
+}
+
+type Lines = BufReader<UnixStream>;
+
+async fn send(home: &Home, call: &Call) -> fault::Result<Lines> {
+    let mut stream = wire::connect(home).await?;
+    let mut line = serde_json::to_vec(call)?;
+    line.push(b'\n');
+    // One that refuses us reads no call; its reason is there to be read.
+    let _ = stream.write_all(&line).await;
+    Ok(BufReader::new(stream))
+}
+
+async fn next_line(lines: &mut Lines) -> fault::Result<Option<Line>> {
+    let mut line = String::new();
+    // A connection that breaks and one that ends are the same: its other end is gone.
+    if lines.read_line(&mut line).await.unwrap_or(0) == 0 {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_str(&line)?))
+}
+
+/// The run that a command means: the one it names, else the newest of the project it stands in.
+pub fn which(named: Option<String>, directory: &Path) -> Which {
+    named.map_or_else(|| Which::NewestIn(directory.to_owned()), Which::Named)
+}

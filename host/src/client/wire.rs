@@ -1,0 +1,119 @@
+//! The protocol of the owner's Unix socket: what is sent each way, and how a client comes to the owner.
+//!
+//! A client sends two lines, the token of the data directory and its call as JSON; the owner answers with lines of JSON.
+//! Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own user
+//! alone. The token is a file that no sandbox shows. Refuses an owner that is another user's.
+
+use crate::service::{Answer, Request};
+use longhaul_core::RunId;
+use longhaul_core::event::RunEvent;
+use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::stream::Token;
+use longhaul_home::Home;
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use std::io::Write as _;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+
+/// Bytes of a call. A checkpoint that is imported is the largest: as much as the command line reads of one, and the
+/// words around it. Only the owner of the data directory can call.
+pub const CALL_BYTES_MAX: u64 = 513 << 20;
+
+/// Digits of a token: 256 bits.
+pub const TOKEN_DIGITS: usize = 64;
+
+/// What a client sends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// One request, one reply.
+    Ask(Box<Request>),
+    /// A run's events from a number on, then whatever comes, until the run is gone.
+    Watch {
+        /// The run.
+        run: RunId,
+        /// The last event that the client has.
+        after: u64,
+    },
+}
+
+/// What the owner sends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// To [`Call::Ask`].
+    Reply(Reply),
+    /// An event.
+    Event(RunEvent),
+    /// A part of what a model says.
+    Token {
+        /// The part.
+        token: Token,
+        /// The last event before it.
+        after: u64,
+        /// Its number.
+        part: u64,
+    },
+    /// Parts were lost.
+    Lagged,
+    /// The client did not read, and is let go.
+    Dropped,
+    /// Nobody works on the run any more.
+    Gone(Option<String>),
+}
+
+/// The answer, or why there is none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// It is done.
+    Answer(Box<Answer>),
+    /// It is not; the text says what to do.
+    Error(String),
+}
+
+/// Makes the token of a data directory, of randomness, and keeps it where clients read it.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn make_token(home: &Home, seed: [u8; 32]) -> fault::Result<String> {
+    let token: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = home.socket_token();
+    let failed = || format!("cannot keep the token of the socket in `{}`", path.display());
+    // Such a file has mode 0600 from the beginning, and a name that leads elsewhere is replaced and not followed.
+    let mut file = tempfile::NamedTempFile::new_in(home.path()).with_context(failed)?;
+    file.write_all(token.as_bytes()).with_context(failed)?;
+    file.persist(&path).with_context(failed)?;
+    Ok(token)
+}
+
+/// Connects to the owner, if it is of our own user, and shows it the token.
+pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
+    let address = home.socket_address()?;
+    let mut stream = UnixStream::connect(address.path()).await.map_err(|_| OwnerGone)?;
+    let (owner, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
+    if owner != own {
+        let path = home.socket();
+        bail!(StrangeOwner(format!(
+            "the user {owner} serves `{}`, and longhaul speaks to its own user {own} alone; run it as that user, or \
+             remove the file",
+            path.display()
+        )));
+    }
+    let path = home.socket_token();
+    let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    // An owner that refuses us may have closed the connection, and its reason is there to be read.
+    let _ = stream.write_all(format!("{}\n", token.trim()).as_bytes()).await;
+    Ok(stream)
+}
+
+/// The socket is served by somebody else.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StrangeOwner(String);
+
+/// The owner went away before it answered. What was asked may have been done.
+#[derive(Debug, thiserror::Error)]
+#[error("the owner of the data directory has just stopped; try again")]
+pub struct OwnerGone;

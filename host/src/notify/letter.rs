@@ -1,0 +1,140 @@
+//! A letter: what somebody is told of a run or a task, as it is stored and sent. Refuses to know who is told, and how.
+
+use longhaul_config::notify::Occasion;
+use longhaul_core::{Digest, Name, RunId};
+use longhaul_schedule::TaskId;
+use serde::{Deserialize, Serialize};
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    /// The same for every attempt.
+    pub id: String,
+    /// What happened.
+    pub occasion: Occasion,
+    /// To what. Its fields stand among the others.
+    #[serde(flatten)]
+    pub about: About,
+    /// When it happened, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// What to type.
+    pub command: String,
+    /// What was asked, or how it ended; only where `[notify]` has `texts = true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Letters of the same project, or of the data directory, that were not sent in the hour before, since there were
+    /// too many.
+    #[serde(default)]
+    pub suppressed: u32,
+}
+
+/// What a letter is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum About {
+    /// An event of a run.
+    Run {
+        /// The project.
+        project: String,
+        /// The run.
+        run: RunId,
+        /// The number of the event.
+        event: u64,
+    },
+    /// The end of a task of a schedule.
+    Task {
+        /// The task.
+        task: TaskId,
+        /// The agent that was to do it.
+        agent: Name,
+        /// The schedule.
+        schedule: Name,
+        /// How often it was tried.
+        attempts: u64,
+        /// The limit that stopped the last attempt, if one did, such as `timeout_ms`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<String>,
+    },
+}
+
+impl About {
+    /// The run or the task.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Run { run, .. } => run.as_str(),
+            Self::Task { task, .. } => task.as_str(),
+        }
+    }
+
+    /// Tells apart what happens to it: a task that failed may be tried again by hand, and fail again.
+    pub(super) fn number(&self) -> u64 {
+        match self {
+            Self::Run { event, .. } => *event,
+            Self::Task { attempts, .. } => *attempts,
+        }
+    }
+
+    /// Whose letters are counted together: those of one project, or of the data directory.
+    pub(super) fn counted_with(&self) -> Option<&str> {
+        match self {
+            Self::Run { project, .. } => Some(project),
+            Self::Task { .. } => None,
+        }
+    }
+
+    pub(super) fn letter_id(&self) -> String {
+        let digest = Digest::of_parts(&[self.name().as_bytes(), &self.number().to_be_bytes()]).to_string();
+        format!("n-{}", &digest[..16])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, about: &About) {
+        let letter: Letter = serde_json::from_str(json).expect("a letter");
+        assert_eq!(letter.about, *about);
+        assert_eq!(serde_json::to_string(&letter).expect("JSON"), json);
+    }
+
+    #[test]
+    fn a_letter_about_a_run_is_as_it_always_was_and_one_about_a_task_names_that() {
+        let run = About::Run { project: "kept".into(), run: RunId::from_text("r-1"), event: 7 };
+        check(
+            r#"{"id":"n-0","occasion":"parks","project":"kept","run":"r-1","event":7,"at_ms":5,"command":"c","text":"t","suppressed":2}"#,
+            &run,
+        );
+        let task = |limit: Option<&str>| About::Task {
+            task: TaskId::from_text("t-1"),
+            agent: "a".parse().expect("a name"),
+            schedule: "s".parse().expect("a name"),
+            attempts: 4,
+            limit: limit.map(str::to_owned),
+        };
+        check(
+            r#"{"id":"n-0","occasion":"fails","task":"t-1","agent":"a","schedule":"s","attempts":4,"at_ms":5,"command":"c","suppressed":0}"#,
+            &task(None),
+        );
+        check(
+            r#"{"id":"n-0","occasion":"fails","task":"t-1","agent":"a","schedule":"s","attempts":4,"limit":"timeout_ms","at_ms":5,"command":"c","suppressed":0}"#,
+            &task(Some("timeout_ms")),
+        );
+    }
+
+    #[test]
+    fn letters_of_a_project_and_of_the_data_directory_are_counted_apart() {
+        let run = |project: &str| About::Run { project: project.into(), run: RunId::from_text("r-1"), event: 1 };
+        let task = |id: &str| About::Task {
+            task: TaskId::from_text(id),
+            agent: "a".parse().expect("a name"),
+            schedule: "s".parse().expect("a name"),
+            attempts: 1,
+            limit: None,
+        };
+        assert_eq!(task("t-1").counted_with(), task("t-2").counted_with());
+        assert_ne!(task("t-1").counted_with(), run("").counted_with());
+        assert_ne!(run("a").counted_with(), run("b").counted_with());
+    }
+}

@@ -1,0 +1,390 @@
+//! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
+
+pub use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+
+use super::built_in::{self, Site};
+use super::gate::ToolGate;
+use super::mcp;
+use super::plugin_host::PluginHost;
+use super::unkept::Unkept;
+use longhaul_capabilities::null::NullServices;
+use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_config::quarantine::{self, Shape};
+use longhaul_config::secrets::SecretConfig;
+use longhaul_config::tools::built_in::is_built_in;
+use longhaul_config::tools::is_web_tool;
+use longhaul_config::tools::mcp::tool_name;
+use longhaul_config::{Config, PluginConfig, grants, memory};
+use longhaul_core::context::ContextRules;
+use longhaul_core::fault::{self, Context};
+use longhaul_core::grant::{Access, DirectoryGrant, Grants};
+use longhaul_core::memory::Embedded;
+use longhaul_core::store::Batch;
+use longhaul_core::supervisor::Supervisor;
+use longhaul_core::tool::HostTool;
+use longhaul_core::{InvocationId, Limits, RunId};
+use longhaul_egress::{Keyring, Redactor};
+use longhaul_engine::{Plugin, Role};
+use longhaul_home::crash::CrashPoints;
+use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::{self as plugins, verdict};
+use longhaul_security::secrets::Vault;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Destinations of calls that are remembered. Beyond that a person is asked again.
+const REACHED_MAX: usize = 10_000;
+
+/// Reads every plugin that the configuration names; `batch` keeps their bytes.
+pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<Pins> {
+    let mut pins = Pins::new();
+    let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
+    let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
+    for (table, part) in parts {
+        if is_built_in(part) {
+            // The host's own code: there are no bytes that could change.
+            continue;
+        }
+        if table == PYTHON_CHECKS && plugins::find(&part.plugin, Some(project), &host.home).is_err() {
+            // Only a feature with such a check needs it, and says so then.
+            continue;
+        }
+        let found = plugins::read(&part.plugin, Some(project), &host.home, &host.engine)
+            .with_context(|| format!("[{table}]"))?;
+        let digest = batch.blob(found.bytes);
+        let Manifest { asks, world, .. } = found.manifest.unwrap_or_default();
+        pins.insert(table, Pin { plugin: part.plugin.clone(), digest, asks, world });
+    }
+    Ok(pins)
+}
+
+/// One part: a plugin that is ready, and its bounds.
+pub struct Part {
+    /// The table of `longhaul.toml`.
+    pub table: String,
+    /// The plugin.
+    pub plugin: Arc<Plugin>,
+    /// What it may do.
+    pub grants: Grants,
+    /// What it may use.
+    pub limits: Limits,
+    /// How its conversations are cut back.
+    pub context: ContextRules,
+    /// What the operator hands it, an object.
+    pub settings: serde_json::Value,
+    /// Secrets that it may send.
+    pub secrets: Vec<SecretConfig>,
+    /// Whether the operator vouches for its effects.
+    pub confirm_effects: bool,
+    /// The data that it hands back, for an agent in quarantine.
+    pub quarantine: Option<Shape>,
+}
+
+/// The parts of a run.
+pub struct Cast {
+    host: Arc<PluginHost>,
+    project: String,
+    parts: BTreeMap<String, Part>,
+    /// Tools that the host answers itself, by their names.
+    own_tools: BTreeMap<String, Arc<dyn HostTool>>,
+    /// What the operator says of each tool's calls, by its name.
+    gates: BTreeMap<String, ToolGate>,
+    /// Tools whose answers may have come over the network.
+    web_tools: BTreeSet<String>,
+    /// Tools that are MCP servers, with the names of the secrets that each is handed.
+    servers: BTreeMap<String, Vec<String>>,
+    /// Where calls went, in this process.
+    reached: Mutex<BTreeSet<String>>,
+    /// Looks after what calls write into the tree; none where nothing is committed.
+    unkept: Option<Unkept>,
+}
+
+impl Cast {
+    /// Loads every pinned plugin.
+    pub async fn load(
+        host: Arc<PluginHost>,
+        config: &Config,
+        pins: &Pins,
+        directory: &Path,
+        tree: &Path,
+        supervisor: &Arc<dyn Supervisor>,
+    ) -> fault::Result<Self> {
+        host.secrets.learn(config, directory);
+        let mut parts = BTreeMap::new();
+        for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
+            parts.insert(table.clone(), part(&host, config, table, pin, directory, tree).await?);
+        }
+        let own_tools = config.tools.iter().filter(|(_, part)| is_built_in(part));
+        let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
+        let site = Site { host: &host, project: directory, name, sandbox_min, tree, supervisor };
+        let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
+        let servers = mcp::open(&host, config, directory, tree)?.into_iter().map(Ok);
+        let own_tools = own_tools.chain(servers).collect::<fault::Result<_>>()?;
+        let gates = config
+            .tools
+            .iter()
+            .map(|(name, part)| (name.clone(), ToolGate::of(name, part, pins, is_web_tool(config, name))));
+        let gates = gates.chain(mcp::gates(config)).collect();
+        let names = config.tools.keys().cloned().chain(config.mcp.keys().map(|name| tool_name(name)));
+        let web_tools = names.filter(|tool| is_web_tool(config, tool)).collect();
+        let servers = config.mcp.iter();
+        let servers =
+            servers.map(|(name, server)| (tool_name(name), server.secrets().map(str::to_owned).collect())).collect();
+        let project = config.scope().to_owned();
+        Ok(Self { host, project, parts, own_tools, gates, web_tools, servers, reached: Mutex::default(), unkept: None })
+    }
+
+    /// With somebody who looks after what calls write into the tree.
+    pub fn watched(self, unkept: Option<Unkept>) -> Self {
+        Self { unkept, ..self }
+    }
+
+    /// Who looks after what calls of a tool write into the tree, and where the tool finds its directories. Programs of
+    /// the host's own tools are left alone: what they write and git ignores is a tool chain's.
+    pub fn watch(&self, tool: &str) -> Option<(&Unkept, Vec<(String, PathBuf)>)> {
+        let unkept = self.unkept.as_ref()?;
+        let part = self.part(&format!("tools.{tool}"));
+        let places: Vec<_> = match part {
+            Some(part) => {
+                let writable = part.grants.directories.iter().filter(|grant| grant.access == Access::Write);
+                writable.map(|grant| (grant.guest.clone(), grant.host.clone())).collect()
+            }
+            None if self.servers.contains_key(tool) => {
+                let tree = unkept.tree().to_owned();
+                vec![(tree.to_string_lossy().into_owned(), tree)]
+            }
+            None => Vec::new(),
+        };
+        (!places.is_empty()).then_some((unkept, places))
+    }
+
+    /// The plugin that memory is kept by, and nobody else.
+    pub async fn of_memory(
+        host: Arc<PluginHost>,
+        config: &Config,
+        pins: &Pins,
+        directory: &Path,
+    ) -> fault::Result<Self> {
+        let pin = pins.get(memory::PLUGIN).with_context(|| {
+            format!("this run began without [{}]; a run keeps the memory that it began with", memory::PLUGIN)
+        })?;
+        let loaded = part(&host, config, memory::PLUGIN, pin, directory, directory).await?;
+        Ok(Self {
+            host,
+            project: config.scope().to_owned(),
+            parts: BTreeMap::from([(memory::PLUGIN.to_owned(), loaded)]),
+            own_tools: BTreeMap::new(),
+            gates: BTreeMap::new(),
+            web_tools: BTreeSet::new(),
+            servers: BTreeMap::new(),
+            reached: Mutex::default(),
+            unkept: None,
+        })
+    }
+
+    /// Whether what a tool answers may have come over the network.
+    pub fn is_web(&self, tool: &str) -> bool {
+        self.web_tools.contains(tool)
+    }
+
+    /// Whether a call went there before. What an earlier process did is not known, so a person may be asked again.
+    pub fn has_reached(&self, destination: &str) -> bool {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).contains(destination)
+    }
+
+    /// Notes where a call goes.
+    pub fn reaches(&self, destinations: Vec<String>) {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if reached.len() < REACHED_MAX {
+            reached.extend(destinations);
+        }
+    }
+
+    /// Where crash tests end the process.
+    pub fn crash(&self) -> &CrashPoints {
+        &self.host.crash
+    }
+
+    /// The part of a table.
+    pub fn part(&self, table: &str) -> Option<&Part> {
+        self.parts.get(table)
+    }
+
+    /// The tools, by the names that agents know them by.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, &Part)> {
+        self.parts.iter().filter_map(|(table, part)| Some((table.strip_prefix("tools.")?, part)))
+    }
+
+    /// The tools that the host answers itself.
+    pub fn own_tools(&self) -> impl Iterator<Item = (&str, &dyn HostTool)> {
+        self.own_tools.iter().map(|(name, tool)| (name.as_str(), &**tool))
+    }
+
+    /// The one of them that has this name.
+    pub fn own_tool(&self, name: &str) -> Option<&dyn HostTool> {
+        self.own_tools.get(name).map(|tool| &**tool)
+    }
+
+    /// What the operator says of the calls of a tool.
+    pub fn gate(&self, name: &str) -> Option<&ToolGate> {
+        self.gates.get(name)
+    }
+
+    /// Whose memory the plugin of a part reads and writes.
+    pub fn scope(&self, part: &Part) -> Scope {
+        Scope { project: self.project.clone(), plugin: part.table.clone() }
+    }
+
+    /// The secrets of one call of a tool, with fresh placeholders.
+    pub fn keyring(&self, part: &Part) -> fault::Result<Keyring> {
+        let vault = Vault::of(&self.host.home);
+        let keys = part
+            .secrets
+            .iter()
+            .map(|granted| vault.key(granted, &self.project, &part.table))
+            .collect::<fault::Result<_>>()?;
+        Ok(Keyring::new(&part.table, keys, || self.host.fresh_seed()))
+    }
+
+    /// What is taken out of what tools and checks answer.
+    pub fn redactor(&self) -> Redactor {
+        self.host.secrets.redactor()
+    }
+
+    /// Says in the audit log which secrets a run hands to a tool.
+    pub async fn note_secrets(&self, tool: &str, run: &RunId) -> fault::Result<()> {
+        let of_plugin = self.part(&format!("tools.{tool}")).into_iter().flat_map(|part| &part.secrets);
+        let of_plugin = of_plugin.map(|secret| (format!("tools.{tool}"), secret.name.as_str()));
+        let of_server = self.servers.get(tool).into_iter().flatten();
+        let of_server = of_server.map(|secret| (tool.replacen('-', ".", 1), secret.as_str()));
+        for (table, secret) in of_plugin.chain(of_server) {
+            self.host.audit.secret_used(run, &table, secret).await?;
+        }
+        Ok(())
+    }
+
+    /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
+    pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+        setup_alone(&self.host, &self.project, part, caller, grants)
+    }
+}
+
+/// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
+pub fn setup_alone(host: &PluginHost, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+    let null = Arc::new(NullServices);
+    Setup {
+        invocation: caller.clone(),
+        scope: Scope { project: project.to_owned(), plugin: part.table.clone() },
+        grants,
+        limits: part.limits.clone(),
+        services: Services {
+            models: null.clone(),
+            tools: null.clone(),
+            checks: null.clone(),
+            delegate: null.clone(),
+            graphs: null.clone(),
+            approvals: null.clone(),
+            supervisor: Arc::new(longhaul_core::supervisor::Unsupervised),
+            store: Arc::clone(&host.store),
+            memory: Arc::new(Embedded::new(Arc::clone(&host.store), Arc::clone(&host.clock))),
+            clock: Arc::clone(&host.clock),
+            watch: null,
+            exchange: None,
+        },
+        journal: None,
+        context: None,
+        seed: host.fresh_seed(),
+        console: None,
+        keyring: Arc::default(),
+        told: None,
+    }
+}
+
+/// One part, loaded from the bytes that its run pinned.
+async fn part(
+    host: &PluginHost,
+    config: &Config,
+    table: &str,
+    pin: &Pin,
+    directory: &Path,
+    tree: &Path,
+) -> fault::Result<Part> {
+    let bytes = host
+        .store
+        .blob(&pin.digest)?
+        .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+    ready(host, config, table, pin, &bytes, directory, tree).await
+}
+
+/// The part of a table as a run pinned it, for work without a tree.
+pub async fn pinned(
+    host: &PluginHost,
+    config: &Config,
+    pins: &Pins,
+    table: &str,
+    directory: &Path,
+) -> fault::Result<Part> {
+    let pin = pins.get(table).with_context(|| format!("the run has no plugin for [{table}]"))?;
+    part(host, config, table, pin, directory, directory).await
+}
+
+/// One part, loaded from `bytes`.
+pub async fn ready(
+    host: &PluginHost,
+    config: &Config,
+    table: &str,
+    pin: &Pin,
+    bytes: &[u8],
+    directory: &Path,
+    tree: &Path,
+) -> fault::Result<Part> {
+    let checks = python_checks(tree);
+    let configured = if table == PYTHON_CHECKS {
+        &checks.0
+    } else {
+        config
+            .part(table)
+            .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
+    };
+    let plugin = host.loaded.get(&host.engine, &pin.plugin, bytes).await?;
+    plugin.expect(role_of(table))?;
+    verdict::check_world(pin.world.as_deref(), plugin.role())?;
+    let mut grants = match table {
+        PYTHON_CHECKS => checks.1.clone(),
+        _ => grants(table, configured, &pin.asks, directory, tree),
+    };
+    if plugin.role().is_pure() {
+        // What touches the world is a tool, whose calls are journaled.
+        grants.directories.clear();
+        grants.hosts.clear();
+    }
+    Ok(Part {
+        table: table.to_owned(),
+        plugin,
+        grants,
+        limits: config.limits_of(configured),
+        context: config.context_of(configured),
+        settings: serde_json::Value::Object(configured.settings.clone()),
+        secrets: configured.secrets.clone(),
+        confirm_effects: configured.confirm_effects,
+        quarantine: quarantine::shape_of(configured)?,
+    })
+}
+
+fn role_of(table: &str) -> Role {
+    match table.split('.').next() {
+        Some("planner") => Role::Planner,
+        Some("evaluator") => Role::Evaluator,
+        Some("agents") => Role::Agent,
+        Some("memory") => Role::Memory,
+        _ => Role::Tool,
+    }
+}
+
+/// Checks see the work and cannot change it.
+fn python_checks(tree: &Path) -> (PluginConfig, Grants) {
+    let directory = DirectoryGrant { guest: "/work".into(), host: tree.to_owned(), access: Access::Read };
+    let grants = Grants { table: PYTHON_CHECKS.into(), directories: vec![directory], ..Grants::default() };
+    (PluginConfig { plugin: "python".into(), ..PluginConfig::default() }, grants)
+}

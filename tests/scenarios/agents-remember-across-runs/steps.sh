@@ -1,0 +1,6 @@
+# What an agent remembers is there in the next run.
+
+longhaul run > ../ran
+answers
+longhaul run > ../ran
+answers | head -n 2

@@ -1,0 +1,3 @@
+# A tool that is built in is refused where it cannot be.
+
+longhaul run

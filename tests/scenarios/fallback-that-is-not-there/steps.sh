@@ -1,0 +1,4 @@
+# A fallback that is not there is refused before the run.
+
+longhaul run
+longhaul runs

@@ -1,0 +1,5 @@
+# A plan that is written is followed, and no planner is asked.
+
+longhaul run --plan ../later/plan.json > ../ran
+git log -1 --format=%s longhaul/kept
+events invocation_started plugin
