@@ -26,7 +26,7 @@ pub(crate) use snapshot::{digests, removal};
 
 pub use longhaul_core::event::CheckpointCause as Cause;
 use longhaul_core::event::Event;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::journal::Entry;
 use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
@@ -154,7 +154,9 @@ pub(crate) fn newest_of(store: &dyn Store, run: &RunId, part: &str) -> fault::Re
             return Ok(invocation);
         }
     }
-    bail!("run {run} has no work of [{part}]; `longhaul checkpoint list {run}` shows what it has")
+    bail!(Fault::unknown(format!(
+        "run {run} has no work of [{part}]; `longhaul checkpoint list {run}` shows what it has"
+    )))
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ impl Door {
                 let mut lines = send(home, &Call::Ask(Box::new(request))).await?;
                 match next_line(&mut lines).await?.ok_or(OwnerGone)? {
                     Line::Reply(Reply::Answer(answer)) => Ok(*answer),
-                    Line::Reply(Reply::Error(error)) => bail!("{error}"),
-                    other => bail!("the owner answered something else: {other:?}"),
+                    Line::Reply(Reply::Error(wire)) => bail!(wire),
+                    other => bail!(Fault::internal(format!("the owner answered something else: {other:?}"))),
                 }
             }
         }
@@ -132,7 +132,8 @@ async fn next_line(lines: &mut Lines) -> fault::Result<Option<Line>> {
     if lines.read_line(&mut line).await.unwrap_or(0) == 0 {
         return Ok(None);
     }
-    Ok(Some(serde_json::from_str(&line)?))
+    let understood = serde_json::from_str(&line).map(Some);
+    understood.context("the owner's answer is not understood; client and owner may be of different versions")
 }
 
 /// The run that a command means: the one it names, else the newest of the project it stands in.

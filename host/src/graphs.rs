@@ -205,7 +205,7 @@ impl Desk {
                 (name, Task::Patch { step, model, tries_max })
             }
             GraphAsk::New { .. } | GraphAsk::List | GraphAsk::Remove { .. } | GraphAsk::History { .. } => {
-                bail!("this is no question to one graph")
+                bail!(Fault::internal("this is no question to one graph"))
             }
         };
         if task_only_looks(&ask) {
@@ -253,7 +253,7 @@ impl Desk {
         surroundings: Surroundings,
         token: &str,
     ) -> fault::Result<Vec<Summary>> {
-        check_name("graph", name).map_err(Fault::msg)?;
+        check_name("graph", name).map_err(Fault::invalid)?;
         if name.contains(OF_AGENT) {
             bail!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
         }
@@ -263,7 +263,9 @@ impl Desk {
             if head.done(token).is_some() {
                 return Ok(vec![head.summary()]);
             }
-            bail!("there is a graph `{name}` already; choose another name, or remove it first");
+            bail!(Fault::conflict(format!(
+                "there is a graph `{name}` already; choose another name, or remove it first"
+            )));
         }
         let mut head = self.fresh_head(name, language.name(), surroundings)?;
         head.note(token, None);
@@ -286,7 +288,7 @@ impl Desk {
             let Some((last, _)) = rows.last() else { return Ok(graphs) };
             after = Some(last.clone());
             for (_, value) in &rows {
-                graphs.push(Head::read(value).map_err(Fault::msg)?.summary());
+                graphs.push(Head::read(value).map_err(Fault::internal)?.summary());
             }
         }
     }

@@ -8,7 +8,6 @@
 pub mod agents;
 pub mod ask;
 pub mod backup;
-pub mod check;
 pub mod checkpoint;
 pub mod cli;
 pub mod client;
@@ -24,7 +23,6 @@ pub mod run;
 pub mod server;
 pub mod service;
 pub mod steps;
-mod toolbox;
 pub mod wiring;
 
 pub use cli::bombs;
@@ -35,6 +33,7 @@ pub use longhaul_home as home;
 pub use longhaul_home::{crash, logs};
 pub use longhaul_plugins as plugins;
 pub use longhaul_plugins::manifest;
+pub use longhaul_preflight as check;
 pub use longhaul_records as records;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
-pub use toolbox::plugin_set as cast;
+pub use longhaul_toolbox as toolbox;

@@ -2,6 +2,8 @@
 
 use clap::Parser;
 use longhaul::cli::{Cli, Exit};
+use longhaul::service::code_of;
+use longhaul_core::fault::{Fault, FaultCode};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,7 +19,20 @@ fn main() -> ExitCode {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
             longhaul::cli::terminal::error(&error);
-            ExitCode::from(Exit::Error.code())
+            ExitCode::from(exit(&error).code())
         }
+    }
+}
+
+/// How the process ends with an error. So far it is the same for every code, as the help of the program says.
+fn exit(error: &Fault) -> Exit {
+    match code_of(error) {
+        FaultCode::Unknown
+        | FaultCode::Conflict
+        | FaultCode::Invalid
+        | FaultCode::Changed
+        | FaultCode::Forbidden
+        | FaultCode::Unavailable
+        | FaultCode::Internal => Exit::Error,
     }
 }

@@ -404,7 +404,7 @@ impl Post<'_> {
 /// Every letter, by run or task, and their keys.
 fn letters(store: &dyn Store) -> fault::Result<(Vec<Stored>, Vec<Key>)> {
     let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a letter is damaged");
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a letter is damaged");
     let letters = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<_>>()?;
     Ok((letters, found.into_iter().map(|(key, _)| Key::from_bytes(key)).collect()))
 }

@@ -11,6 +11,7 @@
 //! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/backup.rs` | upkeep: backup, check, collection |
 //! | `service/begin.rs` | a run is started |
+//! | `service/codes.rs` | the codes of errors |
 //! | `service/ask.rs` | an ask is started |
 //! | `service/orders.rs` | resume, pause, abandon, edit |
 //! | `service/answers.rs` | answers to what a run waits with, and taken back |
@@ -34,7 +35,6 @@
 //! | `service/seen.rs` | what a watcher of a run sees |
 //! | `service/watch.rs` | watching a run that is worked on here |
 //! | `service/news.rs` | which runs there is something new of |
-//! | `service/fault.rs` | of which kind a refusal is |
 //! | `service/security.rs` | the audit log, trust, and which project a checkout is |
 //! | `service/grants.rs` | grants against what runs did of them |
 //! | `service/turns.rs` | who may take up which run |
@@ -48,6 +48,7 @@ mod backup;
 mod begin;
 mod check;
 mod checkpoints;
+mod codes;
 mod decisions;
 mod grants;
 mod graphs;
@@ -99,6 +100,7 @@ use turns::Turns;
 pub use ask::Question;
 pub use backup::{UpkeepAsk, UpkeepDone};
 pub use checkpoints::CheckpointAsk;
+pub use codes::{classified, code_of};
 pub use grants::{Grants, RunGrants};
 pub use handover::Follows;
 pub use memory::{Memory, MemoryAsk, Shelf};
@@ -228,7 +230,14 @@ impl Service {
     }
 
     /// Answers one request.
+    ///
+    /// # Errors
+    /// With a code, whatever it is.
     pub async fn answer(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
+        self.respond(request).await.map_err(classified)
+    }
+
+    async fn respond(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
         request.expect_whole_paths()?;
         let _answering = self.served.begin(&request).await;
         self.resources.watch();

@@ -417,7 +417,7 @@ impl Drop for ByHand<'_> {
 }
 
 pub(super) fn by_hand_schedule() -> fault::Result<Name> {
-    BY_HAND.parse().context("a name of our own")
+    BY_HAND.parse().or_internal(|| "a name of our own")
 }
 
 /// A defect of ours is a result as well.

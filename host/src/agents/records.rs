@@ -137,14 +137,15 @@ impl Desk {
         let Some(text) = wasm else {
             self.store
                 .blob(digest)?
-                .with_context(|| format!("the store has no program {}; give its bytes as well", digest.short()))?;
+                .or_invalid(|| format!("the store has no program {}; give its bytes as well", digest.short()))?;
             return Ok(None);
         };
         let most = WASM_BYTES_MAX / 3 * 4 + 8;
         if text.len() > most {
             bail!("the program has more than {WASM_BYTES_MAX} bytes; make it smaller");
         }
-        let bytes = base64::engine::general_purpose::STANDARD.decode(text).context("the program is not base64")?;
+        let bytes =
+            base64::engine::general_purpose::STANDARD.decode(text).or_invalid(|| "the program is not base64")?;
         if bytes.len() > WASM_BYTES_MAX {
             bail!("the program has {} bytes, and at most {WASM_BYTES_MAX} are kept; make it smaller", bytes.len());
         }

@@ -103,8 +103,9 @@ fn index(of: &str, status: TaskStatus) -> Key {
 
 /// Agents in the order of their names.
 pub(super) fn agents(store: &dyn Store) -> fault::Result<Vec<AgentRecord>> {
-    let record =
-        |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("the record of an agent is damaged");
+    let record = |(_, bytes): (Vec<u8>, Vec<u8>)| {
+        serde_json::from_slice(&bytes).or_internal(|| "the record of an agent is damaged")
+    };
     all(store, Table::Agents, &Key::of("agent"))?.into_iter().map(record).collect()
 }
 
@@ -132,7 +133,8 @@ pub(super) fn artifacts(store: &dyn Store, name: &Name) -> fault::Result<Vec<Art
 
 pub(super) fn skipped(store: &dyn Store, name: &Name, limit: usize) -> fault::Result<Vec<Skipped>> {
     let rows = store.last(Table::Schedules, &Key::of("skipped").and(name.as_str()), limit)?;
-    let row = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("what was skipped is damaged");
+    let row =
+        |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).or_internal(|| "what was skipped is damaged");
     rows.into_iter().map(row).collect()
 }
 
@@ -184,7 +186,7 @@ pub(super) fn ended_tasks(
 pub(super) fn results(store: &dyn Store, id: &TaskId) -> fault::Result<BTreeMap<u64, ExecutionResult>> {
     let rows = store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)?;
     let row = |(key, bytes): (Vec<u8>, Vec<u8>)| {
-        let result = serde_json::from_slice(&bytes).context("the result of an attempt is damaged")?;
+        let result = serde_json::from_slice(&bytes).or_internal(|| "the result of an attempt is damaged")?;
         Ok::<_, Fault>((Key::last_number(&key).unwrap_or_default(), result))
     };
     rows.into_iter().map(row).collect()
@@ -196,7 +198,7 @@ pub(super) fn direct(store: &dyn Store) -> fault::Result<Vec<Task>> {
 }
 
 fn tasks_of(store: &dyn Store, kind: &str) -> fault::Result<Vec<Task>> {
-    let task = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).context("a task is damaged");
+    let task = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).or_internal(|| "a task is damaged");
     all(store, Table::Schedules, &Key::of(kind))?.into_iter().map(task).collect()
 }
 
@@ -207,7 +209,7 @@ pub(super) fn load(store: &dyn Store) -> fault::Result<State> {
         state.concurrent_max = concurrent_max.max(1);
     }
     for (_, bytes) in all(store, Table::Schedules, &Key::of("schedule"))? {
-        let entry: longhaul_schedule::Entry = serde_json::from_slice(&bytes).context("a schedule is damaged")?;
+        let entry: longhaul_schedule::Entry = serde_json::from_slice(&bytes).or_internal(|| "a schedule is damaged")?;
         state.schedules.insert(entry.schedule.name.clone(), entry);
     }
     for task in tasks_of(store, "open")? {
@@ -234,7 +236,7 @@ fn get<T: DeserializeOwned>(store: &dyn Store, key: &Key) -> fault::Result<Optio
     let found = store.get(Table::Schedules, key)?;
     let read = |bytes: Vec<u8>| {
         serde_json::from_slice(&bytes)
-            .with_context(|| format!("what is stored as `{}` is damaged", String::from_utf8_lossy(key.as_bytes())))
+            .or_internal(|| format!("what is stored as `{}` is damaged", String::from_utf8_lossy(key.as_bytes())))
     };
     found.map(read).transpose()
 }

@@ -4,7 +4,7 @@ use super::words::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, Sched
 use super::{BY_HAND, Desk, Turn, lock, rows};
 use longhaul_agents::{AgentError, ExecutionResult};
 use longhaul_core::Name;
-use longhaul_core::fault::{self, Context as _, Fault, bail};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{Action, Cause, Entry, Fate, Input, Schedule, ScheduleError, TaskId, TaskStatus, Trigger};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,8 +26,8 @@ impl Desk {
         self.expect_agent(&schedule.agent)?;
         if let Trigger::After { agent, .. } = &schedule.trigger {
             let agent: Name = agent.parse().map_err(|_| match agent.is_empty() {
-                true => Fault::msg("an `after` schedule names no agent to come after; say which"),
-                false => Fault::msg(format!("`{agent}` cannot be the name of an agent")),
+                true => Fault::invalid("an `after` schedule names no agent to come after; say which"),
+                false => Fault::invalid(format!("`{agent}` cannot be the name of an agent")),
             })?;
             self.expect_agent(&agent)?;
         }
@@ -90,7 +90,8 @@ impl Desk {
         let made: Option<TaskId> = actions.iter().find_map(made);
         let writing = rows::Writing::new(&*self.store, self.clock.now_ms());
         turn.keep(state, &actions, writing).await?;
-        let id = made.context("too many tasks wait; look at them with `longhaul schedule tasks`")?;
+        let too_many = || Fault::conflict("too many tasks wait; look at them with `longhaul schedule tasks`");
+        let id = made.ok_or_else(too_many)?;
         self.task_in(&turn, &id)
     }
 

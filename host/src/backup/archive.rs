@@ -63,7 +63,7 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> fault::Result<Written> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let ours = fs::Permissions::from_mode(0o700);
     let scratch = tempfile::Builder::new().prefix(".longhaul-backup-").permissions(ours).tempdir_in(directory);
-    let scratch = scratch.with_context(|| format!("cannot write in `{}`", directory.display()))?;
+    let scratch = scratch.or_invalid(|| format!("cannot write in `{}`", directory.display()))?;
     let state = scratch.path().join(STATE);
     let rows = parts.store.copy_to(&state).context("the store cannot be copied")?.rows;
     let archive = scratch.path().join("archive");
@@ -98,7 +98,7 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> fault::Result<Written> {
             // Not every file system has links.
             _ => fs::rename(&archive, file),
         })
-        .with_context(|| format!("cannot make `{}`", file.display()))?;
+        .or_invalid(|| format!("cannot make `{}`", file.display()))?;
     File::open(directory)?.sync_all()?;
     let (file, files, audit) = (file.to_owned(), manifest.files.len(), parts.audit);
     let (has_secrets, left_out) = (parts.with_secrets, manifest.left_out);

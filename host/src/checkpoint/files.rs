@@ -77,7 +77,7 @@ pub(super) fn write(root: &Path, files: &[&File]) -> fault::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let content = BASE64.decode(&file.content).with_context(|| format!("the content of `{}`", file.path))?;
+        let content = BASE64.decode(&file.content).or_invalid(|| format!("the content of `{}`", file.path))?;
         let mode = if file.executable { 0o755 } else { 0o644 };
         let opened = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
         opened.with_context(|| format!("cannot write `{}`", path.display()))?.write_all(&content)?;

@@ -59,10 +59,10 @@ impl Shared {
     /// When somebody else holds it, or has gone on with the run since it was worked on here.
     pub async fn begin(&self, run: &RunId) -> fault::Result<Lease> {
         match self.runs.acquire(run.as_str(), &self.holder, self.lease_ms, false).await {
-            Err(SharedError::Moved { .. }) => bail!(
+            Err(SharedError::Moved { .. }) => bail!(Fault::conflict(format!(
                 "another machine has gone on with run {run}; take up where it is with \
                  `longhaul checkpoint import --shared {run} --replace`"
-            ),
+            ))),
             taken => {
                 let lease = taken?;
                 // What others see of it is out of date from here on: to go on from there would repeat effects.
@@ -137,7 +137,7 @@ impl Shared {
     ) -> fault::Result<T> {
         let bytes = self.runs.get(key).await?;
         let missing = || format!("`{key}` is not on the server; `longhaul checkpoint list --shared` shows what is");
-        let snapshot = Snapshot::read(&bytes.with_context(missing)?)?;
+        let snapshot = Snapshot::read(&bytes.or_unknown(missing)?)?;
         if snapshot.run.as_str() != key {
             bail!(
                 "what is on the server as `{key}` is run {}; it is not taken over; whoever has {key} leaves it there again \

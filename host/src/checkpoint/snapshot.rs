@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_config::powers::{self, Power, PowerKind};
 use longhaul_config::{Config, FILE};
-use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::fault::{self, Context, Fault, FaultCode, bail};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
@@ -310,14 +310,14 @@ impl Snapshot {
         struct Version {
             longhaul_checkpoint: u32,
         }
-        let version: Version = serde_json::from_slice(bytes).context("this is no checkpoint of longhaul")?;
+        let version: Version = serde_json::from_slice(bytes).or_invalid(|| "this is no checkpoint of longhaul")?;
         if version.longhaul_checkpoint > VERSION {
             bail!(
                 "the checkpoint has version {}, and this longhaul reads {VERSION}; use the longhaul that wrote it",
                 version.longhaul_checkpoint
             );
         }
-        let snapshot: Self = serde_json::from_slice(bytes).context(DAMAGED)?;
+        let snapshot: Self = serde_json::from_slice(bytes).or_invalid(|| DAMAGED)?;
         // A signature holds for what was read of it, and what was not read must not seem to be signed.
         if let Some(Signed { signer, .. }) = &snapshot.signed
             && snapshot.write()? != bytes.trim_ascii_end()
@@ -373,10 +373,10 @@ pub async fn restore(
     let run = &snapshot.run;
     let record = record_of(snapshot)?;
     let directory =
-        directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
     let text = std::fs::read_to_string(directory.join(FILE)).unwrap_or_default();
     if !replace && record::record(&*host.store, run)?.is_some() {
-        bail!("run {run} is here already; to put the checkpoint in its place, add --replace");
+        bail!(Fault::conflict(format!("run {run} is here already; to put the checkpoint in its place, add --replace")));
     }
     let config = Config::read(&directory)?;
     if config.project.name != snapshot.project {
@@ -394,7 +394,7 @@ pub async fn restore(
     }
     let mut batch = removal(&*host.store, run)?;
     for bytes in &snapshot.content {
-        batch.blob(BASE64.decode(bytes).context(DAMAGED)?);
+        batch.blob(BASE64.decode(bytes).or_invalid(|| DAMAGED)?);
     }
     let pins = pins_here(host, &record, &config, &directory, &mut batch)?;
     let moved = serde_json::to_vec(&moved(&record, id, pins, &directory, &text))?;
@@ -415,7 +415,7 @@ type Rows = Vec<(Table, Key, Vec<u8>)>;
 fn rows(snapshot: &Snapshot) -> fault::Result<Rows> {
     let mut rows = Vec::new();
     for row in &snapshot.rows {
-        let key = BASE64.decode(&row.key).context(DAMAGED)?;
+        let key = BASE64.decode(&row.key).or_invalid(|| DAMAGED)?;
         if !key.starts_with(row.table.prefix(&snapshot.run).as_bytes()) {
             bail!(
                 "the checkpoint of run {} has a row of something else ({:?} `{}`); it is not imported; {EXPORT_AGAIN}",
@@ -424,7 +424,7 @@ fn rows(snapshot: &Snapshot) -> fault::Result<Rows> {
                 key.escape_ascii().to_string().chars().take(SAID_BYTES_MAX).collect::<String>()
             );
         }
-        let value = BASE64.decode(&row.value).context(DAMAGED)?;
+        let value = BASE64.decode(&row.value).or_invalid(|| DAMAGED)?;
         rows.push((row.table.table(), Key::from_bytes(key), value));
     }
     Ok(rows)
@@ -433,19 +433,21 @@ fn rows(snapshot: &Snapshot) -> fault::Result<Rows> {
 /// The rows without what people allowed elsewhere.
 fn disowned(rows: Rows, snapshot: &Snapshot) -> fault::Result<Rows> {
     let run = &snapshot.run;
-    let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).context(DAMAGED));
+    let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).or_invalid(|| DAMAGED));
     let blobs = blobs.map(|bytes| bytes.map(|bytes| (Digest::of(&bytes), bytes)));
     let blobs: BTreeMap<Digest, Vec<u8>> = blobs.collect::<fault::Result<_>>()?;
     let (journal, mut kept): (Rows, Rows) = rows.into_iter().partition(|(table, ..)| *table == Table::Journal);
     let mut journals: BTreeMap<InvocationId, Vec<Row>> = BTreeMap::new();
     for (_, key, value) in journal {
-        let name = invocation_of(&key).context(DAMAGED)?;
+        let name = invocation_of(&key).or_invalid(|| DAMAGED)?;
         journals.entry(name).or_default().push((key.as_bytes().to_vec(), value));
     }
     let mut undecided: Vec<(InvocationId, u32)> = Vec::new();
     for (invocation, mut rows) in journals {
         rows.sort();
-        let (rows, taken) = longhaul_journal::disowned(&invocation, rows, &|digest| blobs.get(digest).cloned())?;
+        let disowned = longhaul_journal::disowned(&invocation, rows, &|digest| blobs.get(digest).cloned());
+        // What is wrong with it is wrong with the checkpoint, and not with a journal of ours.
+        let (rows, taken) = disowned.map_err(|error| Fault::from(error).or_code(FaultCode::Invalid))?;
         kept.extend(rows.into_iter().map(|(key, value)| (Table::Journal, Key::from_bytes(key), value)));
         undecided.extend(taken.into_iter().map(|entry| (invocation.clone(), entry)));
     }
@@ -483,8 +485,9 @@ fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
         );
     }
     let row = snapshot.rows.iter().find(|row| row.table == TableName::Runs);
-    let row = row.with_context(|| format!("the checkpoint has no record of run {}; {EXPORT_AGAIN}", snapshot.run))?;
-    let record: RunRecord = serde_json::from_slice(&BASE64.decode(&row.value)?).context(DAMAGED)?;
+    let row = row.or_invalid(|| format!("the checkpoint has no record of run {}; {EXPORT_AGAIN}", snapshot.run))?;
+    let record: RunRecord =
+        serde_json::from_slice(&BASE64.decode(&row.value).or_invalid(|| DAMAGED)?).or_invalid(|| DAMAGED)?;
     // An ask has no branch; whatever else says so would move one that is not its own.
     let branch = if record.ask.is_some() { String::new() } else { format!("longhaul/{}", record.project) };
     if record.run != snapshot.run || record.project != snapshot.project || record.branch != branch {

@@ -79,7 +79,7 @@ impl CommandClient {
         *self.kept.write().await = Some(door);
     }
 
-    /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
+    /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
     pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
         let mut tries = OWNERS_MAX;
         loop {
@@ -95,7 +95,7 @@ impl CommandClient {
         }
     }
 
-    /// Asks for something that would be done twice if it was asked twice.
+    /// Asks once, for something that a repeated request would do twice.
     pub async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
         // Whoever owned the data directory may have stopped since the last question.
         self.let_go_of_other_owner().await;

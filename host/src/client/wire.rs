@@ -27,7 +27,9 @@ pub const TOKEN_DIGITS: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// One request, one reply.
+    /// One request, one reply. It had another name while errors were texts: a client of that time is refused, and so is a
+    /// client of today by an owner of that time, each in a sentence about versions that the other one reads.
+    #[serde(rename = "request")]
     Ask(Box<Request>),
     /// A run's events from a number on, then whatever comes, until the run is gone.
     Watch {
@@ -70,7 +72,7 @@ pub enum Reply {
     /// It is done.
     Answer(Box<Answer>),
     /// It is not; the text says what to do.
-    Error(String),
+    Error(FaultWire),
 }
 
 /// Makes the token of a data directory, of randomness, and keeps it where clients read it.

@@ -191,7 +191,8 @@ fn recalled(answer: &str) -> Trust {
 /// What an agent said at its end.
 fn said(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Option<String>> {
     let Some(finished) = longhaul_journal::finished(store, invocation)? else { return Ok(None) };
-    let kept: Kept<Outcome> = serde_json::from_str(&finished.result).context("the end of a journal is damaged")?;
+    let kept: Kept<Outcome> =
+        serde_json::from_str(&finished.result).or_internal(|| "the end of a journal is damaged")?;
     Ok(match kept {
         Kept::Returned(outcome) => Some(outcome.summary).filter(|summary| !summary.is_empty()),
         _ => None,

@@ -8,7 +8,7 @@ use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
 use longhaul_core::capacity::{Capacity, Need, Verdict};
 use longhaul_core::event::{Event, RunEvent, Used};
-use longhaul_core::fault::{self, Context, Fault};
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::Question;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
@@ -68,13 +68,10 @@ impl Handle {
 
     /// Hands in an input, with what is stored in one transaction with its step.
     pub async fn input_with(&self, input: Input, also: Batch) -> fault::Result<()> {
+        let stopped = || Fault::conflict("the run has just stopped; try again");
         let (answer, answered) = oneshot::channel();
-        self.orders
-            .send(Order::Input(Box::new(input), also, answer))
-            .await
-            .ok()
-            .context(Fault::conflict("the run has just stopped; try again"))?;
-        Ok(answered.await.context(Fault::conflict("the run has just stopped; try again"))??)
+        self.orders.send(Order::Input(Box::new(input), also, answer)).await.map_err(|_| stopped())?;
+        Ok(answered.await.map_err(|_| stopped())??)
     }
 
     /// Asks it to stop; it is gone when [`Heard::Gone`] is heard.

@@ -123,8 +123,8 @@ pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: Looked) -
 /// As [`revert`]; the order stays, and the next command tries again.
 pub async fn finish(host: &Arc<PluginHost>, run: &RunId) -> fault::Result<Option<Reverted>> {
     let Some(bytes) = host.store.get(Table::States, &key(run))? else { return Ok(None) };
-    let noted = serde_json::from_slice(&bytes).context("the order of a revert is damaged")?;
-    let stored = record::load(&*host.store, run)?.with_context(|| format!("there is no run {run} any more"))?;
+    let noted = serde_json::from_slice(&bytes).or_internal(|| "the order of a revert is damaged")?;
+    let stored = record::load(&*host.store, run)?.or_unknown(|| format!("there is no run {run} any more"))?;
     let done = carry_out(host, stored, noted).await;
     done.map(Some).with_context(|| format!("a revert of run {run} was cut off and cannot be finished"))
 }

@@ -63,7 +63,8 @@ impl Marks {
             return Ok(*known);
         }
         let bytes = store.get(Table::States, &key(run, invocation))?;
-        let read = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).parse().context("the mark of a step is damaged");
+        let read =
+            |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).parse().or_internal(|| "the mark of a step is damaged");
         let last = bytes.map(read).transpose()?;
         self.0.insert(invocation.clone(), last);
         Ok(last)

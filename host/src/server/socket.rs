@@ -9,7 +9,7 @@
 use crate::client::wire::{CALL_BYTES_MAX, Call, Line, Reply, TOKEN_DIGITS, make_token};
 use crate::service::{Seen, Service, watch_here};
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, Context};
+use longhaul_core::fault::{self, Context, FaultWire, bail};
 use longhaul_home::Home;
 use rustix::process::geteuid;
 use std::os::unix::fs::PermissionsExt;
@@ -49,7 +49,7 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
     let peer = stream.peer_cred().map(|peer| peer.uid());
     let mut reader = BufReader::new(stream);
     if let Err(refusal) = admit(peer, &mut reader, token).await {
-        let _ = write(&mut reader.into_inner(), &Line::Reply(Reply::Error(refusal))).await;
+        let _ = write(&mut reader.into_inner(), &refused(refusal)).await;
         return;
     }
     let mut line = String::new();
@@ -63,16 +63,21 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
         Ok(Call::Ask(request)) => {
             let reply = match service.answer(*request).await {
                 Ok(answer) => Reply::Answer(Box::new(answer)),
-                Err(error) => Reply::Error(format!("{error:#}")),
+                Err(error) => Reply::Error(FaultWire::from(&error)),
             };
             let _ = write(&mut stream, &Line::Reply(reply)).await;
         }
         Ok(Call::Watch { run, after }) => watch(&mut stream, service, run, after).await,
         Err(error) => {
             let text = format!("the call is not understood ({error}); client and owner may be of different versions");
-            let _ = write(&mut stream, &Line::Reply(Reply::Error(text))).await;
+            let _ = write(&mut stream, &refused(text)).await;
         }
     }
+}
+
+/// What clients of every version read: a text alone.
+fn refused(text: String) -> Line {
+    Line::Reply(Reply::Error(FaultWire::Text(text)))
 }
 
 /// Refuses other users, and clients without the token, before a call is read.
@@ -123,4 +128,42 @@ async fn write(stream: &mut UnixStream, line: &Line) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     stream.write_all(&bytes).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::fault::{Fault, FaultCode};
+    use serde_json::{Value, json};
+
+    fn written(line: &Line) -> Value {
+        serde_json::to_value(line).expect("it is written")
+    }
+
+    #[test]
+    fn a_client_and_an_owner_of_earlier_versions_are_told_so_in_a_sentence() {
+        let call = serde_json::from_str::<Call>(r#"{"ask":{"ask":"runs"}}"#);
+        assert!(call.is_err(), "the call of an earlier client");
+        let refusal = refused("of different versions".to_owned());
+        assert_eq!(written(&refusal), json!({ "reply": { "error": "of different versions" } }), "as it reads it");
+        let call = serde_json::to_value(Call::Ask(Box::new(Request::Runs))).expect("it is written");
+        assert_eq!(call, json!({ "request": { "ask": "runs" } }), "which an earlier owner does not know");
+        let told = r#"{"reply":{"error":"the call is not understood"}}"#;
+        let Line::Reply(Reply::Error(wire)) = serde_json::from_str(told).expect("it is read") else {
+            panic!("it is another line")
+        };
+        assert_eq!(Fault::from(wire).to_string(), "the call is not understood");
+    }
+
+    #[test]
+    fn a_refusal_crosses_with_its_code_and_its_field() {
+        let fault = Fault::conflict("it runs").at("run");
+        let line = written(&Line::Reply(Reply::Error(FaultWire::from(&fault))));
+        assert_eq!(line, json!({ "reply": { "error": { "code": "conflict", "text": "it runs", "field": "run" } } }));
+        let Line::Reply(Reply::Error(wire)) = serde_json::from_value(line).expect("it is read") else {
+            panic!("it is another line")
+        };
+        let same = Fault::from(wire);
+        assert_eq!((same.code(), same.field()), (Some(FaultCode::Conflict), Some("run")));
+    }
 }

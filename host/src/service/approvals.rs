@@ -67,7 +67,7 @@ impl Service {
                 answered.push(passed);
             }
         }
-        self.host.store.commit(batch).await.context(Fault::conflict("somebody else answered at the same time"))?;
+        self.host.store.commit(batch).await.context("somebody else answered at the same time")?;
         self.host.crash.reach("approval.answered");
         for one in &answered {
             self.note_answer(one).await?;
@@ -89,10 +89,8 @@ impl Service {
         let run = self.find(which)?.record.run;
         let rules = approvals::rules(&*self.host.store, &run)?;
         let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
-        let rule = rule.with_context(|| {
-            Fault::unknown(format!(
-                "there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them"
-            ))
+        let rule = rule.or_unknown(|| {
+            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
         })?;
         let revoked = RunRule { revoked_ms: Some(self.host.clock.now_ms()), ..rule };
         self.host.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;

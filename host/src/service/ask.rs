@@ -50,7 +50,7 @@ impl Service {
         self.remember_due_soon();
         let Question { directory, goal, dispatch, plan, models } = question;
         let directory =
-            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+            directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         if goal.len() > GOAL_BYTES_MAX {
             bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
         }

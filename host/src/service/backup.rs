@@ -101,7 +101,7 @@ impl Service {
 
     async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> fault::Result<()> {
         for run in gc::old_runs(&*self.host.store, self.host.clock.now_ms(), &self.active_runs(), older_ms)? {
-            let record = record::record(&*self.host.store, &run)?.with_context(|| format!("run {run} is gone"))?;
+            let record = record::record(&*self.host.store, &run)?.or_unknown(|| format!("run {run} is gone"))?;
             let _alone = self.turns.take(super::turns::of_run(&record)).await;
             if self.handle(&run).is_some() {
                 continue;

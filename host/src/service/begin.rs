@@ -37,7 +37,7 @@ impl Service {
         // A model may be asked for it, so it is done before anybody has to wait for this.
         self.remember_due().await;
         let directory =
-            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+            directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.turns.take([of_directory(&directory)]).await;
         let text = crate::config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;

@@ -13,15 +13,16 @@ impl Service {
     /// Everything that `run` would refuse, and what it would run.
     pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> fault::Result<Answer> {
         let directory =
-            directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+            directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         let (findings, overview) = self.checker().examine(&directory, models).await?;
         Ok(Answer::Checked { findings, overview: Box::new(overview) })
     }
 
     fn checker(&self) -> Checker {
+        let memories = Arc::clone(&self.memories);
         Checker {
             host: Arc::clone(&self.host),
-            memories: Arc::clone(&self.memories),
+            check_embeddings: Arc::new(move |model: Option<&str>| memories.check_embeddings(model)),
             environment: self.environment.clone(),
         }
     }

@@ -105,7 +105,7 @@ impl Service {
             }
             CheckpointAsk::Saved { name } => {
                 let missing = || format!("nothing is saved as `{name}`; `longhaul checkpoint list` shows what is");
-                let snapshot = Snapshot::read(&shelf.read(&name)?.with_context(missing)?)?;
+                let snapshot = Snapshot::read(&shelf.read(&name)?.or_unknown(missing)?)?;
                 Ok(Answer::Snapshot { snapshot: Box::new(snapshot) })
             }
             CheckpointAsk::Import { snapshot, directory, replace, accepts } => {
@@ -185,7 +185,7 @@ impl Service {
     /// here so far.
     async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<Turn> {
         let missing = || format!("there is no directory `{}`", directory.display());
-        let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().with_context(missing)?)];
+        let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().or_invalid(missing)?)];
         names.extend(record::record(&*self.host.store, run)?.iter().flat_map(turns::of_run));
         Ok(self.turns.take(names).await)
     }
@@ -194,8 +194,9 @@ impl Service {
         let config = Config::read(directory)?;
         self.expect_trust(&directory.canonicalize()?, &config)?;
         let shared = Shared::open(&self.host.home, &*self.shares, &config.checkpoints, directory)?;
-        shared
-            .context("no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"")
+        shared.or_invalid(
+            || "no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"",
+        )
     }
 }
 

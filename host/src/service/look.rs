@@ -173,7 +173,7 @@ impl Service {
                     record::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
                 match (found.next(), found.next()) {
                     (Some(record), None) => {
-                        record::load(store, &record.run)?.with_context(|| format!("run {} is gone", record.run))
+                        record::load(store, &record.run)?.or_unknown(|| format!("run {} is gone", record.run))
                     }
                     (Some(_), Some(_)) => {
                         bail!(Fault::conflict(format!("several runs start with `{name}`; `longhaul runs` lists them")))

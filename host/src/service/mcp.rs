@@ -48,5 +48,5 @@ impl Service {
 }
 
 fn table<'a>(config: &'a Config, server: &str) -> fault::Result<&'a McpConfig> {
-    config.mcp.get(server).with_context(|| format!("there is no [mcp.{}] in longhaul.toml", truncate(server, 80)))
+    config.mcp.get(server).or_invalid(|| format!("there is no [mcp.{}] in longhaul.toml", truncate(server, 80)))
 }

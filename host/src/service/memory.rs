@@ -273,7 +273,7 @@ async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: Memory) ->
     let namespace = one.shelf.namespace(record);
     let changed =
         || Fault::conflict(format!("`{}` was changed at the same time; look at it and promote it again", one.key));
-    let before = memory.get(&namespace, &one.key).await?.with_context(changed)?;
+    let before = memory.get(&namespace, &one.key).await?.ok_or_else(changed)?;
     let mut note = Note::read(&before);
     if note != one.note {
         bail!(changed());

@@ -120,17 +120,17 @@ fn make(directory: &Path, name: &str, config: &str, fresh: bool) -> fault::Resul
         longhaul_worktree::new_project(directory, name)?;
     }
     let directory =
-        directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))?;
+        directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
     let file = directory.join(FILE);
     if file.exists() {
         bail!(Fault::conflict(format!("`{}` is there already; edit it", file.display())));
     }
     let is_new = longhaul_worktree::init_repository(&directory)?;
-    std::fs::write(&file, config).with_context(|| format!("cannot write `{}`", file.display()))?;
+    std::fs::write(&file, config).or_invalid(|| format!("cannot write `{}`", file.display()))?;
     let goal = directory.join("GOAL.md");
     if !goal.exists() {
         let text = GOAL.replace("{{name}}", name);
-        std::fs::write(&goal, text).with_context(|| format!("cannot write `{}`", goal.display()))?;
+        std::fs::write(&goal, text).or_invalid(|| format!("cannot write `{}`", goal.display()))?;
     }
     Ok((directory, is_new))
 }

@@ -1,7 +1,7 @@
 //! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
 
 use super::{Answer, Service, Which};
-use longhaul_core::fault::{self, Context as _, Fault};
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
@@ -52,8 +52,7 @@ fn order_of(state: &State, change: &Change) -> fault::Result<Option<Input>> {
         Change::DropFeature { feature } if status(feature) == Some(FeatureStatus::Dropped) => None,
         Change::DropFeature { feature } => Some(Input::FeatureDropped { feature: feature.clone() }),
         Change::RestoreFeature { feature } => {
-            let found =
-                state.feature(feature).with_context(|| Fault::unknown(format!("feature `{feature}` is gone")))?;
+            let found = state.feature(feature).or_unknown(|| format!("feature `{feature}` is gone"))?;
             let spec = found.spec.clone();
             (found.status == FeatureStatus::Dropped).then_some(Input::FeatureEdited { spec })
         }

@@ -118,8 +118,8 @@ async fn run_again(
     watch: Arc<dyn Watch>,
 ) -> fault::Result<Replayed> {
     let store = &*host.store;
-    let began = longhaul_journal::began(store, &invocation)?
-        .with_context(|| Fault::unknown(format!("there is no invocation `{invocation}`")))?;
+    let began =
+        longhaul_journal::began(store, &invocation)?.or_unknown(|| format!("there is no invocation `{invocation}`"))?;
     if began.export == CHOICE {
         bail!("`{invocation}` is what longhaul itself asked a model; there is no plugin to run again");
     }
@@ -127,16 +127,16 @@ async fn run_again(
         Some(path) => host.engine.read(&began.plugin, path)?,
         None => store
             .blob(&began.component)?
-            .with_context(|| format!("the store lost the bytes of plugin `{}`", began.plugin))?,
+            .or_internal(|| format!("the store lost the bytes of plugin `{}`", began.plugin))?,
     };
     let plugin = host.loaded.get(&host.engine, &began.plugin, &bytes).await?;
-    let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
+    let input = store.blob(&began.input)?.or_internal(|| "the store lost the input of the invocation")?;
     let config = record.config()?;
     let limits = config.part(&began.table).map_or_else(Limits::default, |part| config.limits_of(part));
     // Other bytes use other fuel; what they ask and answer must still be the same.
     let fingerprint = if with.is_some() { "" } else { host.engine.fingerprint() };
     let recorder = Recorder::replay(Arc::clone(&host.store), invocation.clone(), fingerprint, &limits)?
-        .context("the journal is gone")?;
+        .or_internal(|| "the journal is gone")?;
     let mut setup = setup(host, record, &recorder, limits, finished);
     setup.services.watch = watch;
     let mut replayed = compare(&plugin, setup, &recorder, &began, finished, &input).await?;

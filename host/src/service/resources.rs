@@ -3,7 +3,7 @@
 use super::{Answer, Service};
 use crate::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
 use crate::resources::{ResourceAsk, Resources, RunUse, TaskUse};
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_records::record;
 
 /// Tasks that are shown of each kind.
@@ -35,7 +35,7 @@ impl Service {
         let runs = matches!(status, StatusFilter::Running);
         let wanted = ScheduleAsk::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
         let ScheduleSaid::Tasks { tasks, .. } = self.agents.schedules(wanted).await? else {
-            bail!("the desk of agents answered something else");
+            bail!(Fault::internal("the desk of agents answered something else"));
         };
         let uses = tasks.into_iter().map(|task| TaskUse {
             task: task.id.to_string(),

@@ -45,7 +45,9 @@ impl Service {
     pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> fault::Result<Answer> {
         let run = &stored.record.run;
         let kept = record::best_effort(&*self.host.store, run, name)?;
-        let kept = kept.with_context(|| Fault::unknown(format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")))?;
+        let kept = kept.or_unknown(|| {
+            format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")
+        })?;
         Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
     }
 

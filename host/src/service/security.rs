@@ -261,5 +261,5 @@ impl Service {
 }
 
 fn place(directory: &Path) -> fault::Result<PathBuf> {
-    directory.canonicalize().with_context(|| format!("there is no directory `{}`", directory.display()))
+    directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))
 }

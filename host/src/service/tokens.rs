@@ -170,7 +170,7 @@ impl Service {
     pub fn token(&self, sent: &str) -> fault::Result<Option<AccessToken>> {
         let Some(Sent { id, secret }) = Sent::parse(sent) else { return Ok(None) };
         let Some(bytes) = self.host.store.get(Table::States, &key(id))? else { return Ok(None) };
-        let kept: Kept = serde_json::from_slice(&bytes).context("a token is damaged")?;
+        let kept: Kept = serde_json::from_slice(&bytes).or_internal(|| "a token is damaged")?;
         let said = Digest::of(secret.to_ascii_lowercase().as_bytes());
         let is_it: bool = said.as_bytes().ct_eq(kept.digest.as_bytes()).into();
         let is_over = kept.token.expires_ms.is_some_and(|until| until <= self.host.clock.now_ms());
@@ -216,9 +216,8 @@ impl Service {
 
     async fn remove_token(&self, name: &str) -> fault::Result<Answer> {
         let found = self.kept_tokens()?.into_iter().find(|(_, kept)| kept.token.name == name);
-        let (row, kept) = found.with_context(|| {
-            Fault::unknown(format!("there is no token `{}`; `longhaul token list` lists them", truncate(name, 80)))
-        })?;
+        let (row, kept) = found
+            .or_unknown(|| format!("there is no token `{}`; `longhaul token list` lists them", truncate(name, 80)))?;
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::States, Key::from_bytes(row)));
         self.host.store.commit(batch).await?;
@@ -231,7 +230,7 @@ impl Service {
     fn kept_tokens(&self) -> fault::Result<Vec<(Vec<u8>, Kept)>> {
         let found = self.host.store.scan(Table::States, &Key::of("tokens"), None, TOKENS_MAX)?;
         let read = |(row, bytes): (Vec<u8>, Vec<u8>)| {
-            Ok::<_, Fault>((row, serde_json::from_slice(&bytes).context("a token is damaged")?))
+            Ok::<_, Fault>((row, serde_json::from_slice(&bytes).or_internal(|| "a token is damaged")?))
         };
         found.into_iter().map(read).collect()
     }

@@ -227,7 +227,9 @@ impl Service {
 
     /// The one that is meant, by the name of its invocation or the beginning of it.
     fn named(&self, record: &RunRecord, named: String) -> fault::Result<Trajectory> {
-        let [id] = &self.invocations(&record.run, Some(named.clone()))?[..] else { bail!("name one invocation") };
+        let [id] = &self.invocations(&record.run, Some(named.clone()))?[..] else {
+            bail!(Fault::internal("name one invocation"))
+        };
         match self.facts(record, id)? {
             Some(found) => Ok(found),
             None => bail!(Fault::unknown(format!(
@@ -304,7 +306,7 @@ impl Trajectory {
 }
 
 fn task(store: &dyn Store, began: &Began) -> fault::Result<Task> {
-    let input = store.blob(&began.input)?.context("the store lost the input of the invocation")?;
+    let input = store.blob(&began.input)?.or_internal(|| "the store lost the input of the invocation")?;
     Ok(serde_json::from_slice(&input)?)
 }
 
@@ -325,7 +327,7 @@ fn key(run: &RunId, id: &InvocationId) -> Key {
 
 fn annotation(store: &dyn Store, run: &RunId, id: &InvocationId) -> fault::Result<Annotation> {
     let found = store.get(Table::States, &key(run, id))?;
-    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).context("an annotation is damaged");
+    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).or_internal(|| "an annotation is damaged");
     Ok(found.map(read).transpose()?.unwrap_or_default())
 }
 

@@ -222,7 +222,7 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
         (json!({ "project": "x", "plan": { "steps": [{ "feature": { "id": 1 } }] } }), "plan.steps[0].feature.id"),
     ] {
         let problem = web.post("/api/v1/runs", &body).expect(422).json();
-        assert_eq!(problem["field"], field, "{body}: {problem}");
+        assert_eq!((&problem["field"], &problem["code"]), (&json!(field), &json!("invalid")), "{body}: {problem}");
     }
 
     // Parameters.
@@ -290,14 +290,25 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
         "r-ffffffffffff/journal",
         "r-ffffffffffff/report",
     ] {
-        web.get(&format!("/api/v1/runs/{path}")).expect(404);
+        assert_eq!(web.get(&format!("/api/v1/runs/{path}")).expect(404).json()["code"], "unknown", "{path}");
     }
     web.get(&format!("/api/v1/runs/{run}/journal/entries?invocation=none")).expect(404);
     web.get("/api/v1/approvals/a-000000000000").expect(404);
     web.until_status(&run, "completed");
-    web.post(&format!("/api/v1/runs/{run}/pause"), &json!({})).expect(409);
-    web.post(&format!("/api/v1/runs/{run}/steer"), &json!({ "text": "faster" })).expect(409);
+    for (order, body) in [("pause", json!({})), ("steer", json!({ "text": "faster" }))] {
+        let problem = web.post(&format!("/api/v1/runs/{run}/{order}"), &body).expect(409).json();
+        assert_eq!(problem["code"], "conflict", "{problem}");
+    }
     web.ask("DELETE", &format!("/api/v1/runs/{run}/features/none"), &[], "").expect(404);
+    // A file of the project that cannot be read is the project's fault, whoever asks.
+    let file = lab.project().join("longhaul.toml");
+    let config = std::fs::read_to_string(&file).expect("ours");
+    std::fs::write(&file, "[project").expect("ours");
+    let problem = web.post("/api/v1/runs", &json!({ "directory": lab.project() })).expect(422).json();
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("longhaul.toml")), "{problem}");
+    std::fs::remove_file(&file).expect("ours");
+    web.post("/api/v1/runs", &json!({ "directory": lab.project() })).expect(422);
+    std::fs::write(&file, config).expect("ours");
 
     // Nobody is shown in a frame, sniffed, or kept by a proxy, and each answer can be found in the log.
     let said = web.get("/api/v1/runs").expect(200);

@@ -645,13 +645,17 @@ impl Side {
 }
 
 /// A call of the socket that everybody would like to make.
-const CALL: &str = r#"{"ask":{"ask":"runs"}}"#;
+const CALL: &str = r#"{"request":{"ask":"runs"}}"#;
 
 /// Sends two lines to the socket and reads what comes back.
 fn said_to(socket: &Path, token: &str) -> String {
+    said_to_call(socket, token, CALL)
+}
+
+fn said_to_call(socket: &Path, token: &str, call: &str) -> String {
     let mut stream = UnixStream::connect(socket).expect("somebody serves");
     // One that refuses us may have closed the connection by now.
-    let _ = write!(stream, "{token}\n{CALL}\n");
+    let _ = write!(stream, "{token}\n{call}\n");
     let mut answer = Vec::new();
     // What was not read before the end counts as a broken connection.
     let _ = stream.read_to_end(&mut answer);
@@ -685,6 +689,10 @@ fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobo
     assert_eq!(token.metadata().expect("made").permissions().mode() & 0o777, 0o600);
     let token = std::fs::read_to_string(token).expect("ours");
     assert!(said_to(&socket, &token).contains("\"answer\""), "{}", said_to(&socket, &token));
+    // The call of a client from before errors had codes: it reads one line, whose error is a text.
+    let earlier = said_to_call(&socket, &token, r#"{"ask":{"ask":"runs"}}"#);
+    assert!(earlier.starts_with("{\"reply\":{\"error\":\"the call is not understood"), "{earlier}");
+    assert!(earlier.contains("client and owner may be of different versions"), "{earlier}");
     for wrong in ["", CALL, &token[1..], &format!("{token}0"), &"0".repeat(64)] {
         let answer = said_to(&socket, wrong);
         assert!(answer.contains("without the token of the data directory") && !answer.contains("runs\""), "{answer}");

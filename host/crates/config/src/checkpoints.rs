@@ -31,8 +31,8 @@ impl CheckpointConfig {
         if self.lease_ms < 1_000 {
             bail!("[checkpoints] lease_ms is {}; take 1000 or more", self.lease_ms);
         }
-        self.redis
-            .as_ref()
-            .map_or(Ok(()), |redis| redis.check().map_err(|wrong| Fault::msg(format!("[checkpoints.redis] {wrong}"))))
+        self.redis.as_ref().map_or(Ok(()), |redis| {
+            redis.check().map_err(|wrong| Fault::invalid(format!("[checkpoints.redis] {wrong}")))
+        })
     }
 }

@@ -44,7 +44,7 @@ impl Config {
 pub(crate) fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Table) -> fault::Result<T> {
     let mut fields = toml::Table::try_from(all)?;
     fields.extend(own.clone());
-    fields.try_into().map_err(|error: toml::de::Error| Fault::msg(toml_text::of_toml("", &error).1))
+    fields.try_into().map_err(|error: toml::de::Error| Fault::invalid(toml_text::of_toml("", &error).1))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl MemoryConfig {
             _ => {}
         }
         if let Some(redis) = &self.redis {
-            redis.check().map_err(|wrong| Fault::msg(format!("[memory.redis] {wrong}")))?;
+            redis.check().map_err(|wrong| Fault::invalid(format!("[memory.redis] {wrong}")))?;
         }
         if self.plugin.iter().flat_map(|part| &part.directories).any(|given| given.is_tree()) {
             bail!("[memory.plugin] is given the tree of a run, and it outlives runs; name a directory with host");

@@ -24,7 +24,7 @@ impl Config {
     /// Reads the file of a project.
     pub fn read(project: &Path) -> fault::Result<Self> {
         let path = project.join(FILE);
-        let text = of_config(project).with_context(|| {
+        let text = of_config(project).or_invalid(|| {
             format!("cannot read `{}`; make a project with `longhaul new` or `longhaul init`", path.display())
         })?;
         Self::parse(&text).with_context(|| format!("`{}`", path.display()))
@@ -34,13 +34,13 @@ impl Config {
     pub fn parse(text: &str) -> fault::Result<Self> {
         Self::parse_all(text).map_err(|faults| match faults.into_iter().next() {
             Some(fault) => fault.into(),
-            None => Fault::msg("it cannot be read"),
+            None => Fault::invalid("it cannot be read"),
         })
     }
 
     /// Reads the text that a run was begun with: what it says was looked at then, by the rules of then.
     pub fn parse_pinned(text: &str) -> fault::Result<Self> {
-        Self::read_text(text).map_err(|error| Fault::msg(toml_text::of_toml(text, &error).1))
+        Self::read_text(text).map_err(|error| Fault::invalid(toml_text::of_toml(text, &error).1))
     }
 
     /// Reads the text of a file.

@@ -57,7 +57,7 @@ pub fn shape_of(part: &PluginConfig) -> fault::Result<Option<Shape>> {
     if !part.quarantine {
         return Ok(None);
     }
-    let schema = part.schema.as_ref().context("add: schema = { type = \"object\", properties = { ... } }")?;
+    let schema = part.schema.as_ref().or_invalid(|| "add: schema = { type = \"object\", properties = { ... } }")?;
     Shape::read(schema, 0).map(Some)
 }
 
@@ -109,16 +109,16 @@ impl Shape {
         if depth > DEPTH_MAX {
             bail!("the schema is deeper than {DEPTH_MAX}");
         }
-        let fields = schema.as_object().context("the schema is a table")?;
+        let fields = schema.as_object().or_invalid(|| "the schema is a table")?;
         let of = |names: &[&str]| only(fields, names);
         if let Some(values) = fields.get("enum") {
             of(&["enum", "type"])?;
-            return Ok(Self::OneOf(values.as_array().context("`enum` is a list")?.clone()));
+            return Ok(Self::OneOf(values.as_array().or_invalid(|| "`enum` is a list")?.clone()));
         }
         let number = |name: &str| fields.get(name).and_then(Value::as_f64);
         let at_most = |name: &str, most: u64| match fields.get(name).and_then(Value::as_u64) {
             Some(max) if max <= most => Ok(max),
-            _ => Err(Fault::msg(format!(
+            _ => Err(Fault::invalid(format!(
                 "the schema needs {name} = N, at most {most}: free text could carry instructions"
             ))),
         };
@@ -134,7 +134,7 @@ impl Shape {
             }
             "array" => {
                 of(&["type", "items", "maxItems"])?;
-                let item = Self::read(fields.get("items").context("`array` needs items")?, depth + 1)?;
+                let item = Self::read(fields.get("items").or_invalid(|| "`array` needs items")?, depth + 1)?;
                 Self::List(Box::new(item), at_most("maxItems", ITEMS_MAX)?)
             }
             "object" => {
@@ -151,7 +151,8 @@ impl Shape {
         if schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false)) {
             bail!("additionalProperties is false in a quarantine; remove the line");
         }
-        let properties = schema.get("properties").and_then(Value::as_object).context("`object` needs properties")?;
+        let properties =
+            schema.get("properties").and_then(Value::as_object).or_invalid(|| "`object` needs properties")?;
         let required: Vec<&str> =
             schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let read = |(name, one): (&String, &Value)| {

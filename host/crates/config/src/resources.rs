@@ -60,11 +60,11 @@ impl Settings {
             Ok(found) if found.len() > FILE_BYTES_MAX => {
                 bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len())
             }
-            Ok(_) => std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?,
+            Ok(_) => std::fs::read_to_string(&path).or_invalid(|| format!("cannot read `{}`", path.display()))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+            Err(error) => return Err(error).or_invalid(|| format!("cannot read `{}`", path.display())),
         };
-        toml::from_str(&text).with_context(|| format!("`{}`", path.display()))
+        toml::from_str(&text).or_invalid(|| format!("`{}`", path.display()))
     }
 
     /// What a child may use: the lower one of what is said here and of what it was started with.

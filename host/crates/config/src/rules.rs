@@ -39,7 +39,7 @@ impl Config {
         found.at("notify", self.notify.as_ref().map_or(Ok(()), NotifyConfig::check));
         // The environment is looked at when something is to be sent.
         found.at("telemetry", self.telemetry.settings(&|_| None).map(drop).map_err(Into::into));
-        found.at("context", self.context.check().map_err(|wrong| Fault::msg(format!("[context]: {wrong}"))));
+        found.at("context", self.context.check().map_err(|wrong| Fault::invalid(format!("[context]: {wrong}"))));
         found.at("checkpoints", self.checkpoints.check());
         found.at("protect", self.protect.check());
         found.at("memory", self.memory.check(&self.models.keys().collect::<Vec<_>>()));
@@ -123,7 +123,7 @@ impl Config {
 
     fn check_part(&self, table: &str, part: &PluginConfig, found: &mut Found) {
         if part.plugin.is_empty() {
-            return found.at(table, Err(Fault::msg(format!("[{table}] has no plugin; add: plugin = \"NAME\""))));
+            return found.at(table, Err(Fault::invalid(format!("[{table}] has no plugin; add: plugin = \"NAME\""))));
         }
         found.at(&format!("{table}.plugin"), built_in::check(table, part));
         found.at(&format!("{table}.approval"), approval::check(table, part));
@@ -141,8 +141,9 @@ impl Config {
             for missing in wanted.iter().filter(|name| !known.contains(name)) {
                 let make = format!("add [{kind}.{missing}], or remove the name");
                 let or = toml_text::or_make(missing, &known, &make);
-                let wrong =
-                    Fault::msg(format!("[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]{or}"));
+                let wrong = Fault::invalid(format!(
+                    "[{table}] {kind} names `{missing}`, and there is no [{kind}.{missing}]{or}"
+                ));
                 found.at(&format!("{table}.{kind}"), Err(wrong));
             }
         }
@@ -154,7 +155,7 @@ impl Config {
 
     fn check_context(&self, table: &str, part: &PluginConfig) -> fault::Result<()> {
         let rules = self.own_context(part).with_context(|| format!("[{table}.context]"))?;
-        rules.check().map_err(|wrong| Fault::msg(format!("[{table}.context]: {wrong}")))
+        rules.check().map_err(|wrong| Fault::invalid(format!("[{table}.context]: {wrong}")))
     }
 
     /// Each is one that features can have, and goes to one agent.

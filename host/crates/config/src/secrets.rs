@@ -48,7 +48,7 @@ pub fn check(table: &str, secrets: &[SecretConfig]) -> fault::Result<()> {
 /// The name of the header that carries a secret.
 pub fn header(secret: &SecretConfig) -> fault::Result<HeaderName> {
     let header = &secret.header;
-    header.to_ascii_lowercase().parse().with_context(|| format!("`{header}` is no name of a header"))
+    header.to_ascii_lowercase().parse().or_invalid(|| format!("`{header}` is no name of a header"))
 }
 
 /// Refuses a name that could lead elsewhere.

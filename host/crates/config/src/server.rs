@@ -30,13 +30,13 @@ impl Written {
         let path = home.join(FILE);
         let found = match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            found => found.with_context(|| format!("cannot read `{}`", path.display()))?,
+            found => found.or_invalid(|| format!("cannot read `{}`", path.display()))?,
         };
         if found.len() > FILE_BYTES_MAX {
             bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len());
         }
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        Self::parse(&text).with_context(|| format!("`{}`", path.display()))
+        let text = std::fs::read_to_string(&path).or_invalid(|| format!("cannot read `{}`", path.display()))?;
+        Self::parse(&text).or_invalid(|| format!("`{}`", path.display()))
     }
 
     fn parse(text: &str) -> fault::Result<Self> {

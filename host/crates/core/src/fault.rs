@@ -1,14 +1,28 @@
 //! The one error of what people, services and surfaces do: what happened, of which kind it is, and what to do.
 //!
 //! Libraries below have enums of their own, whose cases a caller acts on. Above them everything ends in a [`Fault`], which
-//! crosses each surface as it is: the command line takes its exit code from the code, HTTP its status. A `Fault` holds
-//! the error that caused it, with what was being done around it, so that `{}` shows the outermost sentence and `{:#}` all
-//! of them. It refuses to guess: what nobody gave a code has none, and no code is ever read out of a text.
+//! crosses each surface as it is: the command line takes its exit code from the code, HTTP its status, and the socket
+//! carries it as [`FaultWire`]. A `Fault` holds the error that caused it, with what was being done around it, so that `{}`
+//! shows the outermost sentence and `{:#}` all of them.
+//!
+//! A code comes from one of these places, and never from a text:
+//!
+//! | written | code |
+//! |---|---|
+//! | `bail!("...")` | [`FaultCode::Invalid`]: the words refuse what was asked |
+//! | `bail!(Fault::conflict("..."))` and its like | the one that is named |
+//! | `.or_invalid(\|\| "...")`, `.or_unknown`, `.or_internal` | the one that is named, for an error of another type and for [`None`] |
+//! | `?` on a [`StoreError`], and on an [`io::Error`] of a full disk | that of its case |
+//! | `?` on another error, `.context("...")` | none |
+//!
+//! The first code stays: whoever adds context, or another code, does not change it. An error of a library that has no code
+//! gets the one of its type where it leaves the service. What has none even then is a defect of Longhaul, and is told as
+//! [`FaultCode::Internal`].
 
 use crate::store::StoreError;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
-use std::fmt;
+use std::{fmt, io};
 
 /// What functions above the libraries return.
 pub type Result<T, E = Fault> = std::result::Result<T, E>;
@@ -21,28 +35,68 @@ pub struct Fault(Box<Inner>);
 struct Inner {
     code: Option<FaultCode>,
     field: Option<String>,
+    /// When the same call may succeed, in milliseconds from now.
+    retry_after_ms: Option<u64>,
     /// What was being done, the innermost first.
     contexts: Vec<String>,
     cause: Cause,
 }
 
 /// What a caller can act on. The names are part of the interface: they stand in answers over HTTP and over the socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// Whoever matches it names every case, so that the compiler asks about a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum FaultCode {
-    /// There is no such thing.
+    /// There is no such thing. HTTP says 404.
     Unknown,
-    /// It cannot be done in the present state; another state would allow it.
+    /// The present state does not allow it; another state would. HTTP says 409.
     Conflict,
-    /// It is wrong in itself, and no state would allow it.
+    /// It cannot be done as it was asked: a value, or a file of the caller, is wrong. HTTP says 422.
     Invalid,
-    /// Somebody changed the thing since the caller read it.
+    /// Somebody changed the thing since the caller read it. HTTP says 412.
     Changed,
-    /// The machine has no room or no time for it now; the same call may succeed later.
+    /// The caller, or what acts for it, may not do this; the text names who may, or the line that would allow it. HTTP
+    /// says 403.
+    Forbidden,
+    /// There is no room for it now, or a service that it needs is not there; the same call may succeed later. HTTP says
+    /// 503, with the time to wait.
     Unavailable,
-    /// Longhaul or its data is at fault.
+    /// Longhaul or its data is at fault. HTTP says 500, with a number under which the log has the text.
     Internal,
+}
+
+impl FaultCode {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Unknown,
+        Self::Conflict,
+        Self::Invalid,
+        Self::Changed,
+        Self::Forbidden,
+        Self::Unavailable,
+        Self::Internal,
+    ];
+
+    /// The code of a full disk, which is neither the caller's mistake nor a defect. Whose any other error of the system
+    /// is, the place where it happened has to say.
+    pub fn of_system(error: &io::Error) -> Option<Self> {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge).then_some(Self::Unavailable)
+    }
+}
+
+impl From<&StoreError> for FaultCode {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::Conflict { .. } => Self::Conflict,
+            StoreError::Full { .. } => Self::Unavailable,
+            StoreError::Held { .. }
+            | StoreError::Format { .. }
+            | StoreError::Damaged { .. }
+            | StoreError::Failed { .. } => Self::Internal,
+        }
+    }
 }
 
 /// A sentence that is an error.
@@ -68,14 +122,24 @@ impl Fault {
         Self::with_code(FaultCode::Unknown, text)
     }
 
-    /// It cannot be done in the present state.
+    /// The present state does not allow it.
     pub fn conflict(text: impl fmt::Display) -> Self {
         Self::with_code(FaultCode::Conflict, text)
     }
 
-    /// It is wrong in itself.
+    /// It cannot be done as it was asked.
     pub fn invalid(text: impl fmt::Display) -> Self {
         Self::with_code(FaultCode::Invalid, text)
+    }
+
+    /// The caller may not do this.
+    pub fn forbidden(text: impl fmt::Display) -> Self {
+        Self::with_code(FaultCode::Forbidden, text)
+    }
+
+    /// There is no room for it now, or something that it needs is not there.
+    pub fn unavailable(text: impl fmt::Display) -> Self {
+        Self::with_code(FaultCode::Unavailable, text)
     }
 
     /// Longhaul or its data is at fault.
@@ -102,10 +166,17 @@ impl Fault {
         self
     }
 
+    /// Says when the same call may succeed, in milliseconds from now.
+    #[must_use]
+    pub fn after(mut self, retry_after_ms: u64) -> Self {
+        self.0.retry_after_ms = Some(retry_after_ms);
+        self
+    }
+
     /// Says what was being done.
     #[must_use]
-    pub fn context(mut self, doing: impl fmt::Display) -> Self {
-        self.0.contexts.push(doing.to_string());
+    pub fn context(mut self, doing: impl Into<String>) -> Self {
+        self.0.contexts.push(doing.into());
         self
     }
 
@@ -117,6 +188,11 @@ impl Fault {
     /// The field or parameter at fault.
     pub fn field(&self) -> Option<&str> {
         self.0.field.as_deref()
+    }
+
+    /// When the same call may succeed, in milliseconds from now, where somebody said so.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        self.0.retry_after_ms
     }
 
     /// The error that caused it, as its type.
@@ -136,22 +212,17 @@ impl Fault {
     }
 
     fn of(code: Option<FaultCode>, cause: impl Into<Cause>) -> Self {
-        Self(Box::new(Inner { code, field: None, contexts: Vec::new(), cause: cause.into() }))
+        let (field, retry_after_ms, contexts) = (None, None, Vec::new());
+        Self(Box::new(Inner { code, field, retry_after_ms, contexts, cause: cause.into() }))
     }
 }
 
 impl<E: Error + Send + Sync + 'static> From<E> for Fault {
     fn from(error: E) -> Self {
-        let code = (&error as &dyn Error).downcast_ref::<StoreError>().map(code_of_store);
+        let cause: &(dyn Error + 'static) = &error;
+        let of_store = cause.downcast_ref::<StoreError>().map(FaultCode::from);
+        let code = of_store.or_else(|| cause.downcast_ref().and_then(FaultCode::of_system));
         Self::of(code, error)
-    }
-}
-
-fn code_of_store(error: &StoreError) -> FaultCode {
-    match error {
-        StoreError::Conflict { .. } => FaultCode::Conflict,
-        StoreError::Full { .. } => FaultCode::Unavailable,
-        _ => FaultCode::Internal,
     }
 }
 
@@ -184,46 +255,128 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// Says of an error what was being done, or of an absent value what is missing.
-pub trait Context<T> {
-    /// With a text at hand.
-    ///
-    /// # Errors
-    /// The error, or a new one for [`None`].
-    fn context(self, doing: impl fmt::Display) -> Result<T>;
+/// A [`Fault`] on its way to another process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum FaultWire {
+    /// An error without a code. Earlier versions write and read every error so, which makes a refusal of another version
+    /// a sentence on both sides.
+    Text(String),
+    /// An error with its code.
+    Coded {
+        /// What a caller can act on.
+        code: FaultCode,
+        /// What happened, and what to do.
+        text: String,
+        /// The field or parameter at fault.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
+        /// When the same call may succeed, in milliseconds from now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
+    },
+}
 
-    /// With a text that is made where it is needed.
+impl From<&Fault> for FaultWire {
+    fn from(fault: &Fault) -> Self {
+        let text = format!("{fault:#}");
+        let Inner { code, field, retry_after_ms, .. } = &*fault.0;
+        match *code {
+            Some(code) => Self::Coded { code, text, field: field.clone(), retry_after_ms: *retry_after_ms },
+            None => Self::Text(text),
+        }
+    }
+}
+
+impl From<FaultWire> for Fault {
+    fn from(wire: FaultWire) -> Self {
+        match wire {
+            FaultWire::Text(text) => Self::msg(text),
+            FaultWire::Coded { code, text, field, retry_after_ms } => {
+                let mut fault = Self::with_code(code, text);
+                (fault.0.field, fault.0.retry_after_ms) = (field, retry_after_ms);
+                fault
+            }
+        }
+    }
+}
+
+/// Says of an error what was being done, or of an absent value what is missing.
+pub trait Context<T>: Sized {
+    /// With a text at hand, and no code.
     ///
     /// # Errors
     /// The error, or a new one for [`None`].
-    fn with_context<D: fmt::Display>(self, doing: impl FnOnce() -> D) -> Result<T>;
+    fn context(self, doing: impl Into<String>) -> Result<T>;
+
+    /// With a text that is made where it is needed, and no code.
+    ///
+    /// # Errors
+    /// The error, or a new one for [`None`].
+    fn with_context<D: Into<String>>(self, doing: impl FnOnce() -> D) -> Result<T>;
+
+    /// With a code, unless the error has one.
+    ///
+    /// # Errors
+    /// The error, or a new one for [`None`].
+    fn or_code<D: Into<String>>(self, code: FaultCode, doing: impl FnOnce() -> D) -> Result<T> {
+        self.with_context(doing).map_err(|fault| fault.or_code(code))
+    }
+
+    /// The caller is at fault: a file, a value or a repository of theirs cannot be used.
+    ///
+    /// # Errors
+    /// As [`Context::or_code`].
+    fn or_invalid<D: Into<String>>(self, doing: impl FnOnce() -> D) -> Result<T> {
+        self.or_code(FaultCode::Invalid, doing)
+    }
+
+    /// There is no such thing.
+    ///
+    /// # Errors
+    /// As [`Context::or_code`].
+    fn or_unknown<D: Into<String>>(self, doing: impl FnOnce() -> D) -> Result<T> {
+        self.or_code(FaultCode::Unknown, doing)
+    }
+
+    /// Longhaul or its data is at fault: something that it stored is damaged, or gone.
+    ///
+    /// # Errors
+    /// As [`Context::or_code`].
+    fn or_internal<D: Into<String>>(self, doing: impl FnOnce() -> D) -> Result<T> {
+        self.or_code(FaultCode::Internal, doing)
+    }
 }
 
 impl<T, E: Into<Fault>> Context<T> for std::result::Result<T, E> {
-    fn context(self, doing: impl fmt::Display) -> Result<T> {
+    fn context(self, doing: impl Into<String>) -> Result<T> {
         self.map_err(|error| error.into().context(doing))
     }
 
-    fn with_context<D: fmt::Display>(self, doing: impl FnOnce() -> D) -> Result<T> {
+    fn with_context<D: Into<String>>(self, doing: impl FnOnce() -> D) -> Result<T> {
         self.map_err(|error| error.into().context(doing()))
     }
 }
 
 impl<T> Context<T> for Option<T> {
-    fn context(self, doing: impl fmt::Display) -> Result<T> {
-        self.ok_or_else(|| Fault::msg(doing))
+    fn context(self, doing: impl Into<String>) -> Result<T> {
+        self.with_context(|| doing)
     }
 
-    fn with_context<D: fmt::Display>(self, doing: impl FnOnce() -> D) -> Result<T> {
-        self.ok_or_else(|| Fault::msg(doing()))
+    fn with_context<D: Into<String>>(self, doing: impl FnOnce() -> D) -> Result<T> {
+        self.ok_or_else(|| {
+            let missing: String = doing().into();
+            Fault::msg(missing)
+        })
     }
 }
 
-/// Returns with a [`Fault`] of a text, as [`format!`] takes it, or of an error.
+/// Returns with a [`Fault`]: a text, as [`format!`] takes it, refuses what was asked ([`FaultCode::Invalid`]), and an error
+/// keeps its code or has none.
 #[macro_export]
 macro_rules! bail {
     ($text:literal $($arguments:tt)*) => {
-        return Err($crate::fault::Fault::msg(format_args!($text $($arguments)*)))
+        return Err($crate::fault::Fault::invalid(format_args!($text $($arguments)*)))
     };
     ($error:expr) => {
         return Err($crate::fault::Fault::from($error))
@@ -242,7 +395,7 @@ mod tests {
     }
 
     fn failed() -> Result<()> {
-        Err(std::io::Error::other("disk"))?
+        Err(io::Error::other("disk"))?
     }
 
     #[test]
@@ -250,19 +403,68 @@ mod tests {
         let fault = refused().context("read it").with_context(|| "begin").unwrap_err();
         assert_eq!(fault.to_string(), "begin");
         assert_eq!(format!("{fault:#}"), "begin: read it: `a` is unknown");
-        assert_eq!(fault.code(), None);
         assert_eq!(None::<u8>.context("nothing is there").unwrap_err().to_string(), "nothing is there");
     }
 
     #[test]
-    fn a_fault_keeps_its_cause_and_its_code() {
+    fn a_fault_keeps_its_cause_and_its_first_code() {
         let fault = failed().context("read it").unwrap_err();
-        assert!(fault.is::<std::io::Error>() && !fault.is::<StoreError>());
+        assert!(fault.is::<io::Error>() && !fault.is::<StoreError>());
         let fault = Fault::conflict("it runs").context("begin").or_code(FaultCode::Internal).at("run.id");
         assert_eq!((fault.code(), fault.field()), (Some(FaultCode::Conflict), Some("run.id")));
-        let fault = refused().unwrap_err().or_code(FaultCode::Invalid);
-        assert_eq!(fault.code(), Some(FaultCode::Invalid));
-        let full = StoreError::Full { path: "d".into() };
-        assert_eq!(Fault::from(full).code(), Some(FaultCode::Unavailable));
+    }
+
+    #[test]
+    fn a_refusal_is_invalid_and_another_error_has_the_code_that_is_said_of_it_or_none() {
+        use FaultCode::{Internal, Invalid, Unavailable, Unknown};
+        let full = || Err::<(), _>(StoreError::Full { path: "d".into() });
+        for (what, result, expected) in [
+            ("a text", refused(), Some(Invalid)),
+            ("a foreign error", failed(), None),
+            ("with context", failed().context("read it"), None),
+            ("of the caller", failed().or_invalid(|| "read it"), Some(Invalid)),
+            ("of ours", failed().or_internal(|| "it is damaged"), Some(Internal)),
+            ("nothing", None.context("it is missing"), None),
+            ("no such thing", None.or_unknown(|| "there is no `a`"), Some(Unknown)),
+            ("the first code stays", refused().or_internal(|| "begin"), Some(Invalid)),
+            ("a full store", full().or_invalid(|| "keep it"), Some(Unavailable)),
+            ("a full disk", Err(io::Error::from(io::ErrorKind::StorageFull)).or_invalid(|| "w"), Some(Unavailable)),
+        ] {
+            assert_eq!(result.expect_err(what).code(), expected, "{what}");
+        }
+    }
+
+    #[track_caller]
+    fn crosses(fault: &Fault, written: &str) {
+        let wire = serde_json::to_string(&FaultWire::from(fault)).expect("it is written");
+        assert_eq!(wire, written);
+        let read: FaultWire = serde_json::from_str(&wire).expect("it is read");
+        let same = Fault::from(read);
+        assert_eq!(format!("{same:#}"), format!("{fault:#}"));
+        assert_eq!(
+            (same.code(), same.field(), same.retry_after_ms()),
+            (fault.code(), fault.field(), fault.retry_after_ms())
+        );
+    }
+
+    #[test]
+    fn a_fault_is_the_same_in_another_process_and_one_without_a_code_is_a_text_as_in_earlier_versions() {
+        crosses(&Fault::conflict("it runs").context("begin"), r#"{"code":"conflict","text":"begin: it runs"}"#);
+        crosses(
+            &Fault::invalid("it is 0").at("limits.timeout_ms"),
+            r#"{"code":"invalid","text":"it is 0","field":"limits.timeout_ms"}"#,
+        );
+        crosses(
+            &Fault::unavailable("it is not there").after(1_500),
+            r#"{"code":"unavailable","text":"it is not there","retry_after_ms":1500}"#,
+        );
+        crosses(&failed().unwrap_err(), r#""disk""#);
+    }
+
+    #[test]
+    fn the_codes_have_the_names_that_stand_in_answers() {
+        let names = serde_json::to_string(&FaultCode::ALL).expect("they are written");
+        let expected = r#"["unknown","conflict","invalid","changed","forbidden","unavailable","internal"]"#;
+        assert_eq!(names, expected);
     }
 }

@@ -143,7 +143,7 @@ impl Installed {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
         };
-        let record: Record = serde_json::from_str(&text).with_context(|| {
+        let record: Record = serde_json::from_str(&text).or_internal(|| {
             let folder = self.folder_of(name);
             format!("`{}` is damaged; remove `{}` and install {name} again", path.display(), folder.display())
         })?;

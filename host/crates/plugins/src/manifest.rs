@@ -76,6 +76,6 @@ pub fn find(component: &Path, bytes: &[u8]) -> fault::Result<Option<Found>> {
     match text_file::read(&path, MANIFEST_BYTES_MAX as u64) {
         Ok(text) => Ok(Some(Found { place: path, text })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+        Err(error) => Err(error).or_invalid(|| format!("cannot read `{}`", path.display())),
     }
 }

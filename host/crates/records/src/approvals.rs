@@ -145,7 +145,7 @@ pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> fault::Resul
 /// The rules of a run, oldest first, the revoked ones included.
 pub fn rules(store: &dyn Store, run: &RunId) -> fault::Result<Vec<RunRule>> {
     let found = rows(store, &rule_key(run))?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("a rule of a run is damaged");
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a rule of a run is damaged");
     let mut rules = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<Vec<RunRule>>>()?;
     rules.sort_by(|a, b| (a.at_ms, &a.id).cmp(&(b.at_ms, &b.id)));
     Ok(rules)
@@ -179,7 +179,7 @@ pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, 
 }
 
 fn read(bytes: &[u8]) -> fault::Result<Approval> {
-    serde_json::from_slice(bytes).context("an approval is damaged")
+    serde_json::from_slice(bytes).or_internal(|| "an approval is damaged")
 }
 
 /// All rows below a key.

@@ -320,12 +320,15 @@ fn held_key(run: &RunId) -> Key {
 
 fn rows(store: &dyn Store, run: &RunId) -> fault::Result<Vec<LedgerRow>> {
     let found = store.scan(Table::States, &rows_key(run), None, ROWS_MAX)?;
-    found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("a row of the ledger is damaged")).collect()
+    found
+        .iter()
+        .map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "a row of the ledger is damaged"))
+        .collect()
 }
 
 fn held(store: &dyn Store, run: &RunId) -> fault::Result<Vec<HeldRow>> {
     let found = store.scan(Table::States, &held_key(run), None, ROWS_MAX)?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).context("what a call of a model holds is damaged");
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "what a call of a model holds is damaged");
     found.iter().map(|(_, bytes)| read(bytes)).collect()
 }
 

@@ -112,16 +112,13 @@ pub fn id_of(key: &str) -> String {
 /// The proposal of that id.
 pub fn get(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Option<Proposal>> {
     let bytes = store.get(Table::States, &key(run).and(id))?;
-    bytes.map(|bytes| serde_json::from_slice(&bytes).context("a proposal is damaged")).transpose()
+    bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(|| "a proposal is damaged")).transpose()
 }
 
 /// The open proposal that a person means.
 pub fn open(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Proposal> {
-    let found = get(store, run, id)?.with_context(|| {
-        Fault::unknown(format!(
-            "there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them",
-            truncate(id, 80)
-        ))
+    let found = get(store, run, id)?.or_unknown(|| {
+        format!("there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them", truncate(id, 80))
     })?;
     match found.standing {
         Standing::Open => Ok(found),
@@ -133,7 +130,7 @@ pub fn open(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Proposal>
 /// Every proposal of a run, oldest first.
 pub fn list(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Proposal>> {
     let found = rows(store, &key(run))?;
-    let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("a proposal is damaged");
+    let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).or_internal(|| "a proposal is damaged");
     let mut proposals = found.iter().map(read).collect::<fault::Result<Vec<Proposal>>>()?;
     proposals.sort_by(|a, b| a.at_ms.cmp(&b.at_ms).then_with(|| a.id.cmp(&b.id)));
     Ok(proposals)

@@ -36,13 +36,13 @@ pub struct StoredRun {
 pub fn record(store: &dyn Store, run: &RunId) -> fault::Result<Option<RunRecord>> {
     let bytes = store.get(Table::Runs, &RunRecord::key(run))?;
     let damaged = || format!("the record of run {run} is damaged");
-    bytes.map(|bytes| serde_json::from_slice(&bytes).with_context(damaged)).transpose()
+    bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(damaged)).transpose()
 }
 
 /// Reads a run; none if there is no such run.
 pub fn load(store: &dyn Store, run: &RunId) -> fault::Result<Option<StoredRun>> {
     let Some(record) = record(store, run)? else { return Ok(None) };
-    let row = store.get(Table::States, &RunRecord::key(run))?.with_context(|| format!("run {run} has no state"))?;
+    let row = store.get(Table::States, &RunRecord::key(run))?.or_internal(|| format!("run {run} has no state"))?;
     Ok(Some(StoredRun { record, state: parts::load(store, run, &row)? }))
 }
 
@@ -55,8 +55,9 @@ pub fn list(store: &dyn Store) -> fault::Result<Vec<StoredRun>> {
 /// What every run was started with, oldest first: their states are not read.
 pub fn records(store: &dyn Store) -> fault::Result<Vec<RunRecord>> {
     let found = store.scan(Table::Runs, &Key::default(), None, RUNS_MAX)?;
-    let read =
-        |(_, bytes): &(Vec<u8>, Vec<u8>)| serde_json::from_slice(bytes).context("the record of a run is damaged");
+    let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| {
+        serde_json::from_slice(bytes).or_internal(|| "the record of a run is damaged")
+    };
     let mut records = found.iter().map(read).collect::<fault::Result<Vec<RunRecord>>>()?;
     records.sort_by_key(|record| record.created_ms);
     Ok(records)
@@ -80,7 +81,7 @@ pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) ->
     let prefix = RunRecord::key(run);
     let last = prefix.clone().number(after);
     let found = store.scan(Table::Events, &prefix, Some(last.as_bytes()), limit)?;
-    found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("an event is damaged")).collect()
+    found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "an event is damaged")).collect()
 }
 
 /// The number of the last event.
@@ -109,7 +110,10 @@ pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> fault:
 pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> fault::Result<Vec<serde_json::Value>> {
     let mut found = store.last(Table::Progress, &Key::of(project), count)?;
     found.reverse();
-    found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("an entry of progress is damaged")).collect()
+    found
+        .iter()
+        .map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "an entry of progress is damaged"))
+        .collect()
 }
 
 /// A project as it was made: what is known of it before its first run.
@@ -139,7 +143,7 @@ impl ProjectRecord {
         let found = store.scan(Table::States, &Self::prefix(), None, RUNS_MAX)?;
         found
             .iter()
-            .map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a project is damaged"))
+            .map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "the record of a project is damaged"))
             .collect()
     }
 }
@@ -156,7 +160,7 @@ pub fn questions_answered(store: &dyn Store, run: &RunId, state: &State) -> faul
 
 fn kept_of<'a>(store: &dyn Store, run: &RunId, lanes: impl Iterator<Item = &'a Lane>) -> fault::Result<Vec<Question>> {
     let kept = lanes.map(|lane| store.get(Table::States, &question_key(run, &lane.work.key())));
-    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).context("the question of a run is damaged");
+    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).or_internal(|| "the question of a run is damaged");
     kept.filter_map(|row| row.map(|bytes| bytes.map(read)).map_err(Fault::from).transpose())
         .map(|row| row.and_then(|read| read))
         .collect()
@@ -197,7 +201,7 @@ const QUESTIONS_MAX: usize = 1_000;
 pub fn until(store: &dyn Store, run: &RunId) -> fault::Result<Until> {
     let bytes = store.get(Table::States, &until_key(run))?;
     let damaged = || format!("how far run {run} was asked to go is damaged");
-    bytes.map_or(Ok(Until::End), |bytes| serde_json::from_slice(&bytes).with_context(damaged))
+    bytes.map_or(Ok(Until::End), |bytes| serde_json::from_slice(&bytes).or_internal(damaged))
 }
 
 /// Keeps it with the step that begins the run, resumes it, or changes it.

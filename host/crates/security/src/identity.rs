@@ -88,10 +88,10 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
         Some(found) => found.id,
         // Of another machine, for what both keep on a server.
         None if is_drawn(other) => other.to_owned(),
-        None => bail!(
+        None => bail!(Fault::unknown(format!(
             "no project is known in `{0}` or by that id; `longhaul projects` shows those that are",
             longhaul_core::text::printable(other, 200)
-        ),
+        ))),
     };
     let checkout = Checkout {
         id: id.clone(),
@@ -106,7 +106,9 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
 /// Every checkout that is known, by its directory.
 pub fn list(store: &dyn Store) -> fault::Result<Vec<Checkout>> {
     let rows = store.scan(Table::States, &prefix(), None, CHECKOUTS_MAX)?;
-    rows.iter().map(|(_, bytes)| serde_json::from_slice(bytes).context("the record of a checkout is damaged")).collect()
+    rows.iter()
+        .map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "the record of a checkout is damaged"))
+        .collect()
 }
 
 fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<String>> {
@@ -164,7 +166,7 @@ fn commit_of(directory: &Path) -> Option<String> {
 
 fn row(store: &dyn Store, directory: &Path) -> fault::Result<Option<Checkout>> {
     let bytes = store.get(Table::States, &key(directory))?;
-    bytes.map(|bytes| serde_json::from_slice(&bytes).context("the record of a checkout is damaged")).transpose()
+    bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(|| "the record of a checkout is damaged")).transpose()
 }
 
 fn put(checkout: &Checkout) -> fault::Result<Op> {

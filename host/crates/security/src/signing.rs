@@ -122,7 +122,7 @@ impl SigningKey {
         }
         let key = BASE64.decode(text.trim()).ok().and_then(|bytes| Self::of_bytes(&bytes));
         let damaged = || format!("the key `{}` is damaged; move it away, and a new one is made", path.display());
-        key.with_context(damaged).map(Some)
+        key.or_internal(damaged).map(Some)
     }
 
     /// Of a number and a seed.

@@ -186,7 +186,8 @@ fn agreed(store: &dyn Store, directory: &Path) -> fault::Result<Option<Agreed>> 
 }
 
 fn read(bytes: &[u8]) -> fault::Result<Agreed> {
-    serde_json::from_slice(bytes).context("what was agreed to is damaged; agree to it again with `longhaul trust`")
+    serde_json::from_slice(bytes)
+        .or_internal(|| "what was agreed to is damaged; agree to it again with `longhaul trust`")
 }
 
 fn prefix() -> Key {

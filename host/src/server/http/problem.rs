@@ -1,19 +1,16 @@
 //! What is wrong with a request, as RFC 9457 has it: `application/problem+json`.
 //!
-//! The text for the caller says what to do. What is wrong here and not there goes to the log, and the caller is told no
-//! more than that.
+//! The text for the caller says what to do. What is wrong here and not there goes to the log, and the caller is told the
+//! number under which the log has it. A fault becomes a problem by its code alone.
 
-use crate::agents::record::AgentError;
+use crate::service::{classified, code_of};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use longhaul_approval::ApprovalError;
 use longhaul_core::fault::{Fault, FaultCode};
-use longhaul_core::store::StoreError;
 use longhaul_core::text::truncate;
-use longhaul_harness::Refusal;
-use longhaul_schedule::ScheduleError;
 use serde::Serialize;
+use std::fmt;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -22,6 +19,9 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Longest detail, in bytes.
 const DETAIL_BYTES_MAX: usize = 2_000;
+
+/// How long a caller waits before the same call may succeed, where nobody says.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// A problem.
 #[derive(Debug, Serialize, ToSchema)]
@@ -35,6 +35,11 @@ pub struct Problem {
     status: u16,
     /// What is wrong, and what to do.
     detail: String,
+    /// What a program can act on, the same at every surface: `unknown`, `conflict`, `invalid`, `changed`, `forbidden`,
+    /// `unavailable` or `internal`. Left out where something is wrong with the request as one of HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    code: Option<FaultCode>,
     /// The parameter or field at fault, with dots between a field and the one that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
@@ -48,7 +53,8 @@ impl Problem {
         let (word, title) = words(status);
         let detail = truncate(&detail.into(), DETAIL_BYTES_MAX).to_owned();
         let kind = format!("https://longhaul.invalid/problems/{word}");
-        Self { kind, title, status: status.as_u16(), detail, field: None, header: None }
+        let code = FaultCode::ALL.into_iter().find(|code| status_of(*code) == status);
+        Self { kind, title, status: status.as_u16(), detail, code, field: None, header: None }
     }
 
     /// A parameter, or a field of the body, is wrong.
@@ -77,11 +83,18 @@ impl Problem {
 
     /// The service answered something that fits no such request, which is our own fault.
     pub fn odd() -> Self {
-        tracing::error!("the service answered something else than was asked for");
-        Self::internal()
+        Self::failed("the service answered something else than was asked for")
     }
 
-    /// Our own fault.
+    /// Our own fault: the log has the text, under the number that the caller is told.
+    pub fn failed(text: impl fmt::Display) -> Self {
+        let number = number();
+        tracing::error!(number, "{text}");
+        let detail = format!("the server failed; its log says more, under the number {number}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+
+    /// Our own fault, of which the log says no more than that the request failed.
     pub fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says more, under the request's id")
     }
@@ -96,6 +109,19 @@ impl Problem {
             _ => "the request is refused",
         };
         Self::new(status, detail)
+    }
+}
+
+/// The status for a code.
+fn status_of(code: FaultCode) -> StatusCode {
+    match code {
+        FaultCode::Unknown => StatusCode::NOT_FOUND,
+        FaultCode::Conflict => StatusCode::CONFLICT,
+        FaultCode::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        FaultCode::Changed => StatusCode::PRECONDITION_FAILED,
+        FaultCode::Forbidden => StatusCode::FORBIDDEN,
+        FaultCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        FaultCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -134,89 +160,81 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What the service refuses.
+/// Names a line of the log, in eight hexadecimal digits.
+fn number() -> String {
+    let mut bytes = [0_u8; 4];
+    getrandom::fill(&mut bytes).expect("the system gives randomness");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the service refuses, or fails at.
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        let text = format!("{fault:#}");
-        if let Some(store) = fault.downcast_ref::<StoreError>() {
-            return of_store(store, &text);
-        }
-        if let Some(told) = fault.downcast_ref::<AgentError>().and_then(|error| of_agent(error, &text)) {
-            return told;
-        }
-        let schedule = || fault.downcast_ref::<ScheduleError>().map(of_schedule);
-        let refusal = || fault.downcast_ref::<Refusal>().map(of_refusal);
-        let approval = || fault.downcast_ref::<ApprovalError>().map(of_approval);
-        match fault.code().or_else(refusal).or_else(approval).or_else(schedule) {
-            Some(FaultCode::Unknown) => Self::unknown(text),
-            Some(FaultCode::Conflict) => Self::new(StatusCode::CONFLICT, text),
-            Some(FaultCode::Changed) => Self::new(StatusCode::PRECONDITION_FAILED, text),
-            Some(FaultCode::Unavailable) => Self::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(60), text),
-            // What the service refuses without a code is wrong with what was asked.
-            Some(FaultCode::Invalid) | None => Self::invalid(fault.field().unwrap_or_default(), text),
-            Some(_) => {
-                tracing::error!("{text}");
-                Self::internal()
+        let fault = classified(fault);
+        let (code, text) = (code_of(&fault), format!("{fault:#}"));
+        let problem = match code {
+            FaultCode::Internal => return Self::failed(text),
+            FaultCode::Unavailable => {
+                tracing::warn!("{text}");
+                let after = fault.retry_after_ms().map_or(RETRY_AFTER, Duration::from_millis);
+                Self::later(status_of(code), after, text)
             }
-        }
+            code => Self::new(status_of(code), text),
+        };
+        Self { field: fault.field().map(str::to_owned), ..problem }
     }
 }
 
-fn of_store(error: &StoreError, text: &str) -> Problem {
-    match error {
-        StoreError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "somebody else was faster; try again"),
-        StoreError::Full { .. } => {
-            tracing::error!("{text}");
-            let detail = "there is no space left on the server's disk; nothing is lost";
-            Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(60), detail)
-        }
-        _ => {
-            tracing::error!("{text}");
-            Problem::internal()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_agents::AgentError;
+    use serde_json::{Value, json};
+
+    fn told(fault: Fault) -> (u16, Value, Option<HeaderValue>) {
+        let problem = Problem::from(fault);
+        let header = problem.header.as_ref().map(|header| header.1.clone());
+        (problem.status, serde_json::to_value(problem).expect("it is written"), header)
+    }
+
+    #[test]
+    fn each_code_has_its_status_and_keeps_its_text() {
+        for (code, name, status) in [
+            (FaultCode::Unknown, "unknown", 404),
+            (FaultCode::Conflict, "conflict", 409),
+            (FaultCode::Invalid, "invalid", 422),
+            (FaultCode::Changed, "changed", 412),
+            (FaultCode::Forbidden, "forbidden", 403),
+            (FaultCode::Unavailable, "unavailable", 503),
+        ] {
+            let (found, problem, _) = told(Fault::with_code(code, "it is so; do this").context("begin"));
+            assert_eq!((found, &problem["status"]), (status, &json!(status)), "{name}");
+            assert_eq!(status_of(code).as_u16(), status);
+            assert_eq!((&problem["code"], &problem["detail"]), (&json!(name), &json!("begin: it is so; do this")));
+            assert_eq!(problem.get("field"), None);
         }
     }
-}
 
-fn of_refusal(refusal: &Refusal) -> FaultCode {
-    match refusal {
-        Refusal::UnknownFeature { .. } => FaultCode::Unknown,
-        Refusal::UnusableLimit { .. } | Refusal::NoGoal | Refusal::Plan(_) | Refusal::UnknownAgent { .. } => {
-            FaultCode::Invalid
-        }
-        _ => FaultCode::Conflict,
+    #[test]
+    fn the_field_at_fault_and_the_time_to_wait_are_told() {
+        let limit = AgentError::Limit { field: "timeout_ms", value: 0, min: 1, max: 2 };
+        let (status, problem, _) = told(limit.into());
+        assert_eq!((status, &problem["field"]), (422, &json!("timeout_ms")));
+        assert_eq!(told(Fault::unavailable("not now")).2, Some(HeaderValue::from(60_u64)));
+        assert_eq!(told(Fault::unavailable("not now").after(2_500)).2, Some(HeaderValue::from(2_u64)));
     }
-}
 
-/// None where the kind of the error says all.
-fn of_agent(error: &AgentError, text: &str) -> Option<Problem> {
-    Some(match error {
-        AgentError::Unknown { .. } | AgentError::NoVersion { .. } => Problem::unknown(text),
-        AgentError::Exists { .. }
-        | AgentError::TooMany { .. }
-        | AgentError::Used { .. }
-        | AgentError::Busy { .. }
-        | AgentError::Damaged { .. } => Problem::new(StatusCode::CONFLICT, text),
-        AgentError::Changed { .. } => Problem::new(StatusCode::PRECONDITION_FAILED, text),
-        AgentError::Limit { field, .. } | AgentError::TooLong { field, .. } => Problem::invalid(*field, text),
-        AgentError::Name(_) => Problem::invalid("name", text),
-        AgentError::Code(_) => Problem::invalid("code", text),
-        _ => return None,
-    })
-}
-
-fn of_schedule(error: &ScheduleError) -> FaultCode {
-    match error {
-        ScheduleError::Unknown { .. } => FaultCode::Unknown,
-        ScheduleError::TooMany { .. } | ScheduleError::Retries { .. } | ScheduleError::NotFailed { .. } => {
-            FaultCode::Conflict
+    #[test]
+    fn what_is_wrong_here_or_what_nobody_classified_is_told_by_a_number_alone() {
+        for fault in
+            [Fault::internal("the key k is damaged"), Fault::from(std::io::Error::other("the key k is damaged"))]
+        {
+            let (status, problem, _) = told(fault);
+            let detail = problem["detail"].as_str().expect("text");
+            assert_eq!((status, &problem["code"]), (500, &json!("internal")));
+            assert!(!detail.contains("key"), "{detail}");
+            let number = detail.rsplit(' ').next().expect("words");
+            assert!(number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit()), "{detail}");
         }
-        _ => FaultCode::Invalid,
-    }
-}
-
-fn of_approval(error: &ApprovalError) -> FaultCode {
-    match error {
-        ApprovalError::NoAnswer(_) | ApprovalError::NoRule(_) => FaultCode::Invalid,
-        ApprovalError::NotOpen { .. } | ApprovalError::OtherSubject(_) => FaultCode::Conflict,
     }
 }

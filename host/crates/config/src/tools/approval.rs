@@ -13,12 +13,12 @@ pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
             "[{table}] allow is for plugin = \"builtin:shell\"; write what other tools may do under [{table}.approval]"
         );
     }
-    AllowedCommand::read_all(&part.allow).with_context(|| format!("[{table}] allow"))?;
+    AllowedCommand::read_all(&part.allow).or_invalid(|| format!("[{table}] allow"))?;
     if part.approval != Policy::default() && !table.starts_with("tools.") {
         bail!("[{table}.approval] is for tools; write it under the table of a tool");
     }
     let always_asks = built_in::always_asks(part) || built_in::is_question(part);
-    part.approval.check(always_asks).with_context(|| format!("[{table}.approval]"))
+    part.approval.check(always_asks).or_invalid(|| format!("[{table}.approval]"))
 }
 
 #[cfg(test)]

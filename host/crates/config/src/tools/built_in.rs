@@ -86,9 +86,9 @@ pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
         bail!("[{table}.settings] takes no allow; write it above, under [{table}]");
     }
     if is_browser {
-        BrowserSettings::read(&settings(part)).with_context(|| format!("[{table}] `{name}`"))?;
+        BrowserSettings::read(&settings(part)).or_invalid(|| format!("[{table}] `{name}`"))?;
     } else if !is_ours {
-        longhaul_tools::check(tool, &settings(part)).with_context(|| format!("[{table}] `{name}`"))?;
+        longhaul_tools::check(tool, &settings(part)).or_invalid(|| format!("[{table}] `{name}`"))?;
     }
     Ok(())
 }

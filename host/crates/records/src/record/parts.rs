@@ -14,7 +14,7 @@
 //! It knows of the state that it is an object with a list `features`, whose items have a `spec`, and no more.
 
 use super::run::RunRecord;
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::State;
@@ -63,7 +63,7 @@ const FORM: u32 = 1;
 pub fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &State) -> fault::Result<Batch> {
     let before = store.get(Table::States, &RunRecord::key(run))?;
     let known = before.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-    let Value::Object(state) = serde_json::to_value(state)? else { bail!("a state is an object") };
+    let Value::Object(state) = serde_json::to_value(state)? else { bail!(Fault::internal("a state is an object")) };
     let mut writer = Writer { store, run, batch, known };
     let mut now = Contents { in_parts: FORM, ..Contents::default() };
     for (name, value) in state {
@@ -144,9 +144,9 @@ impl Writer<'_> {
 pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> fault::Result<State> {
     let damaged = || format!("the state of run {run} is damaged");
     let whole = match serde_json::from_slice::<Contents>(row) {
-        Ok(contents) => assembled(store, run, contents).with_context(damaged)?,
+        Ok(contents) => assembled(store, run, contents).or_internal(damaged)?,
         // As versions before this form stored it, or as a later one does: the state says which.
-        Err(_) => String::from_utf8(row.to_vec()).with_context(damaged)?,
+        Err(_) => String::from_utf8(row.to_vec()).or_internal(damaged)?,
     };
     Ok(State::from_json(&whole)?)
 }

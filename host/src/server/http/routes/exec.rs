@@ -12,6 +12,7 @@ use crate::exec::{Code, ExecError, Job, JobLimits, Report as InnerReport};
 use crate::service::Scope;
 use axum::extract::State;
 use http::StatusCode;
+use longhaul_core::fault::Fault;
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -205,14 +206,5 @@ fn host((at, said): (usize, &String)) -> Result<HostPattern, Problem> {
 }
 
 fn of_exec(error: ExecError) -> Problem {
-    match error {
-        ExecError::NoRuntime { .. } => {
-            Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(60), error.to_string())
-        }
-        ExecError::Host(text) => {
-            tracing::error!("a job could not be run: {text}");
-            Problem::internal()
-        }
-        other => Problem::invalid("", other.to_string()),
-    }
+    Fault::from(error).into()
 }

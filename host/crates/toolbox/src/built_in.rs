@@ -1,9 +1,9 @@
 //! Tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its place.
 
-use super::ask_human::AskHuman;
-use super::plugin_host::PluginHost;
-use super::project::ProjectTool;
-use super::todo::Todo;
+use crate::ask_human::AskHuman;
+use crate::plugin_host::PluginHost;
+use crate::project::ProjectTool;
+use crate::todo::Todo;
 use longhaul_browser::{Around, Browser, BrowserSettings};
 use longhaul_config::PluginConfig;
 use longhaul_config::tools::built_in::{ASK_HUMAN, BROWSER, PREFIX, PROJECT, TODO, settings};

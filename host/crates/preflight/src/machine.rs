@@ -2,8 +2,8 @@
 //!
 //! Refuses to start what it finds, and to ask a server whether it is there.
 
-use super::{Found, Scope};
-use crate::memory::MemoryFactory;
+use crate::finding::Found;
+use crate::scope::Scope;
 use longhaul_config::notify::NotifyConfig;
 use longhaul_config::tools::mcp::{is_wanted, sent_to};
 use longhaul_config::{Config, PluginConfig, powers};
@@ -22,14 +22,18 @@ const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Bytes of a goal.
 const GOAL_BYTES_MAX: u64 = 1 << 20;
 
+/// Refuses a sentence model that cannot be had: there is none of that name, it is not on this machine, or the program was
+/// built without sentence models.
+pub type EmbeddingsCheck = dyn Fn(Option<&str>) -> fault::Result<()> + Send + Sync;
+
 /// What this program has for the projects of a data directory.
 pub(super) struct Program<'a> {
     /// The data directory, with its secrets and plugins.
     pub(super) home: &'a Home,
     /// What models are given.
     pub(super) environment: &'a ProgramEnvironment,
-    /// What memory is kept and found with.
-    pub(super) memories: &'a dyn MemoryFactory,
+    /// Refuses a sentence model of `[memory]` that cannot be had.
+    pub(super) check_embeddings: &'a EmbeddingsCheck,
 }
 
 /// Looks at all of it.
@@ -41,7 +45,7 @@ pub(super) fn look(
     options: &ModelOptions,
     scope: &Scope,
 ) {
-    let Program { home, environment, memories } = *program;
+    let Program { home, environment, check_embeddings } = *program;
     limits(found, config, scope);
     models(found, config, directory, options, environment);
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
@@ -57,7 +61,7 @@ pub(super) fn look(
     if let Some(notify) = &config.notify {
         notified(found, notify, directory);
     }
-    embeddings(found, config, memories);
+    embeddings(found, config, check_embeddings);
     if matches!(scope, Scope::Run | Scope::Planned) {
         if let Err(error) = config.check_run() {
             found.at("agents", &format!("{error:#}"));
@@ -72,13 +76,13 @@ pub(super) fn look(
 pub fn goal(directory: &Path, config: &Config) -> fault::Result<String> {
     let path = directory.join(&config.project.goal);
     let size = std::fs::metadata(&path)
-        .with_context(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
+        .or_invalid(|| format!("cannot read the goal `{}`; write what is to be built", path.display()))?
         .len();
     if size > GOAL_BYTES_MAX {
         bail!("the goal `{}` has {size} bytes, more than {GOAL_BYTES_MAX}; split the project", path.display());
     }
     let text = text_file::read(&path, GOAL_BYTES_MAX)
-        .with_context(|| format!("the goal `{}` cannot be read", path.display()))?;
+        .or_invalid(|| format!("the goal `{}` cannot be read", path.display()))?;
     // What it says is told to models; a path that leads out by its words is a power, which somebody agreed to.
     if !powers::leads_out(&config.project.goal) && !path.canonicalize()?.starts_with(directory.canonicalize()?) {
         bail!("the goal `{}` leads out of the project by a link; write the path of the file itself", path.display());
@@ -191,8 +195,8 @@ fn notified(found: &mut Found, notify: &NotifyConfig, directory: &Path) {
     }
 }
 
-fn embeddings(found: &mut Found, config: &Config, memories: &dyn MemoryFactory) {
-    if let Err(error) = memories.check_embeddings(config.memory.embeddings.as_deref()) {
+fn embeddings(found: &mut Found, config: &Config, check: &EmbeddingsCheck) {
+    if let Err(error) = check(config.memory.embeddings.as_deref()) {
         found.at("memory.embeddings", &format!("{error:#}"));
     }
 }

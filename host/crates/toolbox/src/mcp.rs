@@ -1,7 +1,7 @@
 //! The MCP servers of a project as tools: their gates, and how each is opened.
 
-use super::gate::ToolGate;
-use super::plugin_host::PluginHost;
+use crate::gate::ToolGate;
+use crate::plugin_host::PluginHost;
 use longhaul_config::Config;
 use longhaul_config::tools::mcp::{is_wanted, sent_to, tool_name};
 use longhaul_core::fault;

@@ -6,9 +6,9 @@
 //! What cannot be read or stored lets nothing pass: the run waits and the same call is decided about again. It is
 //! never told to the agent as a refusal.
 
-use super::gate::{ToolGate, itself};
-use super::plugin_host::PluginHost;
-use super::plugin_set::{Cast, Part};
+use crate::gate::{ToolGate, itself};
+use crate::plugin_host::PluginHost;
+use crate::plugin_set::{Cast, Part};
 use longhaul_approval::{Approval, Asks, Mode, Standing, Subject, Verdict, question};
 use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
 use longhaul_core::fault::{self, Fault};

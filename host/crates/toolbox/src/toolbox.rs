@@ -4,17 +4,8 @@
 //! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are the
 //! host's own (`built_in.rs`), and no components.
 
-mod ask_human;
-pub mod built_in;
-pub mod gate;
-pub mod gatekeeper;
-pub mod mcp;
-pub mod plugin_host;
-pub mod plugin_set;
-mod project;
-mod todo;
-pub mod unkept;
-
+use crate::plugin_set::{Cast, Part};
+use crate::unkept::Unkept;
 use longhaul_capabilities::Setup;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
@@ -25,9 +16,7 @@ use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_records::ledger::Ledger;
 use longhaul_security::secrets;
 use longhaul_worktree::Named;
-use plugin_set::{Cast, Part};
 use std::sync::Arc;
-use unkept::Unkept;
 
 /// The tools that one invocation may be given.
 pub struct Toolbox {

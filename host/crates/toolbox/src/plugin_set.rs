@@ -1,12 +1,12 @@
-//! Who plays in a run: its plugins, pinned by digest, with what each may do and use.
+//! The plugins of a run: pinned by digest, loaded, with their grants and limits.
 
-pub use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
 
-use super::built_in::{self, Site};
-use super::gate::ToolGate;
-use super::mcp;
-use super::plugin_host::PluginHost;
-use super::unkept::Unkept;
+use crate::built_in::{self, Site};
+use crate::gate::ToolGate;
+use crate::mcp;
+use crate::plugin_host::PluginHost;
+use crate::unkept::Unkept;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup};
 use longhaul_config::quarantine::{self, Shape};
@@ -166,7 +166,7 @@ impl Cast {
         pins: &Pins,
         directory: &Path,
     ) -> fault::Result<Self> {
-        let pin = pins.get(memory::PLUGIN).with_context(|| {
+        let pin = pins.get(memory::PLUGIN).or_invalid(|| {
             format!("this run began without [{}]; a run keeps the memory that it began with", memory::PLUGIN)
         })?;
         let loaded = part(&host, config, memory::PLUGIN, pin, directory, directory).await?;
@@ -313,7 +313,7 @@ async fn part(
     let bytes = host
         .store
         .blob(&pin.digest)?
-        .with_context(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
+        .or_internal(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
     ready(host, config, table, pin, &bytes, directory, tree).await
 }
 
@@ -345,7 +345,7 @@ pub async fn ready(
     } else {
         config
             .part(table)
-            .with_context(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
+            .or_invalid(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
     };
     let plugin = host.loaded.get(&host.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;

@@ -4,13 +4,9 @@
 //! is planned so, and what is wrong with it shows. Refuses to connect to MCP servers, of which only what was pinned is
 //! known, and to give a component anything but the store of its own keys.
 
-use super::{Finding, Found, Scope, machine};
-use crate::manifest::{Manifest, settings};
-use crate::plugins;
-use crate::toolbox::built_in;
-use crate::toolbox::gate::ToolGate;
-use crate::toolbox::plugin_host::PluginHost;
-use crate::toolbox::plugin_set::{self, Part};
+use crate::finding::Found;
+use crate::machine;
+use crate::scope::Scope;
 use longhaul_config::tools::built_in::is_built_in;
 use longhaul_config::tools::mcp::{is_wanted, tool_name};
 use longhaul_config::{Config, PluginConfig, toml_text};
@@ -21,7 +17,12 @@ use longhaul_core::work::{CheckBody, Goal, Plan, RoleError};
 use longhaul_core::{Digest, InvocationId};
 use longhaul_engine::Cancel;
 use longhaul_harness::{Setup, plan};
+use longhaul_plugins::manifest::{Manifest, settings};
 use longhaul_records::pins::{Pin, Pins};
+use longhaul_toolbox::built_in;
+use longhaul_toolbox::gate::ToolGate;
+use longhaul_toolbox::plugin_host::PluginHost;
+use longhaul_toolbox::plugin_set::{self, Part};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ async fn loaded(
     table: &str,
     part: &PluginConfig,
 ) -> fault::Result<Part> {
-    let read = plugins::read(&part.plugin, Some(directory), &host.home, &host.engine)?;
+    let read = longhaul_plugins::read(&part.plugin, Some(directory), &host.home, &host.engine)?;
     let said = read.manifest.unwrap_or_default();
     manifest(found, table, part, &said);
     let (plugin, digest) = (part.plugin.clone(), Digest::of(&read.bytes));
@@ -184,7 +185,7 @@ async fn planned(
             Some(told)
         }
         Planned::Wrong(text) => {
-            found.findings.push(Finding::of_goal(config, &text));
+            found.of_goal(config, &text);
             None
         }
         Planned::Denied(text) => {
@@ -246,7 +247,7 @@ fn accepted(found: &mut Found, host: &PluginHost, config: &Config, directory: &P
     }
     let is_python = |body: &CheckBody| matches!(body, CheckBody::Python(_));
     let has_python = plan.steps.iter().flat_map(|step| &step.spec.checks).any(|check| is_python(&check.body));
-    if has_python && let Err(error) = plugins::find(PYTHON, Some(directory), &host.home) {
+    if has_python && let Err(error) = longhaul_plugins::find(PYTHON, Some(directory), &host.home) {
         found.in_file(file, None, &format!("a check is written in Python, and {error:#}"));
     }
     let setup = Setup {
@@ -261,29 +262,7 @@ fn accepted(found: &mut Found, host: &PluginHost, config: &Config, directory: &P
     }
 }
 
-/// The line that a planner's words about a goal begin with, `line 3 of the goal`, and the words behind it.
-pub(super) fn line_of_goal(text: &str) -> (Option<usize>, &str) {
-    let read = || {
-        let (number, rest) = text.strip_prefix("line ")?.split_once(' ')?;
-        Some((Some(number.parse().ok()?), rest.strip_prefix("of the goal")?.trim_start_matches([',', ':', ' '])))
-    };
-    read().unwrap_or((None, text))
-}
-
 /// Who calls: nobody of a run.
 fn caller() -> InvocationId {
     InvocationId::from_text("check/1")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_of_a_goal_is_read_where_a_planner_names_it() {
-        assert_eq!(line_of_goal("line 12 of the goal, in the feature `a`: x"), (Some(12), "in the feature `a`: x"));
-        for text in ["line many of the goal", "line 3 of a song", "what is to be built?"] {
-            assert_eq!(line_of_goal(text), (None, text));
-        }
-    }
 }

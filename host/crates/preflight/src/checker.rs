@@ -1,0 +1,83 @@
+//! The order in which a project is examined: its text, trust in it, this machine, its plugins, its repository.
+//!
+//! A finding is no error: an examination answers all of them, and fails where it could not be made.
+
+use crate::finding::{Finding, Found, of_diagnostic};
+use crate::machine::EmbeddingsCheck;
+use crate::overview::{Overview, overview};
+use crate::scope::Scope;
+use crate::{machine, plugins};
+use longhaul_config::{Config, FILE};
+use longhaul_core::fault;
+use longhaul_core::ids;
+use longhaul_models::set::{ModelOptions, ProgramEnvironment};
+use longhaul_security::{identity, trust};
+use longhaul_toolbox::plugin_host::PluginHost;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What projects are held against: plugins, the models and the sentence models that this program has for them.
+#[derive(Clone)]
+pub struct Checker {
+    /// Loads plugins, and has them say what they can do.
+    pub host: Arc<PluginHost>,
+    /// Refuses a sentence model of `[memory]` that cannot be had.
+    pub check_embeddings: Arc<EmbeddingsCheck>,
+    /// What models are given.
+    pub environment: ProgramEnvironment,
+}
+
+impl Checker {
+    /// What is wrong with the project in `directory` for a run, and what would run.
+    pub async fn examine(&self, directory: &Path, options: &ModelOptions) -> fault::Result<(Vec<Finding>, Overview)> {
+        let text = match longhaul_config::of_config(directory) {
+            Ok(text) => text,
+            Err(error) => {
+                let fix = format!("cannot be read: {error}; make a project with `longhaul new` or `longhaul init`");
+                return Ok((vec![Finding::new(Some(FILE), None, &fix)], Overview::default()));
+            }
+        };
+        let mut config = match Config::parse_all(&text) {
+            Ok(config) => config,
+            Err(faults) => return Ok((faults.iter().map(of_diagnostic).collect(), Overview::default())),
+        };
+        let known = identity::known(&*self.host.store, directory, &config.project.name)?;
+        config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
+        let trusted = trust::expect(&*self.host.store, directory, &config);
+        if trusted.is_err() {
+            // Tools are asked what they can do, and those of a repository must not have its grants by then.
+            config = config.without_powers();
+        }
+        let (mut findings, overview) = self.examine_config(directory, &config, &text, options, &Scope::Run).await?;
+        let (name, directory) = (config.project.name.clone(), directory.to_owned());
+        findings.extend(trusted.err().map(|error| Finding::new(Some(FILE), None, &format!("{error:#}"))));
+        let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
+        findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
+        Ok((findings, overview))
+    }
+
+    /// As [`Checker::examine`], of a configuration that was read of `text`, and without a look at the repository.
+    pub async fn examine_config(
+        &self,
+        directory: &Path,
+        config: &Config,
+        text: &str,
+        options: &ModelOptions,
+        scope: &Scope,
+    ) -> fault::Result<(Vec<Finding>, Overview)> {
+        let mut found = Found::new(text.to_owned());
+        // It reads files, of which a network may hold some.
+        let (at, own, options, of) = (directory.to_owned(), config.clone(), options.clone(), scope.clone());
+        let checker = self.clone();
+        found = tokio::task::spawn_blocking(move || {
+            let Self { host, check_embeddings, environment } = &checker;
+            let program = machine::Program { home: &host.home, environment, check_embeddings: &**check_embeddings };
+            machine::look(&mut found, &program, &own, &at, &options, &of);
+            found
+        })
+        .await?;
+        let mut overview = overview(config, scope);
+        overview.features = plugins::look(&mut found, &self.host, config, directory, scope).await;
+        Ok((found.into_findings(), overview))
+    }
+}

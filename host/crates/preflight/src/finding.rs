@@ -1,0 +1,131 @@
+//! One thing that is wrong with a project, with the file and the line where it stands.
+
+use longhaul_config::{Config, Diagnostic, FILE, toml_text};
+use longhaul_core::fault::{self, bail};
+use longhaul_core::text::printable;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Longest text of one finding, in bytes: parts of it were written by plugins.
+const TEXT_BYTES_MAX: usize = 2_000;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The file, relative to the project, where it is about one.
+    pub file: Option<String>,
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do, in one line.
+    pub text: String,
+}
+
+impl Finding {
+    /// One of a file, with its line, or of no file. Its text is made one printable line.
+    #[must_use]
+    pub fn new(file: Option<&str>, line: Option<usize>, text: &str) -> Self {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { file: file.map(str::to_owned), line, text: printable(&text, TEXT_BYTES_MAX) }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(formatter, "{file}:{line}: {}", self.text),
+            (Some(file), None) => write!(formatter, "{file}: {}", self.text),
+            (None, _) => formatter.write_str(&self.text),
+        }
+    }
+}
+
+pub(crate) fn of_diagnostic(found: &Diagnostic) -> Finding {
+    Finding::new(Some(FILE), found.line, &found.text)
+}
+
+/// What a planner says of the goal's text.
+pub fn of_goal(config: &Config, text: &str) -> Finding {
+    let (line, text) = line_of_goal(text);
+    Finding::new(Some(&config.project.goal.display().to_string()), line, text)
+}
+
+/// Refuses to begin or to go on where something is wrong: the first finding, and how many more there are.
+pub fn refuse(findings: &[Finding]) -> fault::Result<()> {
+    match findings {
+        [] => Ok(()),
+        [only] => bail!("{only}"),
+        [first, rest @ ..] => bail!("{first} (and {} more; `longhaul check` lists them)", rest.len()),
+    }
+}
+
+/// Findings while they are looked for.
+pub(crate) struct Found {
+    /// `longhaul.toml`.
+    text: String,
+    findings: Vec<Finding>,
+}
+
+impl Found {
+    /// None yet, of a `longhaul.toml` with this text.
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, findings: Vec::new() }
+    }
+
+    /// About a key of `longhaul.toml`, by its path.
+    pub(crate) fn at(&mut self, path: &str, text: &str) {
+        self.findings.push(Finding::new(Some(FILE), toml_text::line_of(&self.text, path), text));
+    }
+
+    /// About another file of the project.
+    pub(crate) fn in_file(&mut self, file: &str, line: Option<usize>, text: &str) {
+        self.findings.push(Finding::new(Some(file), line, text));
+    }
+
+    /// About the goal, as a planner says it.
+    pub(crate) fn of_goal(&mut self, config: &Config, text: &str) {
+        self.findings.push(of_goal(config, text));
+    }
+
+    pub(crate) fn of_machine(&mut self, text: &str) {
+        self.findings.push(Finding::new(None, None, text));
+    }
+
+    pub(crate) fn into_findings(self) -> Vec<Finding> {
+        self.findings
+    }
+}
+
+/// The line that a planner's words about a goal begin with, `line 3 of the goal`, and the words behind it.
+fn line_of_goal(text: &str) -> (Option<usize>, &str) {
+    let read = || {
+        let (number, rest) = text.strip_prefix("line ")?.split_once(' ')?;
+        Some((Some(number.parse().ok()?), rest.strip_prefix("of the goal")?.trim_start_matches([',', ':', ' '])))
+    };
+    read().unwrap_or((None, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_line_and_says_how_many_more_there_are() {
+        let finding = |line, text: &str| Finding::new(Some("longhaul.toml"), line, text);
+        let (first, second) = (finding(Some(3), "one\n  thing \u{1b}[2J"), finding(None, "another"));
+        assert!(refuse(&[]).is_ok());
+        let said = |findings: &[Finding]| refuse(findings).unwrap_err().to_string();
+        assert_eq!(said(std::slice::from_ref(&second)), "longhaul.toml: another");
+        let both = said(&[first, second]);
+        assert!(both.starts_with("longhaul.toml:3: one thing "), "{both}");
+        assert!(both.ends_with("(and 1 more; `longhaul check` lists them)"), "{both}");
+        assert!(!both.contains(['\n', '\u{1b}']), "{both:?}");
+    }
+
+    #[test]
+    fn the_line_of_a_goal_is_read_where_a_planner_names_it() {
+        assert_eq!(line_of_goal("line 12 of the goal, in the feature `a`: x"), (Some(12), "in the feature `a`: x"));
+        for text in ["line many of the goal", "line 3 of a song", "what is to be built?"] {
+            assert_eq!(line_of_goal(text), (None, text));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What would run, in words.
+
+use crate::scope::Scope;
+use longhaul_config::{Config, PluginConfig};
+use longhaul_models::Provider;
+use serde::{Deserialize, Serialize};
+
+/// What would run, in words, when nothing is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overview {
+    /// The project's name.
+    pub project: String,
+    /// The parts: the table, the plugin, and what it may do.
+    pub parts: Vec<String>,
+    /// The models that may be asked.
+    pub models: Vec<String>,
+    /// The checks.
+    pub checks: Vec<String>,
+    /// The features, where the goal writes them; none: a planner asks a model.
+    pub features: Option<Vec<String>>,
+}
+
+pub(crate) fn overview(config: &Config, scope: &Scope) -> Overview {
+    let parts = config.parts().filter(|(table, _)| !scope.leaves_out(table));
+    let used = config.models.iter().filter(|(name, _)| config.uses_model(name));
+    Overview {
+        project: config.project.name.clone(),
+        parts: parts.map(|(table, part)| format!("{table}: {}{}", part.plugin, powers(part))).collect(),
+        models: used.map(|(name, model)| format!("{name}: {}", model_words(&model.provider))).collect(),
+        checks: config.checks.iter().map(|(name, check)| format!("{name}: {}", check.argv.join(" "))).collect(),
+        features: None,
+    }
+}
+
+fn model_words(provider: &Provider) -> String {
+    match provider {
+        Provider::OpenAi(model) => format!("openai {}", model.id),
+        Provider::Anthropic(model) => format!("anthropic {}", model.id),
+        Provider::Local(model) => format!("local {}", model.file.display()),
+        Provider::Recorded(model) => format!("recorded {}", model.file.display()),
+        Provider::Route(route) => format!("route over {}", route.models.join(", ")),
+    }
+}
+
+/// What the operator gives a part.
+fn powers(part: &PluginConfig) -> String {
+    let listed = |what: &str, names: Vec<String>| match names.is_empty() {
+        true => None,
+        false => Some(format!("{what} {}", names.join(", "))),
+    };
+    let directories = part.directories.iter().map(|given| {
+        let how = if given.access == longhaul_core::grant::Access::Write { "writes" } else { "reads" };
+        format!("{how} {}", given.host.display())
+    });
+    let given = [
+        listed("asks", part.models.clone()),
+        listed("calls", part.tools.clone()),
+        listed("delegates to", part.agents.clone()),
+        listed("", directories.collect()).map(|words| words.trim().to_owned()),
+        listed("reaches", part.hosts.iter().map(|host| host.origin()).collect()),
+        listed("sends the secrets", part.secrets.iter().map(|secret| secret.name.clone()).collect()),
+    ];
+    let given: Vec<String> = given.into_iter().flatten().collect();
+    if given.is_empty() { String::new() } else { format!(" ({})", given.join("; ")) }
+}
