@@ -1,4 +1,4 @@
-//! The command line: reads arguments, asks the service, prints answers. It takes no decision.
+//! The command line: reads arguments, asks the service and prints its answers. It makes no decision about a run.
 
 #[macro_use]
 pub mod terminal;
@@ -6,20 +6,25 @@ pub mod terminal;
 mod agent;
 mod answer;
 mod approvals;
+mod arguments;
 mod ask;
 mod audit;
 mod backup;
+pub mod bombs;
 mod check;
 mod checkpoint;
 mod children;
 mod command_client;
+mod confirm;
 mod conform;
+mod context;
 mod decisions;
 mod detect;
 mod diff;
 mod do_prompt;
 mod doctor;
 mod exec;
+mod exit;
 mod features;
 mod follow;
 mod gc;
@@ -30,6 +35,7 @@ mod mcp;
 mod memory;
 mod merge;
 mod models;
+mod order;
 mod owner;
 mod plugin;
 mod progress;
@@ -48,18 +54,18 @@ mod token;
 mod trajectories;
 mod trust;
 
-use crate::client::{Door, which};
-use crate::home::Home;
-use crate::logs::{self, LogSettings};
-use crate::report::words;
-use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
-use crate::wiring::variable;
-use clap::{Args, Parser, Subcommand};
-use command_client::{CommandClient, OWNER_PAUSE, OWNERS_MAX};
-use follow::Form;
-use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_models::set::ModelOptions;
+use crate::service::Request;
+use arguments::{FormArg, ModelArgs, RunArg};
+use clap::{Parser, Subcommand};
+use command_client::CommandClient;
+use context::Context;
+use longhaul_core::fault::{self, Context as _};
+use longhaul_home::logs::{self, LogSettings};
+use longhaul_home::{Home, variable};
+use order::order;
 use std::path::{Path, PathBuf};
+
+pub use exit::Exit;
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
@@ -69,25 +75,34 @@ use std::path::{Path, PathBuf};
 #[command(name = "longhaul", version, max_term_width = 100)]
 pub struct Cli {
     /// The data directory. Default: `longhaul` in the user's data directory.
-    #[arg(long, global = true, env = crate::home::VARIABLE, value_name = "DIR")]
+    #[arg(long, global = true, env = longhaul_home::VARIABLE, value_name = "DIR")]
     home: Option<PathBuf>,
     /// The project. Default: the current directory.
     #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     project: Option<PathBuf>,
-    /// Print JSON: one value, or one a line while a run goes on.
+    /// Print JSON: one value, or one value a line while a run goes on.
     #[arg(long, global = true)]
     json: bool,
-    /// Agree to what longhaul.toml asks for, without a question: for scripts.
+    /// Agree to the permissions that longhaul.toml asks for, without a question. For scripts.
     #[arg(long, global = true)]
     trust: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Subcommands,
+}
+
+// No doc comment here: clap would take it for the description of the program.
+#[derive(Subcommand, Debug)]
+enum Subcommands {
+    #[command(flatten)]
+    Command(Box<Command>),
+    #[command(flatten)]
+    Child(children::ChildCommand),
 }
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Make an existing directory a project: writes longhaul.toml and GOAL.md, and makes a git repository, where
-    /// they are missing.
+    /// Make an existing directory a project: write longhaul.toml and GOAL.md, and make a git repository, unless they
+    /// exist.
     Init {
         /// The project's name. Default: the directory's.
         #[arg(long)]
@@ -103,33 +118,34 @@ enum Command {
     },
     /// List every project with its status: initializing, active, paused, completed or abandoned.
     Projects,
-    /// Say which project a checkout is, by the id that this data directory gave it.
+    /// Show the id of a project in this data directory, or link a checkout to another project.
     Project {
         #[command(subcommand)]
         command: project::Command,
     },
-    /// Show what longhaul.toml asks for and agree to it; keys of signers. Without a word: asks, or with --trust agrees.
+    /// Show the permissions that longhaul.toml asks for and agree to them; manage the keys of signers. Without a
+    /// subcommand: ask, or agree with --trust.
     Trust {
         #[command(subcommand)]
         command: Option<trust::Command>,
     },
-    /// Show grants that no run used, and what each run could do and did; or the audit log, and whether it is whole.
+    /// Show the grants that each run used, and grants that no run used; show and verify the audit log.
     Audit {
         #[command(subcommand)]
         command: Option<audit::Command>,
     },
-    /// Turn the goal into features and work on them until each passes or its rounds are used up.
+    /// Turn the goal into features and work on them until each feature passes or its rounds are used up.
     Run {
         /// Follow this plan, JSON with `tasks`, instead of asking the planner.
         #[arg(long, value_name = "FILE")]
         plan: Option<PathBuf>,
-        /// Show the features and what they may cost, and pause before any work on them.
+        /// Show the features and the most that they may cost, and pause before any work on them.
         #[arg(long)]
         plan_only: bool,
-        /// Pause after so many sessions: attempts at a feature.
+        /// Pause after this number of sessions. A session is one attempt at a feature.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "plan_only")]
         sessions: Option<u32>,
-        /// Start anew although the project was given up.
+        /// Start anew although the project was abandoned.
         #[arg(long)]
         again: bool,
         #[command(flatten)]
@@ -137,42 +153,42 @@ enum Command {
         #[command(flatten)]
         form: FormArg,
     },
-    /// Look for all that would stop a run before a model is asked: what longhaul.toml and the goal say, and what of it is
-    /// there. One line a finding, and 1 as the exit code; otherwise what would run.
+    /// Check longhaul.toml, the goal and this machine for everything that would stop a run. No model is asked. Prints
+    /// one line a finding and ends with exit code 1; without a finding it prints an overview of the run.
     Check(check::CheckArgs),
-    /// Ask something: one agent answers, or a routed one, or the tasks of a plan do. Needs no git repository. The answer
-    /// goes to standard output, everything else to standard error.
+    /// Ask a question: one agent answers, or a routed agent, or the tasks of a plan. Needs no git repository. The
+    /// answer goes to standard output, everything else to standard error.
     Ask(ask::AskArgs),
-    /// Correct what is worked on: the agent hears it at its next step.
+    /// Correct an agent at work: it receives the text at its next step.
     Steer(ask::SteerArgs),
-    /// Stop a task of a run, or the run; `resume` goes on with it.
+    /// Stop a task of a run, or the whole run. `resume` continues it.
     Cancel(ask::CancelArgs),
-    /// Go on with a run that was paused, killed, or ended with features that do not pass.
+    /// Continue a run that was paused or killed, or that ended with features that do not pass.
     Resume {
         #[command(flatten)]
         run: RunArg,
-        /// Try features again whose rounds were used up.
+        /// Retry features whose rounds are used up.
         #[arg(long)]
         retry_failing: bool,
-        /// Read the goal's file again before: features that it writes are added, changed and dropped; what passes stays.
+        /// Read the goal file again first, and add, change and drop features as it says. Features that pass stay.
         #[arg(long)]
         reread_goal: bool,
-        /// Pause again after so many sessions: attempts at a feature. One that was held back is the first. Without it a
-        /// run that broke off goes as far as it was asked to, and one that paused to its end.
+        /// Pause again after this number of sessions, attempts at a feature. A session that was held back counts as the
+        /// first. Default: an interrupted run keeps its earlier limit, and a paused run goes on to its end.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
         sessions: Option<u32>,
         #[command(flatten)]
         form: FormArg,
     },
-    /// Go back to an earlier commit of a run: its branch, its tree, and what passed since. What is left behind
-    /// stays reachable.
+    /// Reset a run to one of its earlier commits: its branch, its tree and the status of its features. Later commits
+    /// stay reachable.
     Revert(revert::RevertArgs),
     /// List the commits of a run, newest first.
     Log(log::LogArgs),
-    /// Show what a run changed, or the commit of one of its features.
+    /// Show the changes of a run, or of one of its features.
     Diff(diff::DiffArgs),
-    /// Merge the commits of a run into the branch that is checked out: fast forward, or with a commit of yours. Refused
-    /// where files have changes that are not committed, and where both changed the same lines.
+    /// Merge the commits of a run into the checked-out branch, by fast forward or with a merge commit of yours. Refused
+    /// where files have uncommitted changes, and where both sides changed the same lines.
     Merge(merge::MergeArgs),
     /// Watch a run that another terminal started. Ctrl-C only stops watching.
     Attach {
@@ -181,28 +197,28 @@ enum Command {
         /// Show events after this number.
         #[arg(long, default_value_t = 0)]
         after: u64,
-        /// Show events from this number on, as one that reconnects.
+        /// Show events from this number on, to continue an earlier stream.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "after")]
         from: Option<u64>,
         #[command(flatten)]
         form: FormArg,
     },
-    /// Stop the work of a run; `resume` goes on with it.
+    /// Pause a run. `resume` continues it.
     Pause {
         #[command(flatten)]
         run: RunArg,
     },
-    /// Give a run up.
+    /// Abandon a run.
     Abandon {
         #[command(flatten)]
         run: RunArg,
-        /// Why, for the record.
+        /// The reason, for the record.
         #[arg(long, default_value = "given up by the operator")]
         reason: String,
     },
-    /// Answer the question that a run, or a feature, waits with.
+    /// Answer the question that a run or a feature waits for.
     Answer(answer::AnswerArgs),
-    /// List, show and answer what agents must not do without being asked about, and revoke rules that came of it.
+    /// List, show and answer approvals of tool calls, and revoke the rules that answers made.
     Approvals(approvals::ApprovalsArgs),
     /// Show a run and its features.
     Status {
@@ -211,13 +227,13 @@ enum Command {
     },
     /// List every run.
     Runs,
-    /// List what runs, and what it uses: the machine, runs, children, instances of components.
+    /// Show the resources that the machine, runs, child processes and component instances use.
     Ps(ps::PsArgs),
-    /// The same again and again, until `q` or Ctrl-C.
+    /// Show the same as `ps`, refreshed until `q` or Ctrl-C.
     Top(ps::TopArgs),
-    /// Sum all runs up, as text for Prometheus.
+    /// Print metrics of all runs as text for Prometheus.
     Metrics,
-    /// Report a run: features, commits, what was used and by whom, caps, and what happened when.
+    /// Report a run: features, commits, usage by agent, caps, and events in order of time.
     Report(report::ReportArgs),
     /// List the invocations of a run, or show the journal of one.
     Journal {
@@ -230,31 +246,31 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         after: u32,
     },
-    /// Run finished invocations again from their journals, execute nothing, and compare.
+    /// Replay finished invocations from their journals without executing any effect, and compare the results.
     Replay {
         #[command(flatten)]
         run: RunArg,
-        /// Only this invocation.
+        /// Replay this invocation only.
         #[arg(long, short)]
         invocation: Option<String>,
-        /// Use this component in place of the one that the run pinned.
+        /// Use this component instead of the one that the run pinned.
         #[arg(long, value_name = "FILE")]
         with: Option<PathBuf>,
     },
-    /// List and change the features of a run, also while it goes on.
+    /// List and change the features of a run, also while it is worked on.
     Features {
         #[command(flatten)]
         run: RunArg,
-        /// Show what agents proposed instead.
+        /// Show the proposals of agents instead.
         #[arg(long)]
         proposals: bool,
-        /// Show what decides each criterion: the source of its check, its command, or the evaluator.
+        /// Show how each criterion is judged: by the source of a check, by a command, or by the evaluator.
         #[arg(long)]
         checks: bool,
         #[command(subcommand)]
         command: Option<features::Command>,
     },
-    /// Look at the decisions of a project, and say what came of them.
+    /// List and search the decisions of a project, and record their outcomes.
     Decisions {
         #[command(flatten)]
         run: RunArg,
@@ -263,107 +279,93 @@ enum Command {
         #[command(subcommand)]
         command: Option<decisions::Command>,
     },
-    /// Runs as they stand: list where they can be gone on from, export them, take them up elsewhere.
+    /// List the checkpoints of runs, export them, and import them elsewhere.
     Checkpoint {
         #[command(subcommand)]
         command: checkpoint::Command,
     },
-    /// Remove what nobody needs: what is over, trees of nobody, content that nothing names, and old runs if you say so.
+    /// Delete expired data: saved checkpoints, orphaned worktrees, unreferenced content, and old runs on request.
     Gc(gc::GcArgs),
-    /// Write the data directory into one file, also while it is in use.
+    /// Back up the data directory into one file, also while it is in use.
     Backup(backup::BackupArgs),
-    /// Make a data directory of such a file, in a place that is empty.
+    /// Restore a backup into an empty data directory.
     Restore(backup::RestoreArgs),
-    /// Code in steps that build on each other: change one, and only what it touches runs again.
+    /// Run code in dependent steps: after a change, only the affected steps run again.
     Graph {
         #[command(subcommand)]
         command: graph::Command,
     },
-    /// Code that is kept under a name, to be run now or on a schedule, and what its runs hand on.
+    /// Manage named agents, which run now or on a schedule, and the artifacts that they pass to their next runs.
     Agent {
         #[command(subcommand)]
         command: agent::Command,
     },
-    /// Run agents at times, in intervals and after each other; look at what became of it.
+    /// Run agents by cron, in intervals or after each other, and show their tasks.
     Schedule {
         #[command(subcommand)]
         command: schedule::Command,
     },
-    /// Look at what a project remembers of its runs: facts, episodes, conversations; export it, or forget it.
+    /// Show, search, export and delete the memory of a project: facts, episodes, conversations.
     Memory {
         #[command(subcommand)]
         command: memory::Command,
     },
-    /// What agents were told, said and did: look at it, rate it, correct it, export it for training.
+    /// Show, rate, correct and export trajectories: the messages and steps of each invocation of an agent.
     Trajectories {
         #[command(subcommand)]
         command: trajectories::Command,
     },
-    /// Make, build and look at plugins.
+    /// Make, build, install and inspect plugins.
     Plugin {
         #[command(subcommand)]
         command: plugin::Command,
     },
-    /// The interpreters for generated code: Python and JavaScript as components.
+    /// Manage the interpreters of generated code: Python and JavaScript as components.
     Runtimes {
         #[command(subcommand)]
         command: runtimes::Command,
     },
-    /// Own the data directory: serve the HTTP API, the web page and all other commands, and go on with runs that were
-    /// broken off.
+    /// Run as a server: serve the HTTP API, the web page and all other commands, and resume interrupted runs.
     Serve(serve::ServeArgs),
-    /// Say who is let in over HTTP.
+    /// Manage API tokens.
     Token {
         #[command(subcommand)]
         command: token::Command,
     },
-    /// Be an MCP server: tool plugins, and the verbs of the harness.
+    /// Run as an MCP server that offers tool plugins and the verbs of the harness.
     Mcp(mcp::McpArgs),
-    /// Keep what tools authenticate with; agents and tools never see the values.
+    /// Manage the secrets that tools authenticate with. Agents and tools never see their values.
     Secrets {
         #[command(subcommand)]
         command: secrets::Command,
     },
-    /// Hold the contract's rules against a component: one line a rule, PASS, FAIL or SKIP with the reason.
+    /// Test a component against the rules of the contract: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
-    /// Look at models, test whether they work, and fetch a small one.
+    /// List and test the configured models, and fetch a small local model.
     Models {
         #[command(subcommand)]
         command: models::Command,
     },
-    /// Run Python, JavaScript or a WASI program that nobody trusts; it sees nothing but what you name.
+    /// Run untrusted Python, JavaScript or a WASI program in a sandbox, with the directories and hosts that you grant
+    /// and no others.
     Exec(exec::ExecArgs),
-    /// Look for what a run would need: memory, disks, a sandbox, a store that is whole, plugins, keys, model servers.
+    /// Check this machine for the needs of a run: memory, disks, sandbox, store, plugins, keys, model servers.
     ///
-    /// With `--project`, each tool chain that the project uses is tried inside of the sandbox.
+    /// With `--project`, also try each tool chain of the project inside the sandbox.
     Doctor(doctor::DoctorArgs),
-    /// Say what kind of work a prompt asks for, and whether it is worth a project; no model is asked.
+    /// Classify a prompt by its words: the kind of work, and whether it is worth a project. No model is asked.
     Detect {
         /// The prompt; `-` reads it from standard input.
         prompt: String,
     },
-    /// Make a project of a prompt and run it, where it is worth one and that is switched on; no model is asked
-    /// whether it is.
+    /// Make a project from a prompt and run it, where the prompt is worth one and automatic projects are switched on.
+    /// No model is asked for that decision.
     Do(do_prompt::DoArgs),
-    #[command(hide = true)]
-    CompileChild(children::CompileArgs),
-    #[command(hide = true)]
-    CheckChild(children::CheckArgs),
-    #[command(hide = true)]
-    BrowserChild(children::BrowserArgs),
-    #[command(hide = true)]
-    McpChild(children::McpArgs),
-    #[command(hide = true)]
-    KeepChild(children::KeepArgs),
-    #[command(hide = true)]
-    BombChild(children::BombArgs),
-    #[command(hide = true)]
-    ModelChild(children::ModelArgs),
 }
 
 impl Command {
-    /// Whether the powers of longhaul.toml are used by it. A server asks about them itself, once it owns the data
-    /// directory.
+    /// Whether the command uses the powers that longhaul.toml asks for. A server asks about them itself, once it owns
+    /// the data directory.
     fn works_with_the_file(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Ask(_))
     }
@@ -376,84 +378,14 @@ impl Command {
     }
 }
 
-#[derive(Args, Debug)]
-struct RunArg {
-    /// The run, or the beginning of its name. Default: the newest of this project.
-    #[arg(id = "run", value_name = "RUN")]
-    named: Option<String>,
-}
-
-#[derive(Args, Debug)]
-struct FormArg {
-    /// Print the stream of the run as JSON lines: every event with its number, and what models say as they say it.
-    #[arg(long)]
-    events: bool,
-}
-
-impl FormArg {
-    fn form(&self, context: &Context) -> Form {
-        match (self.events, context.json) {
-            (true, _) => Form::Stream,
-            (false, true) => Form::Json,
-            (false, false) => Form::Words,
-        }
-    }
-}
-
-#[derive(Args, Debug)]
-struct ModelArgs {
-    /// Answer every model from this recording; nothing is sent anywhere.
-    #[arg(long, value_name = "FILE", conflicts_with = "record")]
-    recorded: Option<PathBuf>,
-    /// Write what the models reply to this recording.
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
-}
-
-impl ModelArgs {
-    fn options(self) -> ModelOptions {
-        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        ModelOptions { replay_from: self.recorded.map(absolute), record_to: self.record.map(absolute) }
-    }
-}
-
-/// What the process says at its end; see the help of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Everything is done.
-    Done,
-    /// An error.
-    Error,
-    /// Features do not pass.
-    Incomplete,
-    /// The run is paused.
-    Paused,
-    /// The run waits for an answer.
-    Waiting,
-}
-
-impl Exit {
-    /// The process's exit code.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Error => 1,
-            Self::Incomplete => 3,
-            Self::Paused => 4,
-            Self::Waiting => 5,
-        }
-    }
-}
-
-/// Carries a command out.
+/// Carries out a command.
 ///
 /// # Errors
 /// With a text that says what to do.
 pub fn main(cli: Cli) -> fault::Result<Exit> {
-    let command = match children::run(cli.command) {
-        Ok(exit) => return Ok(exit),
-        Err(command) => command,
+    let command = match cli.command {
+        Subcommands::Command(command) => command,
+        Subcommands::Child(child) => children::run(child),
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -461,7 +393,7 @@ pub fn main(cli: Cli) -> fault::Result<Exit> {
         .event_interval(1)
         .enable_all()
         .build()?;
-    // A stream is for programs, too: nothing else is printed between its lines.
+    // A stream is for programs, too: no other text is printed between its lines.
     let json = cli.json || command.prints_events();
     let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
     let (home, project) = (Home::find(cli.home)?, whole(project)?);
@@ -477,54 +409,13 @@ pub fn main(cli: Cli) -> fault::Result<Exit> {
     exit
 }
 
-/// A project's directory as every process understands it: whoever owns the data directory stands somewhere else. One
-/// that is not there yet, which a command may be about to make, has a whole path all the same.
+/// The directory of a project as an absolute path, since the owner of the data directory may have another working
+/// directory. A directory that a command is about to make has an absolute path, too.
 fn whole(project: &Path) -> fault::Result<PathBuf> {
     project
         .canonicalize()
         .or_else(|_| std::path::absolute(project))
         .with_context(|| format!("`{}` is no path", project.display()))
-}
-
-/// What every command needs.
-struct Context {
-    home: Home,
-    /// The whole path, see [`whole`].
-    project: PathBuf,
-    /// Whether the command line has `--project`.
-    names_project: bool,
-    json: bool,
-    /// Whether longhaul.toml is agreed to without a question.
-    trust: bool,
-    client: CommandClient,
-}
-
-impl Context {
-    async fn security(&self, wanted: SecurityAsk) -> fault::Result<SecurityDone> {
-        let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
-            bail!("the service answered something else")
-        };
-        Ok(*done)
-    }
-
-    /// See [`CommandClient::take`].
-    async fn door(&self) -> fault::Result<Door> {
-        self.client.take().await
-    }
-
-    /// See [`CommandClient::ask`].
-    async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        self.client.ask(request).await
-    }
-
-    /// See [`CommandClient::ask_once`].
-    async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
-        self.client.ask_once(request).await
-    }
-
-    fn which(&self, run: RunArg) -> Which {
-        which(run.named, &self.project)
-    }
 }
 
 async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
@@ -540,7 +431,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Trust { command } => trust::run(context, command, context.trust).await,
         Command::Audit { command } => audit::run(context, command).await,
         Command::Run { plan, plan_only, sessions, again, models, form } => {
-            let form = form.form(context);
+            let form = form.form(context.json);
             let directory = context.project.clone();
             let models = models.options();
             let plan = plan.as_deref().map(given::plan).transpose()?;
@@ -551,7 +442,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Cancel(args) => ask::cancel(context, args).await,
         Command::Check(args) => check::run(context, args).await,
         Command::Resume { run, retry_failing, reread_goal, sessions, form } => {
-            let (run, form) = (context.which(run), form.form(context));
+            let (run, form) = (context.which(run), form.form(context.json));
             if reread_goal {
                 check::reread(context, run.clone(), form.is_for_programs()).await?;
             }
@@ -563,7 +454,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Merge(args) => merge::run(context, args).await,
         Command::Attach { run, after, from, form } => {
             let after = from.map_or(after, |from| from - 1);
-            follow::attach(context, context.which(run), after, form.form(context)).await
+            follow::attach(context, context.which(run), after, form.form(context.json)).await
         }
         Command::Pause { run } => order(context, Request::Pause { run: context.which(run) }, "paused").await,
         Command::Abandon { run, reason } => {
@@ -600,7 +491,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
-        Command::Serve(args) => serve::run(context, args).await,
+        Command::Serve(args) => owner::serve::run(context, args).await,
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
         Command::Secrets { command } => secrets::run(context, command).await,
@@ -610,44 +501,22 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Doctor(args) => doctor::run(context, args).await,
         Command::Detect { prompt } => detect::run(context, prompt),
         Command::Do(args) => do_prompt::run(context, args).await,
-        Command::CompileChild(_)
-        | Command::CheckChild(_)
-        | Command::BrowserChild(_)
-        | Command::McpChild(_)
-        | Command::KeepChild(_)
-        | Command::BombChild(_)
-        | Command::ModelChild(_) => Ok(Exit::Error),
     }
-}
-
-/// An order that is done when it is answered.
-async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
-    print_answer(context.json, &context.ask(request).await?, done)?;
-    Ok(Exit::Done)
-}
-
-/// Prints an answer that has nothing to show but that it is done.
-fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
-    if json {
-        outln!("{}", serde_json::to_string(answer)?);
-    } else if let Answer::Run { run } = answer {
-        outln!("run {run}: {done}");
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// README used to name a way that was refused.
+    /// README used to name a form of the command that was refused.
     #[test]
     fn a_question_to_the_decisions_needs_no_word_before_it() {
         for words in
             [&["decisions", "--query", "why"][..], &["decisions", "r-1", "--limit", "3"], &["decisions", "list"]]
         {
-            let parsed = Cli::try_parse_from([&["longhaul"], words].concat());
-            assert!(parsed.is_ok_and(|cli| matches!(cli.command, Command::Decisions { .. })), "{words:?}");
+            let parsed = Cli::try_parse_from([&["longhaul"], words].concat()).map(|cli| cli.command);
+            let Ok(Subcommands::Command(command)) = parsed else { panic!("{words:?}") };
+            assert!(matches!(*command, Command::Decisions { .. }), "{words:?}");
         }
     }
 }

@@ -8,7 +8,6 @@
 pub mod agents;
 pub mod ask;
 pub mod backup;
-pub mod bombs;
 pub mod checkpoint;
 pub mod cli;
 pub mod client;
@@ -26,6 +25,7 @@ pub mod service;
 pub mod steps;
 pub mod wiring;
 
+pub use cli::bombs;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;

@@ -1,4 +1,4 @@
-//! Runs Python that nobody trusts: a job that ends, one that never would, and one that looks for a file of the host.
+//! Runs untrusted Python: a job that ends, one that never would, and one that looks for a file of the host.
 //!
 //! It needs no server, no data directory and no `longhaul` beside it: the child that compiles the interpreter is this
 //! program.

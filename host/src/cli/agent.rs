@@ -1,108 +1,109 @@
-//! `longhaul agent`: code that is kept under a name, run now or on a schedule, and what its runs hand on.
+//! `longhaul agent`: named agents, which run now or on a schedule, and the artifacts of their runs.
 
 mod code;
 mod show;
 
-use super::{Context, Exit};
-use crate::agents::record::AgentPatch;
+use super::context::Context;
+use super::exit::Exit;
 use crate::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk, StatusFilter};
 use crate::service::{Answer, Request};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
+use longhaul_agents::AgentPatch;
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// Bytes of a state, or of an input, that are read at all.
+/// Longest state, and longest input, that are read, in bytes.
 const JSON_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Add an agent.
     Add {
-        /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`.
+        /// Name of the agent: 1 to 64 letters, digits, `-`, `_` and `.`.
         name: Name,
         #[command(flatten)]
         code: CodeArgs,
         #[command(flatten)]
         settings: Box<SettingArgs>,
-        /// Add it switched off.
+        /// Add the agent switched off.
         #[arg(long)]
         inactive: bool,
     },
-    /// Change an agent; what is not named stays.
+    /// Change an agent. Options that are left out keep their values.
     Update {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
         #[command(flatten)]
         code: CodeArgs,
         #[command(flatten)]
         settings: Box<SettingArgs>,
-        /// Only if it has this version, as `agent show` says it.
+        /// Change the agent only if it has this version, as `agent show` prints it.
         #[arg(long, value_name = "NUMBER")]
         version: Option<u64>,
     },
     /// List agents.
     List {
-        /// Only those that are switched on.
+        /// List only agents that are switched on.
         #[arg(long, conflicts_with = "inactive")]
         active: bool,
-        /// Only those that are switched off.
+        /// List only agents that are switched off.
         #[arg(long)]
         inactive: bool,
-        /// At most so many.
+        /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
-        /// Without the first so many.
+        /// The number of entries to skip.
         #[arg(long, default_value_t = 0)]
         offset: usize,
     },
-    /// Show an agent whole.
+    /// Show all of an agent.
     Show {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
     },
     /// Switch an agent on.
     Activate {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
     },
-    /// Switch an agent off: what its schedules have waiting is noted as skipped, and their fires are.
+    /// Switch an agent off. Its waiting tasks and its later fires are recorded as skipped.
     Deactivate {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
     },
-    /// Remove an agent, with what it handed on. Its tasks stay.
+    /// Remove an agent with its artifact. Its tasks stay.
     Remove {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
     },
-    /// Run an agent now and wait for it. With 1 it did not succeed.
+    /// Run an agent now and wait for it. Exit code 1 if it did not succeed.
     Execute {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
-        /// What its code sees as `CONTEXT["input"]`; any JSON.
+        /// Input of the agent's code, `CONTEXT["input"]`; any JSON.
         #[arg(long, value_name = "JSON")]
         input: Option<String>,
     },
-    /// What an agent's runs hand on.
+    /// Show, set and clear the artifact that the next run of an agent starts from.
     Artifact {
         #[command(subcommand)]
         command: Artifact,
     },
-    /// List the tasks of an agent: those that have not ended, then the others, the newest first.
+    /// List the tasks of an agent: open tasks first, then ended ones, the newest first.
     Tasks {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
-        /// Only with this status.
+        /// List only tasks with this status.
         #[arg(long)]
         status: Option<StatusFilter>,
-        /// At most so many.
+        /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
-        /// Without the first so many.
+        /// The number of entries to skip.
         #[arg(long, default_value_t = 0)]
         offset: usize,
     },
@@ -110,17 +111,17 @@ pub enum Command {
 
 #[derive(Subcommand, Debug)]
 pub enum Artifact {
-    /// Show what the next run finds.
+    /// Show the artifact that the next run starts from.
     Show {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
         /// Show this version instead.
         #[arg(long, value_name = "NUMBER")]
         version: Option<u64>,
     },
-    /// Put another state in its place.
+    /// Replace the artifact with another state.
     Set {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
         /// The state; any JSON.
         #[arg(long, value_name = "JSON", required_unless_present = "file")]
@@ -128,29 +129,29 @@ pub enum Artifact {
         /// The file with the state; `-` reads standard input.
         #[arg(long, value_name = "FILE", conflicts_with = "state")]
         file: Option<PathBuf>,
-        /// What it says in short. Default: as it was.
+        /// Summary of the state. Default: the present summary.
         #[arg(long)]
         summary: Option<String>,
-        /// Only if it has this version; 0 is that there never was one.
+        /// Replace the artifact only if it has this version; 0 means that there never was one.
         #[arg(long, value_name = "NUMBER")]
         version: Option<u64>,
     },
-    /// Have the next run be a first one.
+    /// Clear the artifact, so that the next run is a first one.
     Clear {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
-        /// Only if it has this version.
+        /// Clear the artifact only if it has this version.
         #[arg(long, value_name = "NUMBER")]
         version: Option<u64>,
     },
     /// List the versions that are kept, the newest first.
     History {
-        /// The agent.
+        /// Name of the agent.
         name: Name,
     },
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::Add { name, code, settings, inactive } => {
@@ -173,7 +174,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             if patch == AgentPatch::default() {
                 bail!("nothing is to be changed; `longhaul agent update --help` lists what can be");
             }
-            // What is kept of the old figures is only true of the version that was looked at.
+            // Unchanged limits are copied from the version that was read, so the update may only meet that version.
             let version = Some(version.unwrap_or(old.record.version));
             let said = ask(context, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
             show::agent(context, &said, "changed")
@@ -219,7 +220,7 @@ async fn artifact(context: &Context, command: Artifact) -> fault::Result<Exit> {
     show::artifact(context, &ask(context, wanted).await?)
 }
 
-/// Asked once: an execution that was asked for twice would be two.
+/// Asked once: repeating the request would execute the agent twice.
 async fn ask(context: &Context, wanted: AgentAsk) -> fault::Result<AgentSaid> {
     match context.ask_once(Request::Agents { wanted }).await? {
         Answer::Agents { said } => Ok(*said),

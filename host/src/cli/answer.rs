@@ -1,6 +1,9 @@
-//! `longhaul answer`: what a person says to a run that waits, and what is still to be said then.
+//! `longhaul answer`: answers the questions of a run that waits, and shows the questions that stay open.
 
-use super::{Context, Exit, RunArg, print_answer};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::order::print_answer;
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
@@ -10,22 +13,22 @@ use longhaul_core::journal::Resolution;
 pub struct AnswerArgs {
     #[command(flatten)]
     run: RunArg,
-    /// The feature that asks. Default: the one question that is open.
+    /// The feature whose question is answered. Default: the only open question.
     #[arg(long)]
     feature: Option<String>,
-    /// The question about an effect, by its name.
+    /// The question about an effect, by its id.
     #[arg(long, value_name = "ID", conflicts_with = "feature")]
     question: Option<String>,
-    /// The effect happened, and this JSON is what it answered.
+    /// The effect happened, and this JSON is its result.
     #[arg(long, value_name = "JSON", group = "known")]
     happened: Option<String>,
-    /// The effect did not happen: do it.
+    /// The effect did not happen: execute it.
     #[arg(long, group = "known")]
     did_not_happen: bool,
-    /// Do not do it; the agent gets an error.
+    /// Do not execute the effect; the agent gets an error.
     #[arg(long, group = "known")]
     skip: bool,
-    /// Take back what was answered about an effect; possible until the run has used it.
+    /// Take back an answer about an effect, possible until the run has used it.
     #[arg(long, group = "known", conflicts_with = "text")]
     take_back: bool,
     /// The answer in words.
@@ -33,7 +36,7 @@ pub struct AnswerArgs {
     text: String,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     let AnswerArgs { run, feature, question, happened, did_not_happen, skip, take_back, text } = args;
     let run = context.which(run);
@@ -57,7 +60,8 @@ pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     told(context, &answer, "answered", undo).await
 }
 
-/// What was done, what is asked still, and how to go on. `undo` says of which answer that can be taken back.
+/// Prints the outcome, the questions that are still open, and how to continue. `undo` names the answer that can be
+/// taken back.
 async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> fault::Result<Exit> {
     print_answer(context.json, answer, done)?;
     let Answer::Run { run } = answer else { bail!("the service answered something else") };
@@ -81,7 +85,7 @@ async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<Strin
     Ok(Exit::Done)
 }
 
-/// A question, and the commands that answer it.
+/// Shows a question and the commands that answer it.
 pub fn show(question: &OpenQuestion) {
     let OpenQuestion { id, feature, text, answer_with } = question;
     let of = feature.as_ref().map(|feature| format!(" ({feature})")).unwrap_or_default();

@@ -1,6 +1,9 @@
-//! `longhaul approvals`: what people are asked about calls of tools, answered from any terminal.
+//! `longhaul approvals`: approvals of tool calls, answered from any terminal.
 
-use super::{Context, Exit, RunArg, order};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::order::order;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_approval::{Approval, Asks, RunRule, Standing, banner, visible};
@@ -15,34 +18,35 @@ pub struct ApprovalsArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// List what is open in all runs; of one run, also what was answered, and the rules that hold in it.
+    /// List the open approvals of all runs; of one run, list its answered ones and its rules, too.
     List {
         #[command(flatten)]
         run: RunArg,
     },
     /// Show one approval in full.
     Show {
-        /// Its id, or the beginning of it.
+        /// Id of the approval, or the beginning of it.
         id: String,
     },
-    /// Answer: `y` once, `n [reason]`, `a` by rule for the rest of the run, anything else is what to do instead.
+    /// Answer an approval: `y` allows the call once, `n [reason]` denies it, `a` allows such calls for the rest of the
+    /// run, any other text tells the agent what to do instead.
     Answer {
-        /// Its id, or the beginning of it.
+        /// Id of the approval, or the beginning of it.
         id: String,
-        /// The answer. An empty one is no answer.
+        /// The answer. An empty text is no answer.
         #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]
         answer: Vec<String>,
     },
-    /// Revoke a rule that came of an `a`: from now on such calls are asked about again.
+    /// Revoke a rule that an `a` made: such calls are asked about again.
     Revoke {
         /// The run, or the beginning of its name.
         run: String,
-        /// The rule.
+        /// Id of the rule.
         rule: String,
     },
 }
 
-/// The command.
+/// Runs the command.
 pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> {
     match args.command {
         None => list(context, None).await,
@@ -112,7 +116,7 @@ async fn answer_one(context: &Context, id: String, text: String) -> fault::Resul
     Ok(Exit::Done)
 }
 
-/// What an answer came to, and what it allows from now on.
+/// Prints the outcome of an answer, and the rule that it made.
 pub fn tell(approval: &Approval, rule: Option<&RunRule>) {
     outln!("{}: {}", approval.id, visible(&approval.words()));
     if let Some(rule) = rule {

@@ -1,6 +1,10 @@
-//! `longhaul ask`, and what is said to work that is under way: `steer` and `cancel`.
+//! `longhaul ask`, and the commands for work in progress: `steer` and `cancel`.
 
-use super::{Context, Exit, FormArg, ModelArgs, RunArg, follow, given, order};
+use super::arguments::{FormArg, ModelArgs, RunArg};
+use super::context::Context;
+use super::exit::Exit;
+use super::order::order;
+use super::{follow, given};
 use crate::service::{Question, Request, Which};
 use clap::Args;
 use longhaul_core::fault;
@@ -8,23 +12,23 @@ use longhaul_harness::Dispatch;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// Bytes of a goal that comes over standard input.
+/// Longest goal on standard input, in bytes.
 const GOAL_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Args, Debug)]
 pub struct AskArgs {
-    /// What is asked; `-` reads it from standard input.
+    /// The question or goal; `-` reads it from standard input.
     goal: String,
-    /// This agent answers.
+    /// Have this agent answer.
     #[arg(long, value_name = "NAME", group = "who")]
     agent: Option<String>,
-    /// One agent answers, which a model chooses.
+    /// Have one agent answer that a model chooses.
     #[arg(long, group = "who")]
     route: bool,
-    /// A planner makes tasks of it, and sums up their answers.
+    /// Have a planner split the goal into tasks and sum up their answers.
     #[arg(long, group = "who")]
     plan: bool,
-    /// These tasks are done, JSON with `tasks`, and the planner sums up their answers.
+    /// Do the tasks of this file, JSON with `tasks`, and have the planner sum up their answers.
     #[arg(long, value_name = "FILE", group = "who")]
     tasks: Option<PathBuf>,
     #[command(flatten)]
@@ -35,16 +39,16 @@ pub struct AskArgs {
 
 #[derive(Args, Debug)]
 pub struct SteerArgs {
-    /// The run, or RUN:TASK for one task or feature of it; `:TASK` is one of the newest run of this project.
+    /// The run, or RUN:TASK for one task or feature of it. `:TASK` names a task of the newest run of this project.
     #[arg(value_name = "RUN[:TASK]")]
     to: String,
-    /// What the agent is told at its next step.
+    /// The text that the agent receives at its next step.
     text: String,
 }
 
 #[derive(Args, Debug)]
 pub struct CancelArgs {
-    /// The run, which is then paused, or RUN:TASK for one task or feature of it.
+    /// The run to pause, or RUN:TASK for one task or feature of it.
     #[arg(value_name = "RUN[:TASK]")]
     what: String,
 }
@@ -61,12 +65,12 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit>
     let goal = if args.goal == "-" { read_goal()? } else { args.goal };
     let directory = context.project.clone();
     let question = Question { directory, goal, dispatch, plan, models: args.models.options() };
-    follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context)).await
+    follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context.json)).await
 }
 
 fn read_goal() -> fault::Result<String> {
     let mut goal = String::new();
-    // One more than may be, so that what is too long is refused and not cut.
+    // One byte more than the limit, so that a longer goal is refused and not cut.
     std::io::stdin().take(GOAL_BYTES_MAX + 1).read_to_string(&mut goal)?;
     Ok(goal)
 }
@@ -92,7 +96,7 @@ pub(super) async fn cancel(context: &Context, args: CancelArgs) -> fault::Result
     }
 }
 
-/// The run, and the task of it, that `RUN:TASK` names.
+/// The run and the task that `RUN:TASK` names.
 fn named(context: &Context, text: &str) -> (Which, Option<String>) {
     let (run, task) = match text.split_once(':') {
         Some((run, task)) => (run, Some(task.to_owned()).filter(|task| !task.is_empty())),

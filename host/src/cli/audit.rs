@@ -1,15 +1,16 @@
-//! `longhaul audit`: who was let do what, and what runs were able to do against what they did.
+//! `longhaul audit`: the audit log, and the grants of runs compared with their use.
 
-use super::words::{counted, moment};
-use super::{Context, Exit};
-use crate::audit::Record;
+use super::context::Context;
+use super::exit::Exit;
+use crate::report::words::{counted, moment};
 use crate::service::{Grants, SecurityAsk, SecurityDone};
 use clap::Subcommand;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
+use longhaul_security::audit::Record;
 
-/// Records that are listed where nobody says how many.
+/// Default number of records in a list.
 const RECORDS: usize = 50;
 
 /// Longest line, in bytes.
@@ -19,19 +20,20 @@ const LINE_BYTES_MAX: usize = 1_000;
 pub enum Command {
     /// List the newest records: approvals, grants, trust, secrets used, tokens, imports.
     Log {
-        /// At most so many.
+        /// The most records to list.
         #[arg(long, default_value_t = RECORDS)]
         limit: usize,
     },
-    /// Look at every record, each of which has the digest of the one before, and say where the chain breaks.
+    /// Verify the chain of the log: each record holds the digest of the one before. Says where the chain breaks.
     Verify {
-        /// The digest that an earlier `verify` said, which must be that of a record still: nothing was cut off.
+        /// A digest that an earlier `verify` printed. A record must still have it; otherwise records were cut off.
         #[arg(long, value_name = "DIGEST")]
         expect: Option<Digest>,
     },
 }
 
-/// Carries it out. Without a word: grants of the project that no run used, and what each run did.
+/// Runs the command. Without a subcommand it shows the grants that no run of the project used, and the use of grants by
+/// each run.
 pub async fn run(context: &Context, command: Option<Command>) -> fault::Result<Exit> {
     match command {
         None => grants(context).await,

@@ -1,20 +1,21 @@
 //! `longhaul backup` and `longhaul restore`.
 
 use super::checkpoint::AcceptArgs;
-use super::words::counted;
-use super::{Context, Exit};
-use crate::backup::{self, Keeps};
+use super::context::Context;
+use super::exit::Exit;
+use super::owner;
+use crate::backup::Keeps;
+use crate::report::words::counted;
 use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
-use crate::wiring;
 use clap::Args;
 use longhaul_core::fault::{self, bail};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct BackupArgs {
-    /// The file to make; one that is there is left alone.
+    /// The file to make. An existing file is left alone.
     file: PathBuf,
-    /// Put secrets into it, as readable as they are in the data directory.
+    /// Include secrets, as readable as they are in the data directory.
     #[arg(long)]
     with_secrets: bool,
 }
@@ -25,15 +26,15 @@ pub struct RestoreArgs {
     file: PathBuf,
     #[command(flatten)]
     accept: AcceptArgs,
-    /// Put API tokens back, too: whoever holds one is let in.
+    /// Restore API tokens, too. Whoever holds one of them can use the API.
     #[arg(long)]
     with_tokens: bool,
-    /// Put server.toml back, with the programs that it names, and the trust in files of projects.
+    /// Restore server.toml with the programs that it names, and the trust in files of projects.
     #[arg(long)]
     with_commands: bool,
 }
 
-/// `longhaul backup`: through whoever owns the data directory, also while runs go on.
+/// `longhaul backup`: asks the owner of the data directory, also while runs are worked on.
 pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> fault::Result<Exit> {
     let wanted = UpkeepAsk::Backup { file: std::path::absolute(file)?, with_secrets };
     let UpkeepDone::Backup(written) = upkeep(context, wanted).await? else {
@@ -60,14 +61,12 @@ pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: Backup
     Ok(Exit::Done)
 }
 
-/// `longhaul restore`: makes the data directory, so there is nobody to ask.
+/// `longhaul restore`: makes the data directory here, since it has no owner to ask yet.
 pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit> {
     let RestoreArgs { file, accept, with_tokens, with_commands } = args;
     let (home, accepts) = (context.home.clone(), accept.accepts());
     let keeps = Keeps { tokens: with_tokens, commands: with_commands };
-    let restored =
-        tokio::task::spawn_blocking(move || backup::restore(&file, &home, &accepts, keeps, wiring::prepare_store));
-    let restored = restored.await??;
+    let restored = owner::restore::restore(file, home, accepts, keeps).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&restored)?);
         return Ok(Exit::Done);
@@ -96,7 +95,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit
 }
 
 pub(super) async fn upkeep(context: &Context, wanted: UpkeepAsk) -> fault::Result<UpkeepDone> {
-    // Not asked again of the next owner: a backup that was cut off may have been made.
+    // Not repeated at the next owner: a backup that was cut off may have been made.
     let Answer::Upkeep { done } = context.ask_once(Request::Upkeep { wanted }).await? else {
         bail!("the service answered something else")
     };

@@ -1,6 +1,9 @@
-//! `longhaul check`, and what `longhaul resume --reread-goal` says first.
+//! `longhaul check`, and the first step of `longhaul resume --reread-goal`.
 
-use super::{Context, Exit, ModelArgs, models};
+use super::arguments::ModelArgs;
+use super::context::Context;
+use super::exit::Exit;
+use super::models;
 use crate::check::{Finding, Overview};
 use crate::service::{Answer, Request, Which};
 use clap::Args;
@@ -10,13 +13,13 @@ use longhaul_core::fault::{self, bail};
 pub struct CheckArgs {
     #[command(flatten)]
     models: ModelArgs,
-    /// When nothing is wrong, send each model one small request of each kind that runs use, as `longhaul models test`
-    /// does. Without it nothing is sent.
+    /// If there is no finding, also send each model one small request of each kind that runs use, as `longhaul models
+    /// test` does. Default: send nothing.
     #[arg(long, conflicts_with = "recorded")]
     online: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
     let directory = std::path::absolute(&context.project)?;
     if args.online {
@@ -39,11 +42,11 @@ pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
     Ok(exit)
 }
 
-/// Reads the goal of a run again and says what changed.
+/// Reads the goal of a run again and prints the changes.
 pub async fn reread(context: &Context, run: Which, is_for_programs: bool) -> fault::Result<()> {
     let answer = context.ask(Request::RereadGoal { run }).await?;
     let Answer::Reread { changes, .. } = answer else { bail!("the service answered something else") };
-    // A stream is for programs: nothing else is printed between its lines.
+    // A stream is for programs: no other text is printed between its lines.
     changes.iter().for_each(|line| if is_for_programs { errln!("{line}") } else { outln!("{line}") });
     Ok(())
 }

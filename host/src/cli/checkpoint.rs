@@ -1,86 +1,89 @@
-//! `longhaul checkpoint`: runs as they stand, to look at, to keep, and to go on with elsewhere.
+//! `longhaul checkpoint`: lists, shows, exports and imports checkpoints of runs.
 
-use super::words::counted;
-use super::{Context, Exit, RunArg, terminal};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::checkpoint::{Cause, Origin, Snapshot};
+use crate::report::words::counted;
 use crate::service::{Answer, CheckpointAsk, Request};
-use crate::signing::{self, Accepts};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
+use longhaul_security::signing::{self, Accepts};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// For how long a saved snapshot is kept where nobody says for how long, in seconds.
+/// Default time to live of a saved checkpoint, in seconds.
 const TTL_S: u64 = 86_400;
 
 /// Longest text on a line, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 
-/// Bytes of a snapshot that is read.
+/// Longest checkpoint that is read, in bytes.
 const SNAPSHOT_BYTES_MAX: u64 = 512 << 20;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// List the checkpoints of a run, and what is saved.
+    /// List the checkpoints of a run, and the saved checkpoints.
     List {
         #[command(flatten)]
         run: RunArg,
-        /// One each so many steps, in place of what is configured.
+        /// List one checkpoint each so many steps, instead of the configured interval.
         #[arg(long, value_name = "STEPS")]
         every: Option<u32>,
-        /// List what is on the server instead, whoever left it there.
+        /// List the checkpoints on the shared server instead, of all machines.
         #[arg(long)]
         shared: bool,
     },
-    /// Say in words what a key names, and how it stands.
+    /// Describe the checkpoint that a key or a file names.
     Show {
-        /// A run, or RUN:AGENT, or a file of `export`.
+        /// A run, or RUN:AGENT, or a file that `export` wrote.
         key: String,
     },
-    /// Write a run as one JSON value, which `import` takes on this or another machine.
+    /// Export a run as one JSON value, which `import` reads on this or another machine.
     Export {
         /// A run, or RUN:AGENT.
         key: String,
-        /// Into this file, which must not be there yet. Default: standard output.
+        /// Write to this file, which must not exist yet. Default: standard output.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Keep it in the data directory under this name instead; any text will do.
+        /// Save the checkpoint in the data directory under this name instead. Any text is a name.
         #[arg(long, value_name = "NAME", conflicts_with = "output")]
         save: Option<String>,
-        /// For how long it is kept there, in seconds; 0 is over at once.
+        /// Time to live of the saved checkpoint, in seconds; with 0 it expires at once.
         #[arg(long, default_value_t = TTL_S, requires = "save")]
         ttl_s: u64,
     },
-    /// Put a run here as a checkpoint has it; `resume` goes on with it.
+    /// Import a run from a checkpoint; `resume` continues it.
     Import(ImportArgs),
 }
 
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// The file; `-` reads standard input. With --saved or --shared: the name.
+    /// The file; `-` reads standard input. With --saved or --shared: the name of the checkpoint.
     from: String,
-    /// It is one that was saved in the data directory.
+    /// Import a checkpoint that was saved in the data directory.
     #[arg(long, conflicts_with = "shared")]
     saved: bool,
-    /// It is on the server: take the run over, so that nobody else goes on with it.
+    /// Import from the shared server and take the run over, so that no other machine continues it.
     #[arg(long)]
     shared: bool,
-    /// Also when the run is here; what is here of it is lost.
+    /// Import also if the run exists here. The present state of the run is lost.
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
     accept: AcceptArgs,
 }
 
-/// Who may have written something that comes from elsewhere.
+/// The signers that are accepted for a file from elsewhere.
 #[derive(Args, Clone, Debug)]
 pub(super) struct AcceptArgs {
-    /// Take it from whoever has this key, as `longhaul trust key` shows it there; the key is known from then on.
+    /// Accept a file that this key signed, as `longhaul trust key` prints it there. The key is known from then on.
     #[arg(long, value_name = "KEY")]
     signer: Option<String>,
-    /// Take it though nobody signed it.
+    /// Accept a file without a signature.
     #[arg(long, conflicts_with = "signer")]
     unsigned: bool,
 }
@@ -91,7 +94,7 @@ impl AcceptArgs {
     }
 }
 
-/// An age in milliseconds.
+/// Parses an age, in milliseconds.
 pub(super) fn age_ms(text: &str) -> Result<u64, String> {
     let units = [('d', 86_400_000), ('h', 3_600_000), ('m', 60_000), ('s', 1_000)];
     let unit = units.into_iter().find(|(letter, _)| text.ends_with(*letter));
@@ -99,7 +102,7 @@ pub(super) fn age_ms(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| "write a number and d, h, m or s, for example 7d".to_owned())
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List { run, every, shared } => list(context, run, every, shared).await,
@@ -168,7 +171,7 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
     } else {
         (snapshot(context, CheckpointAsk::Show { key: key.to_owned() }).await?, false)
     };
-    // What is read of this data directory has no signature yet.
+    // A checkpoint that is read from this data directory has no signature yet.
     let signer = if is_file {
         let (signed, bytes) = snapshot.take_signature()?;
         Some(signing::signer_of(&context.home, signed.as_ref(), &bytes).context("the checkpoint")?)
@@ -221,7 +224,7 @@ async fn export(context: &Context, key: String, output: Option<PathBuf>) -> faul
     let text = snapshot(context, CheckpointAsk::Export { key }).await?.write()?;
     match output {
         Some(path) => {
-            // It holds prompts, and whatever files the agent wrote.
+            // The file holds prompts, and files that the agent wrote.
             let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
             let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
             file.write_all(&text)?;
@@ -254,7 +257,7 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
         outln!("{}", serde_json::json!({ "run": run, "signer": signer, "powers": powers }));
         return Ok(Exit::Done);
     }
-    // After it is taken: a refusal is one line, and nothing that was taken acts before a resume.
+    // Printed after the import: a refusal is one line, and an imported run does nothing before a resume.
     errln!("the checkpoint is {signer}");
     for power in &powers {
         errln!("its longhaul.toml, which is not used here, asks for: {power}");

@@ -1,11 +1,30 @@
-//! The children of this program: the compiler in its jail, native checks, a browser, a server's keeper, a bomb, a local model.
+//! Child processes of this program: the compiler in its jail, native checks, a browser, the keeper of a server, a bomb,
+//! a local model.
 //!
-//! They are this very binary with a hidden command, so that nothing else has to be installed. They
-//! start no log, no runtime and no service.
+//! They run this same binary with a hidden command, so that no second program has to be installed. They start no log,
+//! no runtime and no service.
 
-use super::{Command, Exit};
-use clap::Args;
+use super::doctor;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
+
+#[derive(Subcommand, Debug)]
+pub enum ChildCommand {
+    #[command(name = "compile-child", hide = true)]
+    Compile(CompileArgs),
+    #[command(name = "check-child", hide = true)]
+    Check(CheckArgs),
+    #[command(name = "browser-child", hide = true)]
+    Browser(BrowserArgs),
+    #[command(name = "mcp-child", hide = true)]
+    Mcp(McpArgs),
+    #[command(name = "keep-child", hide = true)]
+    Keep(KeepArgs),
+    #[command(name = "bomb-child", hide = true)]
+    Bomb(BombArgs),
+    #[command(name = "model-child", hide = true)]
+    Model(ModelArgs),
+}
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -50,17 +69,16 @@ pub struct ModelArgs {
     memory_bytes_max: u64,
 }
 
-/// Runs the command if it is a child's; gives any other back.
-pub fn run(command: Command) -> Result<Exit, Box<Command>> {
-    let code = match command {
-        Command::CompileChild(args) => longhaul_engine::compile_child(&args.limits),
-        Command::CheckChild(args) => longhaul_sandbox::sandbox_child(&args.spec),
-        Command::BrowserChild(args) => longhaul_browser::browser_child(&args.spec),
-        Command::McpChild(args) => longhaul_mcp::mcp_child(&args.spec),
-        Command::KeepChild(args) => longhaul_mcp::keep_child(args.host, &args.command),
-        Command::BombChild(args) => super::doctor::bomb_child(&args.name),
-        Command::ModelChild(args) => model(&args),
-        other => return Err(Box::new(other)),
+/// Runs the child and ends the process with its exit code.
+pub fn run(child: ChildCommand) -> ! {
+    let code = match child {
+        ChildCommand::Compile(args) => longhaul_engine::compile_child(&args.limits),
+        ChildCommand::Check(args) => longhaul_sandbox::sandbox_child(&args.spec),
+        ChildCommand::Browser(args) => longhaul_browser::browser_child(&args.spec),
+        ChildCommand::Mcp(args) => longhaul_mcp::mcp_child(&args.spec),
+        ChildCommand::Keep(args) => longhaul_mcp::keep_child(args.host, &args.command),
+        ChildCommand::Bomb(args) => doctor::bomb_child(&args.name),
+        ChildCommand::Model(args) => model(&args),
     };
     std::process::exit(code)
 }
@@ -74,7 +92,7 @@ fn model(args: &ModelArgs) -> i32 {
         return 1;
     }
     let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
-    // A file that somebody pulled by its digest is known; one of the user's own may be anybody's.
+    // A file that was pulled by its digest is known; a file of the user may come from anybody.
     let give_up_powers =
         |file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors_and(file).map_err(|error| error.to_string());
     match serve(&args.file, &options, give_up_powers, std::io::stdin(), std::io::stdout()) {
@@ -86,8 +104,8 @@ fn model(args: &ModelArgs) -> i32 {
     }
 }
 
-/// Private memory, beyond which the child dies and is started again. The model's own count stays below
-/// it; the rest is for threads and what inference needs in between.
+/// Limit of private memory; a child that exceeds it dies and is started again. The model's own count stays below the
+/// limit; the rest is for threads and for buffers of inference.
 #[cfg(feature = "local-model")]
 fn confine(memory_bytes_max: u64) -> std::io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};

@@ -8,18 +8,18 @@
 use super::owner;
 use crate::client::Door;
 use crate::client::wire::OwnerGone;
-use crate::home::Home;
 use crate::service::{Answer, Request};
 use longhaul_core::fault;
+use longhaul_home::Home;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
-/// Owners of a data directory that may stop one after the other while a command asks.
+/// The most owners of a data directory that may stop one after the other while a command asks.
 pub const OWNERS_MAX: u32 = 10;
 
-/// How long an owner that has just stopped takes to be gone.
+/// Time for an owner that has just stopped to be gone.
 pub const OWNER_PAUSE: Duration = Duration::from_millis(50);
 
 /// The client of one command.
@@ -79,7 +79,7 @@ impl CommandClient {
         *self.kept.write().await = Some(door);
     }
 
-    /// Asks for something that may be asked twice: an owner that stops meanwhile is succeeded.
+    /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
     pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
         let mut tries = OWNERS_MAX;
         loop {
@@ -95,7 +95,7 @@ impl CommandClient {
         }
     }
 
-    /// Asks for something that would be done twice if it was asked twice.
+    /// Asks once, for something that a repeated request would do twice.
     pub async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
         // Whoever owned the data directory may have stopped since the last question.
         self.let_go_of_other_owner().await;
@@ -127,7 +127,7 @@ impl CommandClient {
     }
 
     async fn open(&self) -> fault::Result<Door> {
-        crate::wiring::open(&self.home, Some(&self.project)).await
+        owner::open::open(&self.home, &self.project).await
     }
 
     /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then.

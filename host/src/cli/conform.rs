@@ -1,6 +1,8 @@
-//! `longhaul conform`: holds the contract's rules against a component.
+//! `longhaul conform`: tests a component against the rules of the contract.
 
-use super::{Context, Exit, plugin};
+use super::context::Context;
+use super::exit::Exit;
+use super::plugin;
 use clap::Args;
 use longhaul_config::asks::AskedDirectory;
 use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};
@@ -19,21 +21,21 @@ use std::path::{Path, PathBuf};
 pub struct ConformArgs {
     /// A `.wasm` file, or the name of a plugin.
     file: String,
-    /// Its manifest. Default: the one that it carries, else the `.toml` of the same name beside it.
+    /// The manifest. Default: the one that the component carries, else the `.toml` file of the same name beside it.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// Also write the findings as JUnit's XML.
+    /// Also write the findings to this file, as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
 
-/// What a manifest says beside what a run needs.
+/// The fields of a manifest that only this command reads.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct More {
-    /// The limits that it says it stays within; a field that is missing is the host's.
+    /// The limits that the plugin claims to stay within. The host's limit holds for a missing field.
     limits: toml::Table,
-    /// How it wants to be tried.
+    /// Inputs and settings of the trial.
     conform: Trial,
 }
 
@@ -47,7 +49,7 @@ struct Trial {
     script: Option<Script>,
 }
 
-/// `[[conform.calls]]`: a good call.
+/// `[[conform.calls]]`: a call that must succeed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TrialCall {
@@ -56,7 +58,7 @@ struct TrialCall {
     input: Value,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     let path = plugin::file_of(context, &args.file)?;
     let name = plugin::stem(&path);
@@ -74,7 +76,7 @@ pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     Ok(if report.passes() { Exit::Done } else { Exit::Error })
 }
 
-/// The component and what its manifest says of it.
+/// The component with the claims of its manifest.
 fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fault::Result<Subject> {
     let nothing_said = Subject::new(name, bytes);
     let Some(found) = manifest else { return Ok(nothing_said) };
@@ -97,14 +99,14 @@ fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fa
     })
 }
 
-/// The manifest of a component: the named one, or its own if it has one.
+/// The manifest of a component: the named file, or else the component's own, if it has one.
 fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> fault::Result<Option<manifest::Found>> {
     let Some(path) = named else { return manifest::find(component, bytes) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     Ok(Some(manifest::Found { place: path.to_owned(), text }))
 }
 
-/// What is stated, over what holds where nobody states anything.
+/// The stated limits, over the limits that hold by default.
 fn limits(stated: &toml::Table) -> fault::Result<Limits> {
     let mut all = toml::Table::try_from(stated_by_nobody())?;
     all.extend(stated.clone());

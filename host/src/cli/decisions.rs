@@ -1,60 +1,61 @@
-//! `longhaul decisions`: what was decided in a project, which of it bears on a question, and what came of it.
+//! `longhaul decisions`: lists and searches the decisions of a project, and records their outcomes.
 
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
 use crate::service::{Answer, Request, Which};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::decision::{Decision, Hit, Outcome};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 
-/// Decisions that are listed where nobody says how many.
+/// Default number of decisions in a list.
 const LIMIT: usize = 20;
 
-/// Longest text that is shown on a line of the list, in bytes.
+/// Longest text on a line of the list, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 
-/// Longest text of one decision that is shown whole, in bytes.
+/// Longest text of a decision that is shown in full, in bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// List decisions, the newest first. The default.
     List(ListArgs),
-    /// Show one whole.
+    /// Show a decision in full.
     Show {
-        /// Its id, or the beginning of it.
+        /// Id of the decision, or the beginning of it.
         id: String,
     },
-    /// Say what came of a decision; later searches weigh it by that.
+    /// Record the outcome of a decision. Later searches weigh the decision by it.
     Feedback(FeedbackArgs),
 }
 
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only those that bear on this question, the best first, each with why.
+    /// List only decisions that bear on this question, the best first, each with the reason.
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
-    /// At most so many.
+    /// The most entries to list.
     #[arg(long, default_value_t = LIMIT)]
     limit: usize,
 }
 
 #[derive(Args, Debug)]
 pub struct FeedbackArgs {
-    /// Its id, or the beginning of it.
+    /// Id of the decision, or the beginning of it.
     id: String,
-    /// What came of it.
+    /// The outcome.
     #[arg(long)]
     outcome: Option<Word>,
-    /// How good it was, from -1 to 1; what is beyond is cut.
+    /// The quality of the outcome, from -1 to 1. Values beyond are clamped.
     #[arg(long, allow_negative_numbers = true)]
     score: Option<f64>,
-    /// What is to be learnt from it.
+    /// The lesson for later decisions.
     #[arg(long, value_name = "TEXT")]
     lesson: Option<String>,
 }
 
-/// The outcomes, as they are typed.
+/// The outcomes, as words of the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Word {
     Open,
@@ -76,7 +77,7 @@ impl From<Word> for Outcome {
     }
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<Command>) -> fault::Result<Exit> {
     match command.unwrap_or(Command::List(list)) {
         Command::List(ListArgs { query, limit }) => {

@@ -1,18 +1,19 @@
-//! `longhaul detect`: what kind of work a prompt asks for, by its words alone.
+//! `longhaul detect`: classifies the work that a prompt asks for, by its words alone.
 
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_harness::detect::{Detected, Kind, detect};
 use std::io::Read as _;
 
-/// Bytes of a prompt that are read.
+/// Longest prompt on standard input, in bytes.
 const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
 /// Longest part that is shown, in bytes.
 const PART_BYTES_MAX: usize = 200;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, prompt: String) -> fault::Result<Exit> {
     let detected = detect(&read(prompt)?);
     if context.json {
@@ -23,7 +24,7 @@ pub fn run(context: &Context, prompt: String) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The prompt, from standard input where it is `-`.
+/// Returns the prompt; reads it from standard input if it is `-`.
 pub fn read(prompt: String) -> fault::Result<String> {
     if prompt != "-" {
         return Ok(prompt);
@@ -33,7 +34,7 @@ pub fn read(prompt: String) -> fault::Result<String> {
     Ok(text)
 }
 
-/// What was found, in a few words.
+/// The classification in a few words.
 pub fn found(detected: &Detected) -> String {
     let kind = match detected.kind {
         Kind::Simple => "a simple question",

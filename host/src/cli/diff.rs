@@ -1,34 +1,37 @@
-//! `longhaul diff`: what a run changed, as a whole or for one feature.
+//! `longhaul diff`: shows the changes of a run, or of one of its features.
 //!
-//! Read from the repository's objects: nothing is written. A program gets the bytes as `git apply` takes them, a
-//! terminal gets colours, and nothing of the files that it would obey.
+//! The command reads objects of the repository and writes nothing. A program gets the bytes as `git apply` takes them.
+//! A terminal gets colours, and no control characters of the files.
 
-use super::{Context, Exit, RunArg, terminal};
-use crate::config::Config;
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::service::{Answer, Request, Status, Which};
-use crate::wiring::variable;
 use clap::Args;
+use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
+use longhaul_home::variable;
 use longhaul_worktree::{DiffForm, Logged, Project, Protected};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub struct DiffArgs {
-    /// The run, or the beginning of its name; a feature, where it does not begin with `r-`. Default: the newest of this
-    /// project.
+    /// The run, or the beginning of its name; a name without the prefix `r-` is a feature. Default: the newest run of
+    /// this project.
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Only the commit of this feature.
+    /// Show only the commit of this feature.
     feature: Option<String>,
-    /// Files and how many lines of each, in place of the lines.
+    /// Show the files and the number of their changed lines, instead of the lines.
     #[arg(long)]
     stat: bool,
 }
 
-/// The commits of a run, and where they are.
+/// The commits of a run, and their repository.
 pub(super) struct RunCommits {
     pub run: RunId,
     pub status: Status,
@@ -39,13 +42,13 @@ pub(super) struct RunCommits {
     pub commits: Vec<Logged>,
 }
 
-/// Bytes of the line that names protected files.
+/// Longest line of names of protected files, in bytes.
 const PROTECTED_BYTES_MAX: usize = 2_000;
 
-/// Commits of a run that are looked through.
+/// The most commits of a run that are searched.
 const COMMITS_MAX: usize = 100_000;
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: DiffArgs) -> fault::Result<Exit> {
     let DiffArgs { run, feature, stat } = args;
     let (run, feature) = match (run, feature) {
@@ -73,16 +76,16 @@ pub async fn run(context: &Context, args: DiffArgs) -> fault::Result<Exit> {
         return Ok(Exit::Done);
     }
     if !protected.is_empty() {
-        // Beside the bytes, which a program may apply.
+        // On standard error, since a program may apply the bytes on standard output.
         errln!("protected files are changed: {}", printable(&protected.join(", "), PROTECTED_BYTES_MAX));
     }
     print(&text);
     Ok(Exit::Done)
 }
 
-/// The protected ones among paths, by the project's configuration where it can be read.
+/// The protected paths among `paths`, by the project's configuration if it can be read.
 pub(super) fn protected(directory: &Path, paths: &[String]) -> Vec<String> {
-    let rules = Config::read(directory).map(|config| crate::protect::protected(&config, directory));
+    let rules = Config::read(directory).map(|config| longhaul_config::protect::protected(&config, directory));
     rules.unwrap_or_else(|_| Protected::new(&[], &[])).among_paths(paths)
 }
 
@@ -101,7 +104,7 @@ impl RunCommits {
         Ok(Self { run, status: *status, directory, branch, base, commits })
     }
 
-    /// The newest commit of this run. A later run may have gone on with its branch.
+    /// The newest commit of this run. A later run may have added commits to its branch.
     fn end(&self) -> fault::Result<String> {
         let is_own = |commit: &&Logged| commit.run.as_deref().is_none_or(|run| run == self.run.as_str());
         match self.commits.iter().find(is_own) {
@@ -138,14 +141,14 @@ fn print(text: &[u8]) {
     }
 }
 
-/// Whether a terminal's user wants colours, and it has some.
+/// Whether the terminal has colours and its user wants them.
 fn has_colours(variable: &dyn Fn(&str) -> Option<String>) -> bool {
     // https://no-color.org: any value but an empty one.
     let is_refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     !is_refused && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The colour that git gives a line of a difference.
+/// The colour that git gives to a line of a diff.
 fn colour(line: &str) -> Option<&'static str> {
     match line {
         _ if line.starts_with("+++ ") || line.starts_with("--- ") || line.starts_with("diff ") => Some("1"),

@@ -1,12 +1,15 @@
-//! `longhaul do`: from a prompt to a project that runs, where the prompt is worth one.
+//! `longhaul do`: makes a project from a prompt and runs it, where the prompt is worth one.
 //!
-//! The detector looks at the words of the prompt and asks no model. Nothing is made unless the user switched it on,
-//! for once or in the file of [`user`], and the detector is sure enough.
+//! The detector looks at the words of the prompt and asks no model. No project is made unless the user switched that
+//! on, for once or in the file of [`user`], and the detector is sure enough.
 
 mod user;
 
+use super::arguments::{Form, ModelArgs};
 use super::command_client::CommandClient;
-use super::{Context, Exit, ModelArgs, detect, follow};
+use super::context::Context;
+use super::exit::Exit;
+use super::{detect, follow};
 use crate::service::{Request, SecurityAsk};
 use clap::Args;
 use longhaul_config::{make_whole, plain_name};
@@ -14,7 +17,7 @@ use longhaul_core::fault::{self, Context as _};
 use longhaul_harness::detect::{Detected, detect};
 use std::path::{Path, PathBuf};
 
-/// Words of the prompt, and bytes, that become the name of a directory.
+/// The most words of the prompt, and the most bytes, in the name of a directory.
 const NAME_WORDS: usize = 5;
 const NAME_BYTES_MAX: usize = 40;
 
@@ -22,17 +25,17 @@ const NAME_BYTES_MAX: usize = 40;
 pub struct DoArgs {
     /// The prompt; `-` reads it from standard input.
     prompt: String,
-    /// The directory to make. Default: one that is called by the first words of the prompt, in this directory.
+    /// The directory to make. Default: a name from the first words of the prompt, in this directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Make a project where the prompt is worth one, also when the user's file does not say so.
+    /// Make a project if the prompt is worth one, even if the user's file does not switch that on.
     #[arg(long)]
     auto: bool,
     #[command(flatten)]
     models: ModelArgs,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     let DoArgs { prompt, dir, auto, models } = args;
     let prompt = detect::read(prompt)?;
@@ -64,14 +67,15 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     exit
 }
 
+/// Starts and follows the first run of the project.
 async fn work(own: &Context, request: Request) -> fault::Result<Exit> {
     own.client.keep();
-    // Nobody but the user wrote it: the template is theirs.
+    // The user wrote all of this file: the template is theirs.
     own.security(SecurityAsk::Trust { directory: own.project.clone(), digest: None }).await?;
-    follow::start(own, request, if own.json { follow::Form::Json } else { follow::Form::Words }).await
+    follow::start(own, request, if own.json { Form::Json } else { Form::Words }).await
 }
 
-/// Why no project is made, if none is.
+/// The reason why no project is made; none if one is.
 fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
     if !detected.use_harness {
         return Some("not worth a project".to_owned());
@@ -81,7 +85,7 @@ fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
         .then(|| format!("worth a project; make one with --auto, or always with `[auto] projects = true` in {file}"))
 }
 
-/// One line, and how to start a project all the same.
+/// Prints the classification, the reason, and how to start a project by hand.
 fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit> {
     const BY_HAND: &str = "by hand: longhaul new DIR, and write the prompt into GOAL.md";
     if context.json {
@@ -99,7 +103,7 @@ fn make(directory: &Path, prompt: &str, settings: &user::Settings) -> fault::Res
     directory.canonicalize().with_context(|| format!("`{}` was made and is gone", directory.display()))
 }
 
-/// A directory's name from the first words of a prompt.
+/// The name of a directory from the first words of a prompt.
 fn name_of(prompt: &str) -> String {
     let words = prompt.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name = words.take(NAME_WORDS).collect::<Vec<_>>().join("-").to_ascii_lowercase();

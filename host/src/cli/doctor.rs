@@ -1,48 +1,48 @@
-//! `longhaul doctor`: what this machine has of what a run may need, and how to use it.
+//! `longhaul doctor`: checks this machine for the needs of a run, and tells how to use what it finds.
 
 mod bombs;
 mod checks;
 mod toolchains;
 mod walls;
 
-use super::{Context, Exit};
-use crate::plugins;
-use crate::wiring::{cache, variable};
+use super::context::Context;
+use super::exit::Exit;
 pub use bombs::child as bomb_child;
 use checks::{Found, State};
 use clap::Args;
 use longhaul_core::fault;
+use longhaul_home::{cache, variable};
 use longhaul_models::{Discovery, discover};
 
-/// Plugins that a project made by `longhaul new` names.
+/// Plugins in the configuration that `longhaul new` writes.
 const SHIPPED: [&str; 7] =
     ["initializer", "react", "check-evaluator", "rubric-evaluator", "files", "python", "javascript"];
 
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
-    /// Read the whole store and compare content with its digests, also while it is in use.
+    /// Read the whole store and compare content with its digests, also while the store is in use.
     #[arg(long)]
     store: bool,
-    /// Instead, load components that are made to be slow, huge or deep, each in a process of its own, and say how each
-    /// ended, with its time and memory; 1 as the exit code when one did not end as it must, or was not tried since
-    /// nothing could be compiled. With a word only those that have it in their names.
+    /// Instead, load components that are made to be slow, huge or deep, each in a process of its own, and print how
+    /// each ended, with its time and memory. Exit code 1 when one did not end as it must, or could not be tried since
+    /// the compiler did not start. With PART, only those with that text in their names.
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "", conflicts_with = "store")]
     bombs: Option<String>,
 }
 
-/// Carries it out. Something that will not work is an error, what could be better is not.
+/// Runs the command. Only a broken check is an error; a check that finds room for improvement is not.
 pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     if let Some(part) = &args.bombs {
         return bombs::run(context, part).await;
     }
-    let mut checks = checks::all(context, args.store).await;
+    let mut checks = all(context, args.store).await;
     if context.names_project {
         checks.extend(toolchains::all(&context.project, &context.home).await);
     }
     let exit = if checks.iter().any(|found| found.state == State::Broken) { Exit::Error } else { Exit::Done };
     let missing: Vec<&str> = SHIPPED
         .into_iter()
-        .filter(|name| plugins::find(name, Some(&context.project), &context.home).is_err())
+        .filter(|name| longhaul_plugins::find(name, Some(&context.project), &context.home).is_err())
         .collect();
     let found = discover(&variable, &longhaul_models::discover::PORTS).await;
     let model = longhaul_models::pull::path_of("smollm2", &cache()?).filter(|path| path.is_file());
@@ -81,6 +81,19 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
         None => outln!("local model      none{built}; fetch one with: longhaul models pull smollm2"),
     }
     Ok(exit)
+}
+
+/// Runs all checks of the machine. The whole store is read only with `reads_store`.
+async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
+    let home = &context.home;
+    let mut found = vec![checks::memory(), checks::graphics(), checks::disk("disk of data", home.path())];
+    if let Ok(cache) = cache() {
+        found.push(checks::disk("disk of cache", &cache));
+    }
+    found.extend([checks::permissions(home), checks::secrets(home), checks::settings(home), checks::clock(home)]);
+    found.extend([walls::of_programs(home).await, walls::of_compiler().await, checks::groups()]);
+    found.push(checks::store(context, reads_store).await);
+    found
 }
 
 fn print_check(found: &Found) {

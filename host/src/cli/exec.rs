@@ -1,49 +1,51 @@
-//! `longhaul exec`: runs a file of code that nobody trusts, and shows what it printed.
+//! `longhaul exec`: runs a file of untrusted code in the sandbox and prints its output.
 
-use super::{Context, Exit, given, terminal};
-use crate::exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
+use super::context::Context;
+use super::exit::Exit;
+use super::{given, terminal};
 use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use longhaul_exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
 use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a program that are read at all.
+/// Longest WASI program that is read, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Args, Debug)]
 pub struct ExecArgs {
     /// The file to run; `-` reads source from standard input.
     file: PathBuf,
-    /// The language. Default: by the file's name, `.py`, `.js`, `.mjs` or `.wasm`.
+    /// The language. Default: by the extension of the file: `.py`, `.js`, `.mjs` or `.wasm`.
     #[arg(long)]
     lang: Option<LanguageArg>,
-    /// What the code sees as `CONTEXT`, a JSON object; a program gets it as its first argument.
+    /// The value of `CONTEXT` in the code, a JSON object. A program gets it as its first argument.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
-    /// A directory that it sees, writable unless `:ro` follows. May be given several times.
+    /// A directory for the code, writable unless `:ro` follows. May be given several times.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
     dir: Vec<DirectoryGrant>,
-    /// A host that it may ask by HTTP, such as `https://api.example.com`. May be given several times. Python
-    /// asks with `urllib.request` or `http.client`; JavaScript has no way to ask yet.
+    /// A host that the code may reach by HTTP, such as `https://api.example.com`. May be given several times. Python
+    /// uses `urllib.request` or `http.client`; JavaScript cannot use HTTP yet.
     #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
-    /// Longest time on the clock, in milliseconds.
+    /// Longest wall-clock time, in milliseconds.
     #[arg(long, default_value_t = JobLimits::default().timeout_ms)]
     timeout_ms: u64,
     /// Most memory, in bytes.
     #[arg(long, default_value_t = JobLimits::default().memory_bytes_max)]
     memory_bytes_max: u64,
-    /// Most instructions, in wasmtime's fuel.
+    /// Most fuel, in units of wasmtime.
     #[arg(long, default_value_t = JobLimits::default().fuel_max)]
     fuel_max: u64,
-    /// Most output that is kept, in bytes, of each stream.
+    /// Most output that is kept of each stream, in bytes.
     #[arg(long, default_value_t = JobLimits::default().output_bytes_max)]
     output_bytes_max: usize,
 }
 
-/// The names of the languages.
+/// The languages, as words of the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum LanguageArg {
     /// CPython, in WebAssembly.
@@ -51,7 +53,7 @@ enum LanguageArg {
     /// QuickJS, in WebAssembly.
     #[value(name = "js", alias = "javascript")]
     JavaScript,
-    /// A program of its own.
+    /// A WASI program.
     Wasm,
 }
 
@@ -65,7 +67,7 @@ impl From<LanguageArg> for Language {
     }
 }
 
-/// Carries it out. With 0 the code ended by itself with exit code 0, with 1 it did not.
+/// Runs the command. Exit code 0 if the code ended by itself with exit code 0, and 1 otherwise.
 pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
     let job = Job {
         code: code(&args)?,
@@ -127,7 +129,7 @@ fn language(args: &ExecArgs) -> fault::Result<Language> {
 
 fn read(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One byte more tells that there is more.
+    // One byte more than the limit shows that the file is longer.
     let most = bytes_max as u64 + 1;
     if path == Path::new("-") {
         std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;

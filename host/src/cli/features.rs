@@ -1,10 +1,14 @@
-//! `longhaul features`: the list of what is to be built, also while a run goes on, and what agents proposed for it.
+//! `longhaul features`: lists and changes the features of a run, also while it is worked on, and the proposals of
+//! agents for them.
 
 pub mod proposals;
 
+use super::context::Context;
+use super::exit::Exit;
+use super::order::order;
 use super::show::feature_word;
-use super::words::count;
-use super::{Context, Exit, order, terminal};
+use super::terminal;
+use crate::report::words::count;
 use crate::service::{Answer, Rechecked, Request, Which};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -15,54 +19,54 @@ use std::path::{Path, PathBuf};
 pub enum Command {
     /// Show the features. The default.
     List,
-    /// Show which features can be worked on side by side, one line after the other.
+    /// Show which features can be worked on in parallel, one wave a line.
     Waves,
     /// Add a feature.
     Add(Spec),
-    /// Change what a feature asks for; it is then built, and judged, anew.
+    /// Change a feature. It is then built and judged anew.
     Edit(Spec),
-    /// Take a feature off the list.
+    /// Drop a feature from the run.
     Drop {
-        /// Its id.
+        /// Id of the feature.
         id: String,
     },
-    /// Do what an agent proposed.
+    /// Accept a proposal of an agent, and carry it out.
     Accept(proposals::AcceptArgs),
-    /// Do not do what an agent proposed.
+    /// Reject a proposal of an agent.
     Reject(proposals::RejectArgs),
-    /// Run the checks of features that pass once more, where the branch is now. One that fails is failing again, and
-    /// a completed run is open again. Exit code 3 when one fails, 1 when one could not be run.
+    /// Run the checks of passing features again on the present commit of the branch. A feature whose check fails
+    /// becomes failing, and a completed run is open again. Exit code 3 when a check fails, 1 when one could not be run.
     Recheck {
-        /// Its id. Default: every feature that passes.
+        /// Id of the feature. Default: every feature that passes.
         id: Option<String>,
     },
-    /// Print what a failing feature, or `revert --stash`, left in the tree: JSON, by path.
+    /// Print the files that a failing feature, or `revert --stash`, left in the worktree, as JSON by path.
     Kept {
-        /// The feature, or the name that the revert told.
+        /// The feature, or the name that `revert` printed.
         name: String,
     },
 }
 
 #[derive(Args, Debug)]
 pub struct Spec {
-    /// Its id: letters, digits, `-` and `_`.
+    /// Id of the feature: letters, digits, `-` and `_`.
     id: String,
-    /// One line. Default: as it was; for a new feature, the id.
+    /// Title in one line. Default: the present title; for a new feature, the id.
     #[arg(long)]
     title: Option<String>,
-    /// What the agent is told.
+    /// The instruction for the agent.
     #[arg(long)]
     instruction: Option<String>,
-    /// functional, ui, performance, security, integration, testing or documentation.
+    /// Category: functional, ui, performance, security, integration, testing or documentation.
     #[arg(long)]
     category: Option<String>,
-    /// 1 to 10; higher goes first.
+    /// Priority from 1 to 10. Higher ones are worked on first.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=10))]
     priority: Option<u8>,
-    /// A feature that must pass before; may be repeated.
+    /// A feature that must pass first; may be repeated.
     #[arg(long = "depends-on", value_name = "ID")]
     depends_on: Vec<String>,
-    /// What must hold, judged by the evaluator; may be repeated.
+    /// A criterion that the evaluator judges; may be repeated.
     #[arg(long = "criterion", value_name = "TEXT")]
     criteria: Vec<String>,
     /// A Python file that must run without an error; may be repeated.
@@ -73,7 +77,7 @@ pub struct Spec {
     native_checks: Vec<String>,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fault::Result<Exit> {
     match command.unwrap_or(Command::List) {
         Command::List => list(context, run).await,
@@ -98,7 +102,7 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fau
     }
 }
 
-/// One line a wave: what can be worked on side by side once the lines before it pass.
+/// Prints one wave a line: features that can be worked on in parallel once the lines before pass.
 async fn waves(context: &Context, run: Which) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     let waves = longhaul_harness::select::waves(&specs);
@@ -180,7 +184,7 @@ async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// `--checks`: what decides each criterion.
+/// `--checks`: prints how each criterion is judged.
 pub async fn list_checks(context: &Context, run: Which) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     if context.json {
@@ -207,7 +211,7 @@ pub async fn list_checks(context: &Context, run: Which) -> fault::Result<Exit> {
 }
 
 impl Spec {
-    /// What was given, over what there was.
+    /// The given fields, over those of the old feature.
     fn onto(self, old: Option<FeatureSpec>) -> fault::Result<FeatureSpec> {
         let mut spec = old.unwrap_or_else(|| FeatureSpec {
             id: self.id.clone(),
@@ -227,7 +231,7 @@ impl Spec {
         if !self.depends_on.is_empty() {
             spec.depends_on = self.depends_on;
         }
-        // Criteria and checks are one contract: giving any replaces all.
+        // Criteria and checks are one contract: any new one replaces all.
         if !(self.criteria.is_empty() && self.python_checks.is_empty() && self.native_checks.is_empty()) {
             (spec.criteria, spec.checks) = contract(self.criteria, &self.python_checks, self.native_checks)?;
         }

@@ -1,10 +1,16 @@
-//! Following a run to its end: events as they come, Ctrl-C, and taking over when the owner dies.
+//! Follows a run to its end: prints its events, pauses it on Ctrl-C, and takes over when the owner of the data
+//! directory dies.
 
+use super::arguments::Form;
+use super::command_client::{OWNER_PAUSE, OWNERS_MAX};
+use super::context::Context;
+use super::exit::Exit;
 use super::progress::Progress;
 use super::prompt::{Asked, Person};
-use super::{Context, Exit, OWNER_PAUSE, OWNERS_MAX, features, owner, terminal, words};
+use super::{features, owner, terminal};
 use crate::client::Door;
 use crate::client::wire::OwnerGone;
+use crate::report::words;
 use crate::service::{Answer, Request, Seen, Status, Summary, Which};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
@@ -20,13 +26,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-/// How long a run that has a question is given to come to rest, before the person is asked beside its work.
+/// Time for a run with a question to come to rest before the person is asked while it goes on.
 const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
 /// Starts or resumes a run, and follows it.
 pub async fn start(context: &Context, mut request: Request, form: Form) -> fault::Result<Exit> {
     let mut door = context.door().await?;
-    // Also when what is asked for becomes the run that an owner took before it stopped.
+    // An ask stays one even when its request becomes the resume of a run that an earlier owner began.
     let asks = matches!(request, Request::Ask { .. });
     let asked_ms = jiff::Timestamp::now().as_millisecond();
     let plan_only = matches!(request, Request::Run { plan_only: true, .. });
@@ -56,7 +62,7 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> fault
             }
         }
     };
-    // Whoever goes on with an ask gets its answer as whoever asked.
+    // Whoever resumes an ask gets its answer in the same form as whoever asked.
     let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
     let (view, person) = (View::new(form, asks, run.clone(), progress), Person::default());
     let shows_plan = plan_only && form != Form::Stream;
@@ -65,8 +71,8 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> fault
         .await
 }
 
-/// How to go on with the run that an owner took before it stopped, and did not tell, if it did. It goes as far as was
-/// asked then.
+/// The request that resumes the run which an owner began before it stopped without an answer; none if it began none.
+/// The run goes on to the limit that was asked for then.
 async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request> {
     let (directory, goal) = match request {
         Request::Run { directory, .. } => (directory, None),
@@ -75,9 +81,9 @@ async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request>
     };
     let Status { summary, asked, .. } = status(door, Which::NewestIn(directory.clone())).await.ok()?;
     let is_later = i64::try_from(summary.created_ms).is_ok_and(|created_ms| created_ms >= asked_ms);
-    // Others may ask in the same project: their answer is not ours.
+    // Another process may ask in the same project, and its answer is not ours.
     let is_ours = asked.as_ref() == goal;
-    // One that has paused since, as it was asked to, would be told to go on.
+    // A run that has since paused as requested must not be resumed.
     let is_ours = is_ours && summary.status != RunStatus::Paused;
     let run = Which::Named(summary.run.to_string());
     (is_later && is_ours).then_some(Request::Resume { run, retry_failing: false, sessions: None })
@@ -100,7 +106,8 @@ pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> 
         .await
 }
 
-/// The number of the last event up to `until`, and where the run was then: those were shown by whoever followed before.
+/// The number of the last event up to `until`, and the progress at that point. An earlier follower has shown these
+/// events.
 async fn caught_up(door: &Door, which: &Which, until: u64) -> (u64, Progress) {
     let (mut after, mut progress) = (0, Progress::default());
     while let Ok(Answer::Events { events }) = door.ask(Request::Events { run: which.clone(), after }).await {
@@ -126,31 +133,31 @@ struct Follower<'a> {
     context: &'a Context,
     run: RunId,
     after: u64,
-    /// Whether this terminal started or resumed it: then Ctrl-C pauses it, and otherwise only stops watching.
+    /// Whether this terminal started or resumed the run. Then Ctrl-C pauses the run; otherwise it only stops watching.
     owns: bool,
-    /// Whether the answer is all that goes to standard output.
+    /// Whether standard output is for the answer alone.
     asks: bool,
-    /// After how many sessions it is to pause by itself.
+    /// Number of sessions after which the run pauses by itself.
     sessions: Option<u32>,
-    /// Whether it was asked to pause from here.
+    /// Whether this terminal asked the run to pause.
     pauses: bool,
-    /// Whether its features are shown once it pauses.
+    /// Whether the features are shown once the run pauses.
     shows_plan: bool,
     view: View,
     person: Person,
 }
 
-/// What ended the watching of one owner.
+/// The reason why watching at one owner ended.
 enum Over {
-    /// The run is gone, with an error if there was one.
+    /// No process works on the run any more; with an error if there was one.
     Gone(Option<String>),
-    /// The owner is.
+    /// The owner has stopped.
     OwnerLost,
-    /// We were too slow, and watch again from the last event.
+    /// We read too slowly, and watch again from the last event.
     LetGo,
-    /// The person does not want to watch any more.
+    /// The person stops watching.
     Left,
-    /// They do not want to wait for the pause either.
+    /// The person does not wait for the pause to complete.
     AtOnce,
 }
 
@@ -190,12 +197,12 @@ impl Follower<'_> {
                     let status = status(&door, Which::Named(self.run.to_string())).await;
                     match status {
                         Ok(status) if self.is_answered(&door, &status).await? => {}
-                        // It is being let go of, or was taken up again: what became of it shows in a moment.
+                        // The run is being released, or was taken up again. The outcome shows in a moment.
                         Ok(status) if works(&status.summary) && status.summary.active => {
                             tokio::time::sleep(OWNER_PAUSE).await;
                         }
                         Ok(status) if !broke_off(&status.summary) => return self.end(door, &status).await,
-                        // The owner let go of it, or died: somebody has to go on with it.
+                        // The owner released the run, or died: this process resumes it.
                         _ => door = self.take_over(door).await?,
                     }
                 }
@@ -205,7 +212,7 @@ impl Follower<'_> {
     }
 
     async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> fault::Result<Over> {
-        // When it is looked whether a run that goes on has a question; one that comes to rest is asked about then.
+        // The time to look for questions of a run that goes on. A run that comes to rest is asked about then.
         let mut look_at: Option<Instant> = None;
         loop {
             let is_heard = self.person.is_asked() || self.may_steer();
@@ -221,7 +228,8 @@ impl Follower<'_> {
                     }
                     Some(Seen::Token(token)) => self.view.token(&self.run, token)?,
                     Some(Seen::Lagged) => self.view.lagged(&self.run, self.after)?,
-                    // We did not read, for example while our own output was held up: from there again.
+                    // We did not read in time, for example because our own output was blocked: watch again from the
+                    // last event.
                     Some(Seen::Dropped) => return Ok(Over::LetGo),
                     Some(Seen::Gone(why)) => return Ok(Over::Gone(why)),
                     None => return Ok(Over::OwnerLost),
@@ -246,7 +254,7 @@ impl Follower<'_> {
                         return Ok(Over::AtOnce);
                     }
                     self.pauses = true;
-                    // Heard from before the line is read that tells of it.
+                    // Registered before the line is printed, so that a second Ctrl-C after it is heard.
                     let mut again = signal(SignalKind::interrupt())?;
                     let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
                     self.view.say(&format!(
@@ -254,7 +262,7 @@ impl Follower<'_> {
                     ));
                     self.sessions = None;
                     tokio::select! {
-                        // A run that is over by now, or an owner that is gone, shows in what is watched.
+                        // A run that has ended, or an owner that has stopped, shows in the watched events.
                         _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }) => {}
                         _ = again.recv() => return Ok(Over::AtOnce),
                     }
@@ -263,7 +271,7 @@ impl Follower<'_> {
         }
     }
 
-    /// What is typed while nothing is asked is a correction of what is worked on.
+    /// Sends a typed line as a correction to the agents at work, when no question is open.
     async fn steer(&mut self, door: &Door, line: Option<String>) {
         let Some(line) = line else { return self.person.leave() };
         let text = line.trim().to_owned();
@@ -276,17 +284,18 @@ impl Follower<'_> {
         }
     }
 
-    /// Questions are put on standard output, where a program reads the events, or somebody the answer of an ask.
+    /// Whether questions may go to standard output. They may not if a program reads events there, or the answer of an
+    /// ask.
     fn may_ask(&self) -> bool {
         !self.view.form.is_for_programs() && (!self.asks || std::io::stdout().is_terminal())
     }
 
-    /// Whether what is typed is a correction.
+    /// Whether typed lines are corrections.
     fn may_steer(&self) -> bool {
         !self.view.form.is_for_programs() && self.person.is_here(self.context)
     }
 
-    /// Asks the person what is open while the rest goes on. The line that lives makes way for their answer.
+    /// Asks the person the open questions while the run goes on. The progress line gives way to their answer.
     async fn look_for_questions(&mut self, door: &Door) -> fault::Result<()> {
         if self.person.is_asked() || !self.may_ask() {
             return Ok(());
@@ -298,7 +307,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Waits for the lock, or for a new owner; as the owner, goes on with the run.
+    /// Waits for the lock, or for a new owner. As the owner it resumes the run.
     async fn take_over(&mut self, door: Door) -> fault::Result<Door> {
         door.leave().await;
         let mut tries = OWNERS_MAX;
@@ -307,7 +316,7 @@ impl Follower<'_> {
             tries -= 1;
             match self.go_on(&door).await {
                 Ok(()) => return Ok(door),
-                // It took the place of the one before, and stopped as well; or was still that one.
+                // This owner took the place of the one before and stopped as well, or still was that one.
                 Err(error) if error.is::<OwnerGone>() && tries > 0 => {
                     door.leave().await;
                     tokio::time::sleep(OWNER_PAUSE).await;
@@ -324,13 +333,13 @@ impl Follower<'_> {
         let named = Which::Named(self.run.to_string());
         if broke_off(&status(door, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
-            // As far as it was asked to: what is left of a number of sessions is stored with it.
+            // Resumes with the limits that are stored with the run, such as its remaining sessions.
             door.ask(Request::Resume { run: named, retry_failing: false, sessions: None }).await?;
         }
         Ok(())
     }
 
-    /// Whether the person at this terminal answered what the run waits with; it goes on then.
+    /// Whether the person at this terminal answered all questions that the run waits for. The run then goes on.
     async fn is_answered(&mut self, door: &Door, status: &Status) -> fault::Result<bool> {
         if status.summary.status != RunStatus::Parked || !self.may_ask() {
             return Ok(false);
@@ -340,13 +349,13 @@ impl Follower<'_> {
             return Ok(false);
         }
         let run = Which::Named(self.run.to_string());
-        // Who answered elsewhere may have resumed it, too.
+        // Whoever answered elsewhere may have resumed the run, too.
         door.ask(Request::Resume { run, retry_failing: false, sessions: None }).await?;
         self.view.begin();
         Ok(true)
     }
 
-    /// A run that had ended, or waits for a person, and was taken up again, has no news: it says once more how it stands.
+    /// Repeats the status of a run that had already ended or that waits: such a run sends no new events.
     fn repeat_what_was_not_said(&self, status: &Status) {
         let (view, why) = (&self.view, &status.why);
         match status.summary.status {
@@ -362,7 +371,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Shows the features of a run that was to be planned alone, by the same client.
+    /// Shows the features of a run that was asked for its plan alone. The same client asks for them.
     async fn planned(&self, door: Door) -> fault::Result<Door> {
         if !self.shows_plan {
             return Ok(door);
@@ -402,13 +411,13 @@ impl Follower<'_> {
             terminal::document(&answer);
         }
         let door = if exit == Exit::Paused { self.planned(door).await? } else { door };
-        // Only now: a run may still be remembered, and nobody should wait for that with what it came to.
+        // Comes last, since the run may still be written to memory, and the outcome should not wait for that.
         owner::stay(door).await;
         Ok(exit)
     }
 }
 
-/// Where the commits of a run are, and how they get into the user's branch; none where there are none.
+/// Names the branch of the run's commits and how to merge it; none if there are no commits.
 fn how_to_get_the_work(status: &Status) -> Option<String> {
     let (run, branch) = (&status.summary.run, &status.branch);
     let has_commits = !branch.is_empty() && status.features.iter().any(|feature| feature.commit.is_some());
@@ -425,7 +434,7 @@ fn print(line: &Line) -> fault::Result<()> {
     Ok(())
 }
 
-/// Returns at that time; never, if there is none.
+/// Returns at that time, or never if there is none.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -433,7 +442,7 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Whether the run should be worked on and nobody does.
+/// Whether a run that should go on has no process that works on it.
 fn broke_off(summary: &Summary) -> bool {
     (works(summary) || summary.wakes_at_ms.is_some()) && !summary.active
 }
@@ -442,31 +451,15 @@ fn works(summary: &Summary) -> bool {
     matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
 }
 
-/// How a run is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Lines for people.
-    Words,
-    /// Events as they are stored.
-    Json,
-    /// The stream of the run, as [`longhaul_core::stream`] has it.
-    Stream,
-}
-
-impl Form {
-    pub fn is_for_programs(self) -> bool {
-        self != Self::Words
-    }
-}
-
-/// What a person sees: lines, and on a terminal a few more that live. A program sees one JSON object a line.
+/// The output for a run. A person sees lines and, on a terminal, a live display below them. A program sees one JSON
+/// object a line.
 struct View {
     form: Form,
-    /// Lines go to standard error.
+    /// Whether lines go to standard error.
     beside: bool,
     run: RunId,
     progress: Progress,
-    /// Whether the end of the run was shown, and a question to a person.
+    /// Whether the end of the run was shown, and whether a question was.
     has_said_end: bool,
     has_said_question: bool,
     live: Option<Live>,
@@ -480,7 +473,7 @@ impl View {
         view
     }
 
-    /// Draws what lives, where that is seen.
+    /// Draws the live display, if a person can see it.
     fn begin(&mut self) {
         let is_read = self.beside || std::io::stdout().is_terminal();
         self.live = (self.form == Form::Words && is_read && is_drawn_on()).then(Live::new);
@@ -508,7 +501,7 @@ impl View {
         Ok(())
     }
 
-    /// A part of what a model is saying.
+    /// Takes a part of the words of a model.
     fn token(&mut self, run: &RunId, token: Token) -> fault::Result<()> {
         if self.form == Form::Stream {
             return print(&Line { run: run.clone(), content: Content::Token(token) });
@@ -520,7 +513,7 @@ impl View {
         Ok(())
     }
 
-    /// Parts of what models say were lost.
+    /// Reports that parts of the words of models were lost.
     fn lagged(&mut self, run: &RunId, after: u64) -> fault::Result<()> {
         if self.form == Form::Stream {
             print(&Line { run: run.clone(), content: Content::Lagged { after } })?;
@@ -528,7 +521,7 @@ impl View {
         Ok(())
     }
 
-    /// Nobody works on the run any more.
+    /// Reports that no process works on the run any more.
     fn gone(&mut self, run: &RunId, after: u64, error: Option<&str>) -> fault::Result<()> {
         if self.form == Form::Stream {
             let error = error.map(str::to_owned);
@@ -559,16 +552,16 @@ impl View {
     }
 }
 
-/// Lines of what a model is saying that live.
+/// Lines of a model's words in the live display.
 const SAYING_LINES_MAX: usize = 4;
 
-/// Columns beside the label: the spinner, the time, and spaces.
+/// Columns beside the label, for the spinner, the time, and spaces.
 const BESIDE_LABEL: usize = 12;
 
-/// Columns of a terminal that does not say how many it has.
+/// Width of a terminal that does not tell it, in columns.
 const COLUMNS: usize = 80;
 
-/// The lines at the end of a terminal that are drawn again and again: what goes on, and what a model is saying.
+/// The live display at the end of a terminal: the current work, and the words of a model.
 struct Live {
     bar: ProgressBar,
 }
@@ -596,7 +589,7 @@ impl Live {
     }
 }
 
-/// What lives is drawn on standard error, on terminals that can move a cursor.
+/// Whether the live display can be drawn: on standard error, if that is a terminal that can move its cursor.
 fn is_drawn_on() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

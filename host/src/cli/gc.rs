@@ -1,32 +1,33 @@
-//! `longhaul gc`: what nobody needs any more goes.
+//! `longhaul gc`: deletes expired data.
 
 use super::checkpoint::age_ms;
-use super::words::counted;
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
 use crate::gc::{Swept, Wanted};
+use crate::report::words::counted;
 use crate::service::{UpkeepAsk, UpkeepDone};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct GcArgs {
-    /// Remove saved checkpoints that are older, for example 7d, 12h, 30m or 60s. What is over is removed in any case.
+    /// Delete saved checkpoints that are older, for example 7d, 12h, 30m or 60s. Expired ones are deleted in any case.
     #[arg(long, value_name = "AGE", default_value = "7d", value_parser = age_ms)]
     older_than: u64,
-    /// Remove runs that ended longer ago, for example 30d, with their journals, events and trees. The newest run of a
-    /// project stays. Default: no run.
+    /// Delete runs that ended longer ago, for example 30d, with their journals, events and worktrees. The newest run of
+    /// a project stays. Default: no run.
     #[arg(long, value_name = "AGE", value_parser = age_ms)]
     runs_older_than: Option<u64>,
-    /// Remove compiled code above so many MB, the longest unused first; it is compiled again when it is needed.
+    /// Delete compiled code beyond this size, in MB, least recently used first. It is compiled again on demand.
     /// Default: none.
     #[arg(long, value_name = "MB")]
     cache_mb: Option<u64>,
-    /// Say what would go, and remove nothing.
+    /// Print what would be deleted, and delete nothing.
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
     let wanted = Wanted {
         dry_run: args.dry_run,

@@ -1,14 +1,14 @@
-//! What is given on the command line: directories and hosts for code, a plan for a run.
+//! Parsers of arguments: directories and hosts for code, the plan of a run.
 
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::work::Plan;
 use std::path::Path;
 
-/// `HOST:GUEST`, writable, or `HOST:GUEST:ro`.
+/// Parses `HOST:GUEST`, writable, or `HOST:GUEST:ro`.
 pub fn directory(text: &str) -> Result<DirectoryGrant, String> {
     let (rest, access) = text.strip_suffix(":ro").map_or((text, Access::Write), |rest| (rest, Access::Read));
-    // From the right: what is on the host may have a colon in its name.
+    // Split from the right: the path on the host may contain a colon.
     let Some((host, guest)) = rest.rsplit_once(':').filter(|(host, guest)| !host.is_empty() && guest.starts_with('/'))
     else {
         return Err("write HOST:GUEST or HOST:GUEST:ro, where GUEST starts with `/`, such as ./data:/work:ro".into());
@@ -19,15 +19,15 @@ pub fn directory(text: &str) -> Result<DirectoryGrant, String> {
     Ok(DirectoryGrant { guest: guest.to_owned(), host: host.into(), access })
 }
 
-/// `SCHEME://HOST[:PORT]`.
+/// Parses `SCHEME://HOST[:PORT]`.
 pub fn host(text: &str) -> Result<HostPattern, String> {
     HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// Bytes of a file with a plan: the harness keeps far less.
+/// Longest file of a plan, in bytes. The harness keeps far less.
 const PLAN_BYTES_MAX: u64 = 16 << 20;
 
-/// A file with a plan.
+/// Reads the file of a plan.
 pub fn plan(path: &Path) -> fault::Result<Plan> {
     let bytes = std::fs::metadata(path).with_context(|| format!("cannot read the plan `{}`", path.display()))?.len();
     if bytes > PLAN_BYTES_MAX {

@@ -1,9 +1,11 @@
-//! `longhaul graph`: code in steps, of which only what a change touches runs again.
+//! `longhaul graph`: code in steps. After a change, only the affected steps run again.
 
 mod cells;
 mod show;
 
-use super::{Context, Exit, given, terminal};
+use super::context::Context;
+use super::exit::Exit;
+use super::{given, terminal};
 use crate::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
@@ -18,9 +20,9 @@ use std::path::{Path, PathBuf};
 pub enum Command {
     /// Make a graph.
     New {
-        /// Its name.
+        /// Name of the graph.
         name: String,
-        /// The language of its steps.
+        /// The language of the steps.
         #[arg(long, default_value = "python")]
         lang: Language,
         #[command(flatten)]
@@ -30,99 +32,99 @@ pub enum Command {
     List,
     /// Remove a graph, or one step of it.
     Remove {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// Only this step.
+        /// Remove only this step.
         step: Option<String>,
     },
     /// Add a step, or all cells of a file.
     Add {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// The step. Without it, each cell of --file becomes one: a line `# %% NAME` begins a cell.
+        /// Name of the step. Without it each cell of --file becomes a step; a line `# %% NAME` begins a cell.
         step: Option<String>,
         #[command(flatten)]
         source: SourceArgs,
     },
-    /// Give a step another source.
+    /// Replace the source of a step.
     Change {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// The step.
+        /// Name of the step.
         step: String,
         #[command(flatten)]
         source: SourceArgs,
     },
-    /// Run what is stale.
+    /// Run the stale steps.
     Run {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// Also what needs a step that failed, as a notebook would.
+        /// Also run steps that need a failed step, as a notebook would.
         #[arg(long)]
         keep_going: bool,
-        /// Run this step again, which acts, and was cut off so that nobody knows whether it did.
+        /// Run this interrupted step again, although its effects may have happened.
         #[arg(long, value_name = "STEP")]
         again: Option<String>,
     },
-    /// List what would run, in its order.
+    /// List the steps that would run, in their order.
     Stale {
-        /// The graph.
+        /// Name of the graph.
         name: String,
     },
-    /// Run a step again, and what its new values touch.
+    /// Run a step again, and the steps that its new values affect.
     Replay {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// The step.
+        /// Name of the step.
         step: String,
-        /// Also what needs a step that failed.
+        /// Also run steps that need a failed step.
         #[arg(long)]
         keep_going: bool,
     },
-    /// Say why a step failed, and which one is likely at fault.
+    /// Explain why a step failed, and which step is likely at fault.
     Diagnose {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// The step. Default: the first that failed.
+        /// Name of the step. Default: the first that failed.
         step: Option<String>,
         #[command(flatten)]
         model: ModelArg,
     },
-    /// Try other sources on a copy, and keep one with which the failure is gone and nothing that was well fails.
+    /// Try other sources on a copy of the graph, and keep one that removes the failure and breaks no other step.
     Patch {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// The step. Default: the first that failed.
+        /// Name of the step. Default: the first that failed.
         step: Option<String>,
         #[command(flatten)]
         model: ModelArg,
-        /// At most so many sources are tried.
+        /// The most sources to try.
         #[arg(long, default_value_t = TRIES_MAX)]
         tries: u32,
     },
-    /// Show the steps, how each is, and what it needs.
+    /// Show the steps with their states and the steps that they need.
     Show {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// Only this step, whole.
+        /// Show only this step, in full.
         step: Option<String>,
-        /// Columns of a line at most.
+        /// Width of a line, in columns.
         #[arg(long, default_value_t = 100)]
         width: u32,
     },
-    /// List what was changed, the newest first.
+    /// List the changes, the newest first.
     History {
-        /// The graph.
+        /// Name of the graph.
         name: String,
     },
-    /// Write the graph as JSON, or for Graphviz.
+    /// Export the graph as JSON, or for Graphviz.
     Export {
-        /// The graph.
+        /// Name of the graph.
         name: String,
-        /// `json` or `dot`.
+        /// The format, `json` or `dot`.
         #[arg(long, default_value = "json", value_parser = format)]
         format: Format,
-        /// Into this file, which must not be there yet. Default: standard output.
+        /// Write to this file, which must not exist yet. Default: standard output.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -130,21 +132,21 @@ pub enum Command {
 
 #[derive(Args, Debug)]
 pub struct SeesArgs {
-    /// A directory that the steps see, writable unless `:ro` follows. May be given several times. Where it is writable,
-    /// each step acts: one that was cut off is not repeated by itself.
+    /// A directory for the steps, writable unless `:ro` follows. May be given several times. With a writable one, steps
+    /// have effects, and an interrupted step is not repeated by itself.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
     dir: Vec<DirectoryGrant>,
-    /// A host that the steps may ask by HTTP, such as `https://api.example.com`; each step acts then. May be given
-    /// several times.
+    /// A host that the steps may reach by HTTP, such as `https://api.example.com`. Steps then have effects. May be
+    /// given several times.
     #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
-    /// Longest time of a step, in milliseconds.
+    /// Longest wall-clock time of a step, in milliseconds.
     #[arg(long, default_value_t = StepLimits::default().timeout_ms)]
     timeout_ms: u64,
     /// Most memory of a step, in bytes.
     #[arg(long, default_value_t = StepLimits::default().memory_bytes_max)]
     memory_bytes_max: u64,
-    /// Most instructions of a step, in wasmtime's fuel.
+    /// Most fuel of a step, in units of wasmtime.
     #[arg(long, default_value_t = StepLimits::default().fuel_max)]
     fuel_max: u64,
 }
@@ -172,7 +174,7 @@ pub struct SourceArgs {
     /// The file with the source; `-` reads standard input.
     #[arg(long, value_name = "FILE", required_unless_present = "source")]
     file: Option<PathBuf>,
-    /// The source itself.
+    /// The source.
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     source: Option<String>,
 }
@@ -189,7 +191,8 @@ impl SourceArgs {
 
 #[derive(Args, Debug)]
 pub struct ModelArg {
-    /// Ask this model too, by its name in the project's longhaul.toml. Default: the project's first, if there is one.
+    /// Also ask this model, by its name in the project's longhaul.toml. Default: the project's first model, if it has
+    /// one.
     #[arg(long, value_name = "NAME", conflicts_with = "no_model")]
     model: Option<String>,
     /// Ask no model.
@@ -199,7 +202,7 @@ pub struct ModelArg {
 
 impl ModelArg {
     fn choice(self, project: &Path) -> Option<ModelChoice> {
-        let has_config = project.join(crate::config::FILE).is_file();
+        let has_config = project.join(longhaul_config::FILE).is_file();
         if self.no_model || (self.model.is_none() && !has_config) {
             return None;
         }
@@ -215,7 +218,7 @@ fn format(text: &str) -> Result<Format, String> {
     }
 }
 
-/// Carries it out. With 3 a step failed, or could not run.
+/// Runs the command. Exit code 3 if a step failed or could not run.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::New { name, lang, sees } => {
@@ -300,8 +303,8 @@ async fn asked(context: &Context, name: String, ask: Ask) -> fault::Result<Answe
     self::ask(context, GraphAsk::One { name, ask }).await
 }
 
-/// Every request has a token, by which one that was carried out is known when it is asked again, because the owner of
-/// the data directory stopped before it could answer.
+/// Every request has a token. By it the service recognises a request that was carried out and is repeated because the
+/// owner of the data directory stopped before it could answer.
 async fn ask(context: &Context, wanted: GraphAsk) -> fault::Result<Answer> {
     context.ask(Request::Graph { wanted, token: token() }).await
 }

@@ -1,14 +1,16 @@
 //! `longhaul log`: the commits of a run.
 
-use super::{Context, Exit, words};
+use super::context::Context;
+use super::exit::Exit;
 use crate::client::which;
+use crate::report::words;
 use crate::service::{Answer, Request};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_worktree::Logged;
 
-/// Characters of a subject on a line for people; `--json` has all of it.
+/// Most characters of a subject on a line for people. `--json` has all of it.
 const SUBJECT_CHARS_MAX: usize = 100;
 
 #[derive(Args, Debug)]
@@ -16,15 +18,15 @@ pub struct LogArgs {
     /// The run, or the beginning of its name. Default: the newest of this project.
     #[arg(long)]
     run: Option<String>,
-    /// At most so many, the newest.
+    /// The most commits to list, the newest first.
     #[arg(long, default_value_t = 1_000)]
     limit: usize,
-    /// Show the commits that reverts took back.
+    /// Show commits that reverts removed.
     #[arg(long)]
     reverted: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: LogArgs) -> fault::Result<Exit> {
     let LogArgs { run, limit, reverted } = args;
     let answer = context.ask(Request::Log { run: which(run, &context.project), limit, reverted }).await?;
@@ -53,7 +55,7 @@ fn line(commit: &Logged) -> String {
     )
 }
 
-/// On one line, and not too long for it.
+/// The text on one line, cut to a length.
 fn shown(text: &str) -> String {
     let mut shown = printable(&text.chars().take(SUBJECT_CHARS_MAX).collect::<String>(), usize::MAX);
     if text.chars().count() > SUBJECT_CHARS_MAX {

@@ -1,16 +1,19 @@
-//! `longhaul mcp`: this program as an MCP server, over standard input and output or over HTTP.
+//! `longhaul mcp`: runs this program as an MCP server, over standard input and output or over HTTP.
 //!
-//! A view like any other: what it offers are requests of the service and calls of plugins. Over HTTP it answers only
-//! hosts that it was told, no web page unless its origin was named, and off loopback nobody without the token.
+//! It offers requests of the service and calls of plugins. Over HTTP it answers only names of hosts that it was given,
+//! web pages of named origins, and, off loopback, clients with the token.
 
 mod described;
 mod desk;
+mod done;
 mod http;
 mod plugins;
 mod verbs;
 
-use super::plugin::agreed;
-use super::{Context, Exit, given};
+use super::confirm::agreed;
+use super::context::Context;
+use super::exit::Exit;
+use super::given;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, bail};
@@ -26,38 +29,38 @@ pub struct McpArgs {
     /// Serve HTTP at this address, for example 127.0.0.1:8765. Default: standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// The secret that clients send as `authorization: Bearer ...`, by its name in `longhaul secrets`. Needed off
+    /// The secret that clients send as `authorization: Bearer ...`, by its name in `longhaul secrets`. Required off
     /// loopback.
     #[arg(long, value_name = "SECRET", requires = "http")]
     token: Option<String>,
-    /// A name that clients may reach the server by, beside that of the address.
+    /// A further host name by which clients may reach the server.
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_name: Vec<String>,
-    /// The origin of a web page that may ask, for example `https://app.example.com:443`. Default none.
+    /// The origin of a web page that may send requests, for example `https://app.example.com:443`. Default: none.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
-    /// A directory for the tools that ask for one, for example `./data:/work:ro`.
+    /// A directory for tools that ask for one, for example `./data:/work:ro`.
     #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
     directories: Vec<DirectoryGrant>,
-    /// A host for the tools that ask for one, for example `https://api.example.com`.
+    /// A host for tools that ask for one, for example `https://api.example.com`.
     #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
 }
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Approve of the tools of a server of `[mcp.NAME]` as it describes them now. Without a digest the server is started,
-    /// and what it says is shown first.
+    /// Approve the tools of a server of `[mcp.NAME]` as it describes them now. Without a digest the server is started,
+    /// and its descriptions are shown first.
     Accept(AcceptArgs),
 }
 
 #[derive(Args, Debug)]
 struct AcceptArgs {
-    /// The server.
+    /// Name of the server.
     server: String,
-    /// The digest of what it says now, from the refusal.
+    /// The digest of the present descriptions, as the refusal printed it.
     digest: Option<String>,
-    /// Show the schemas of its tools whole.
+    /// Show the whole schemas of the tools.
     #[arg(long, conflicts_with = "digest")]
     all: bool,
     /// Approve without a question.
@@ -65,7 +68,7 @@ struct AcceptArgs {
     yes: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: McpArgs) -> fault::Result<Exit> {
     if let Some(Command::Accept(accepted)) = args.command {
         return accept(context, accepted).await;
@@ -98,7 +101,7 @@ async fn accept(context: &Context, args: AcceptArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Shows what a server says of its tools, and gives its digest once a person approves of it.
+/// Shows how a server describes its tools, and returns the digest once a person approves of them.
 async fn looked_at(context: &Context, AcceptArgs { server, all, yes, .. }: &AcceptArgs) -> fault::Result<String> {
     let asked = Request::DescribeMcp { directory: context.project.clone(), server: server.clone() };
     let Answer::McpTools { digest, tools } = context.ask(asked).await? else {

@@ -1,6 +1,10 @@
-//! `longhaul memory`: what a project remembers of its runs, and what an agent has in its context.
+//! `longhaul memory`: shows, searches, exports and deletes the memory of a project, and shows the conversations of
+//! agents.
 
-use super::{Context, Exit, RunArg, terminal, trajectories};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::{terminal, trajectories};
 use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
 use clap::Subcommand;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -10,85 +14,85 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-/// What is listed, and found, of each shelf where nobody says how many.
+/// Default number of entries of each kind.
 const LIMIT: u32 = 50;
 
-/// Longest text on a line of the list, and of one that is shown whole, in bytes.
+/// Longest text on a line of the list, and of an entry in full, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// The version of what `export` writes.
+/// Version of the format of `export`.
 const EXPORT_VERSION: u32 = 1;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// List what is remembered: facts, episodes, and what the run noted for itself.
+    /// List the memory: facts, episodes, and notes of the run for itself.
     List {
         #[command(flatten)]
         run: RunArg,
-        /// Only keys that start so.
+        /// List only keys with this prefix.
         #[arg(long, default_value = "", value_name = "TEXT")]
         prefix: String,
-        /// At most so many of each kind.
+        /// The most entries of each kind.
         #[arg(long, default_value_t = LIMIT)]
         limit: u32,
     },
-    /// Find what bears on a question, the best first.
+    /// Search the memory for entries that bear on a question, the best first.
     Search {
         /// The question.
         query: String,
         #[command(flatten)]
         run: RunArg,
-        /// At most so many of each kind.
+        /// The most entries of each kind.
         #[arg(long, default_value_t = LIMIT)]
         limit: u32,
     },
-    /// Show what has a key whole: whose words it is, and what it replaced.
+    /// Show an entry in full, with its source and the values that it replaced.
     Show {
-        /// Its key.
+        /// Key of the entry.
         key: String,
-        /// Only of this kind. Default: of each kind.
+        /// Look only among entries of this kind. Default: all kinds.
         #[arg(long, value_name = "KIND")]
         kind: Option<Shelf>,
         #[command(flatten)]
         run: RunArg,
     },
-    /// Vouch for what has a key: words of the web are told to later runs only after this.
+    /// Vouch for an entry. Later runs read entries from the web only after this.
     Promote {
-        /// Its key.
+        /// Key of the entry.
         key: String,
-        /// Only of this kind. Default: of each kind.
+        /// Look only among entries of this kind. Default: all kinds.
         #[arg(long, value_name = "KIND")]
         kind: Option<Shelf>,
         #[command(flatten)]
         run: RunArg,
     },
-    /// Remove what has a key.
+    /// Delete an entry.
     Forget {
-        /// Its key.
+        /// Key of the entry.
         key: String,
-        /// Only of this kind. Default: of each kind.
+        /// Look only among entries of this kind. Default: all kinds.
         #[arg(long, value_name = "KIND")]
         kind: Option<Shelf>,
         #[command(flatten)]
         run: RunArg,
     },
-    /// Write everything as one JSON value.
+    /// Export all entries as one JSON value.
     Export {
         #[command(flatten)]
         run: RunArg,
-        /// Into this file, which must not be there yet. Default: standard output.
+        /// Write to this file, which must not exist yet. Default: standard output.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Show the conversation of an agent's invocation, which is its working memory; with --json all of it.
+    /// Show the conversation of an agent's invocation, which is its working memory. With --json it is complete.
     Conversation {
         #[command(flatten)]
         one: trajectories::One,
     },
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List { run, prefix, limit } => {
@@ -198,7 +202,7 @@ fn export(memories: &[Memory], output: Option<PathBuf>) -> fault::Result<()> {
     let text = json!({ "longhaul_memory": EXPORT_VERSION, "memories": memories }).to_string();
     match output {
         Some(path) => {
-            // It holds what agents said, and whatever they read.
+            // The export holds words of agents, and text that they read.
             let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
             let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
             writeln!(file, "{text}")?;

@@ -1,27 +1,30 @@
-//! `longhaul merge`: the commits of a run into the branch that is checked out.
+//! `longhaul merge`: merges the commits of a run into the checked-out branch.
 //!
-//! The one command that writes the user's checkout. What can stand in the way is looked at by the crate of trees; here
-//! is only what is said.
+//! No other command writes the user's checkout. The crate of worktrees looks for obstacles; this file only prints the
+//! outcome.
 
+use super::arguments::RunArg;
+use super::context::Context;
 use super::diff::{RunCommits, protected};
-use super::{Context, Exit, RunArg, words};
+use super::exit::Exit;
+use crate::report::words;
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};
 
-/// Files that are named.
+/// The most files that are named.
 const FILES_MAX: usize = 20;
 
 #[derive(Args, Debug)]
 pub struct MergeArgs {
     #[command(flatten)]
     run: RunArg,
-    /// Say what would be done, and change nothing.
+    /// Print what would be merged, and change nothing.
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: MergeArgs) -> fault::Result<Exit> {
     let MergeArgs { run, dry_run } = args;
     let found = RunCommits::ask(context, run).await?;

@@ -1,30 +1,31 @@
-//! `longhaul models`: what is configured, whether it works, and fetching a small model.
+//! `longhaul models`: lists and tests the configured models, and fetches a small one.
 
 mod test;
 
-use super::{Context, Exit};
-use crate::config::Config;
-use crate::wiring::cache;
+use super::context::Context;
+use super::exit::Exit;
 use clap::Subcommand;
+use longhaul_config::Config;
 use longhaul_core::fault;
+use longhaul_home::cache;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// List the models of this project.
     List,
-    /// Send each model one small request of each kind that runs use, and say what works.
+    /// Send each model one small request of each kind that runs use, and print which work.
     Test {
         /// One model, by its name under `[models]`. Default: all.
         name: Option<String>,
     },
-    /// Fetch a small model that runs on the processor, and check its digest.
+    /// Fetch a small model that runs on the processor, and verify its digest.
     Pull {
-        /// Its name: `smollm2`, which answers, or `minilm`, which says what sentences mean.
+        /// Name of the model: `smollm2`, which answers, or `minilm`, which compares the meaning of sentences.
         name: String,
     },
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List => {

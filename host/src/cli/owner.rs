@@ -1,7 +1,16 @@
-//! What a command that owns the data directory does before it ends: runs that others asked for stay whole.
+//! The owner of the data directory, when this process is it: it hands its runs over before it ends.
 //!
-//! A run that another terminal follows goes on there, once what is on its way has come. One that nobody follows keeps
-//! this process, until it is over or somebody presses Ctrl-C.
+//! A run that another terminal follows goes on there, once effects in flight have finished. A run that no terminal
+//! follows keeps this process until it ends or somebody presses Ctrl-C.
+//!
+//! The files below do the work that only an owner can do. No other file of the command line names the wiring or the
+//! scheduler.
+
+pub mod model;
+pub mod open;
+pub mod restore;
+pub mod serve;
+pub mod work;
 
 use crate::client::Door;
 use crate::service::{Answer, Request, Status, Which};
@@ -9,13 +18,13 @@ use longhaul_core::RunId;
 use longhaul_engine::HAND_OVER_MS_MAX;
 use std::time::Duration;
 
-/// How often it is looked whether somebody follows a run.
+/// Interval between two looks for followers of runs.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The process's exit code after a second Ctrl-C: 128 + SIGINT, as a shell shows it.
+/// Exit code after a second Ctrl-C: 128 + SIGINT, as shells report it.
 const INTERRUPTED: i32 = 130;
 
-/// Stays as long as runs are worked on here that no other terminal would go on with, and hands over then.
+/// Waits as long as this process works on runs that no other terminal follows, then hands over.
 pub async fn stay(door: Door) {
     let mut told = Vec::new();
     while let Door::Own { service, .. } = &door {
@@ -36,7 +45,7 @@ pub async fn stay(door: Door) {
     hand_over(door).await;
 }
 
-/// Ends the serving once what is on its way has come. Ctrl-C ends it at once.
+/// Stops serving once effects in flight have finished. Ctrl-C stops at once.
 pub async fn hand_over(door: Door) {
     let active = door.active();
     if let (Door::Own { service, .. }, false) = (&door, active.is_empty()) {
@@ -51,14 +60,14 @@ pub async fn hand_over(door: Door) {
     }
 }
 
-/// Ends this process as a kill would.
+/// Ends this process like a kill.
 pub fn end_at_once(active: &[RunId]) -> ! {
     errln!("ended at once; what was on its way may have happened, and is asked about");
     active.iter().for_each(|run| errln!("go on with: longhaul resume {run}"));
     std::process::exit(INTERRUPTED);
 }
 
-/// Runs with their projects, as a person knows them.
+/// The runs with their projects, as a person knows them.
 async fn named(door: &Door, runs: &[RunId]) -> String {
     let mut named = Vec::new();
     for run in runs {

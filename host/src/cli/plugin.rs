@@ -1,5 +1,4 @@
-//! `longhaul plugin`: make, build and install plugins; which are found, what a file is, and what it does when
-//! it is called.
+//! `longhaul plugin`: makes, builds, installs and lists plugins; inspects a component, and calls its exports.
 
 mod build;
 mod check;
@@ -12,45 +11,47 @@ mod pack;
 mod remove;
 mod run;
 mod schema;
+mod source;
 mod test;
 
 pub use build::say;
 pub(super) use check::judge_manifest;
 pub(super) use list::tool_components;
 pub(super) use run::kit;
+pub(super) use source::{file_of, stem};
 
-use super::{Context, Exit, terminal};
+use super::context::Context;
+use super::exit::Exit;
 use clap::Subcommand;
-use longhaul_core::fault::{self, bail};
-use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use longhaul_core::fault;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Make a project that builds at once: plugin.toml, source, tests, and the SDK in `vendor`.
     New(new::NewArgs),
-    /// Build a project into `target/NAME.wasm`; what its language needs is fetched into the cache.
+    /// Build a project into `target/NAME.wasm`. The tools of its language are fetched into the cache.
     Build(build::BuildArgs),
     /// Put a manifest into a component that another tool chain has built.
     Pack(pack::PackArgs),
-    /// Install a plugin for every project; shows what it asks for, and what changed since the version before.
+    /// Install a plugin for every project. Shows its requests for grants first, and their changes since the installed
+    /// version.
     Install(install::InstallArgs),
     /// Remove an installed plugin, or one of its versions.
     Remove(remove::RemoveArgs),
-    /// List the plugins that a run of this project would find, and the versions that are installed.
+    /// List the plugins that a run of this project would find, and the installed versions.
     List,
-    /// Show what a component is and what it asks for, without running it.
+    /// Show a component's exports and imports, its manifest and its requests for grants, without running it.
     Inspect {
         /// A `.wasm` file, or a plugin: NAME, NAME@VERSION or NAME@sha256:DIGITS.
         file: String,
     },
-    /// Say whether a component is a plugin of its world, and what its manifest and its functions are; exit code 1 when
-    /// something is wrong. Nothing is granted to it.
+    /// Check that a component is a plugin of its world, with a valid manifest and valid functions. Exit code 1 if it is
+    /// not. The component gets no grants.
     Check {
         /// A `.wasm` file, or a plugin: NAME, NAME@VERSION or NAME@sha256:DIGITS.
         file: String,
     },
-    /// Call one export under limits; shows result, fuel, memory, calls of the host and log.
+    /// Call one export under limits, and show the result, fuel, memory, host calls and log.
     Run(run::RunArgs),
     /// Run the scenarios of a project's `tests` folder.
     Test(test::TestArgs),
@@ -58,7 +59,7 @@ pub enum Command {
     Schema,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub(super) async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::New(args) => new::run(context, &args),
@@ -73,31 +74,4 @@ pub(super) async fn run(context: &Context, command: Command) -> fault::Result<Ex
         Command::Test(args) => test::run(context, args).await,
         Command::Schema => schema::run(),
     }
-}
-
-/// A file, or the file of a plugin of that name.
-pub(super) fn file_of(context: &Context, file: &str) -> fault::Result<PathBuf> {
-    if Path::new(file).is_file() {
-        return Ok(PathBuf::from(file));
-    }
-    longhaul_plugins::find(file, Some(&context.project), &context.home)
-}
-
-/// What a file is called by, for people.
-pub(super) fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Asks the person at the terminal; an error with `refusal` where they do not agree, or nobody is there.
-pub(super) fn agreed(context: &Context, question: &str, refusal: &str, advice: &str) -> fault::Result<()> {
-    if context.json || !std::io::stdin().is_terminal() {
-        bail!("{refusal}, since there is nobody to ask; {advice}");
-    }
-    terminal::ask(&format!("{question} [y/N] "));
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
-    if !matches!(line.trim(), "y" | "Y" | "yes") {
-        bail!("{refusal}");
-    }
-    Ok(())
 }

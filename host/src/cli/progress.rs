@@ -1,10 +1,10 @@
-//! What a person sees of a run while it works: a line for each thing that is done, and a label of what goes on now.
+//! The progress of a run for a person: a line for each completed event, and a label of the current work.
 //!
-//! Lines are made of durable events alone, so they are the same whoever looks and whenever. What models are saying is
-//! part of the label, until their reply is an event. A label names only what is at work at this moment. Refuses to draw.
+//! Lines come from durable events alone, so every reader sees the same ones. Words of a model are part of the display
+//! until their reply is an event. The label names only components at work. This file does not draw.
 
 use super::speech::{self, Speech};
-use super::words;
+use crate::report::words;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::model::Usage;
 use longhaul_core::stream::{Token, invocation};
@@ -13,36 +13,36 @@ use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of what an agent asked another one that are shown.
+/// Longest instruction of one agent to another that is shown, in bytes.
 const INSTRUCTION_BYTES_MAX: usize = 100;
 
-/// Where a run is, as far as its events tell.
+/// The state of a run as far as its events tell.
 #[derive(Default)]
 pub struct Progress {
-    /// Of work that has ended.
+    /// Usage of invocations that have ended.
     spent: Usage,
     features: BTreeMap<String, FeatureStatus>,
     working: BTreeMap<InvocationId, Working>,
-    /// Whose model said something last.
+    /// The invocation whose model sent the last words.
     speaker: Option<InvocationId>,
-    /// What a person was asked since the run began, and the line that says so with the command that answers it.
+    /// Questions to a person since the run began, each with the line that names its command.
     asked: Vec<(String, String)>,
 }
 
 /// A component at work.
 #[derive(Default)]
 struct Working {
-    /// For example `sum, round 2: react`.
+    /// The work, for example `sum, round 2: react`.
     what: String,
-    /// The call of a tool that is being made.
+    /// The call of a tool in progress.
     call: Option<String>,
     speech: Speech,
-    /// Of its replies so far.
+    /// Usage of the replies so far.
     spent: Usage,
 }
 
 impl Progress {
-    /// Takes an event in; what a person reads of it, a line or several.
+    /// Takes an event, and returns its text for a person, of one line or several.
     pub fn see(&mut self, event: &RunEvent) -> Option<String> {
         let text = self.text(&event.event).or_else(|| words::line(event));
         let text = text.filter(|text| !text.is_empty());
@@ -55,7 +55,7 @@ impl Progress {
         text
     }
 
-    /// Takes a part of what a model says in.
+    /// Takes a part of the words of a model.
     pub fn hear(&mut self, token: &Token) {
         let working = self.working.entry(token.invocation.clone()).or_default();
         if token.whole {
@@ -65,12 +65,12 @@ impl Progress {
         self.speaker = Some(token.invocation.clone());
     }
 
-    /// What was asked, with the commands that answer it, of what a run waits for by its own words.
+    /// The open questions, with the commands that answer them. `why` holds the questions that the run waits for.
     pub fn open_questions(&self, why: &str) -> Vec<&str> {
         self.asked.iter().filter(|(question, _)| why.contains(question)).map(|(_, text)| text.as_str()).collect()
     }
 
-    /// What goes on now, in a line of at most so many characters.
+    /// The current work in one line of at most `chars_max` characters.
     pub fn label(&self, run: &RunId, chars_max: usize) -> String {
         let mut named = self.working.values().filter(|working| !working.what.is_empty());
         let what = match (named.next(), named.next()) {
@@ -95,11 +95,11 @@ impl Progress {
         if !spent.is_empty() {
             rest.push_str(&format!(" | {spent}"));
         }
-        // What was spent stays in sight.
+        // The usage is never cut off.
         format!("{}{rest}", cut(&what, chars_max.saturating_sub(rest.chars().count())))
     }
 
-    /// The last lines of what a model is saying, each of at most so many characters.
+    /// The last lines of a model's words, each of at most `chars_max` characters.
     pub fn saying(&self, lines_max: usize, chars_max: usize) -> Vec<String> {
         let speech = self.speaker.as_ref().and_then(|speaker| self.working.get(speaker)).map(|one| one.speech.shown());
         let lines = speech.unwrap_or_default().trim_end().lines().filter(|line| !line.trim().is_empty());
@@ -107,21 +107,21 @@ impl Progress {
         wrapped[wrapped.len().saturating_sub(lines_max)..].to_vec()
     }
 
-    /// What the run spent since the first event that was seen.
+    /// Usage of the run since the first event that was seen.
     fn spent_by_now(&self) -> Usage {
         self.working.values().fold(self.spent, |sum, working| sum.plus(working.spent))
     }
 
-    /// Steps of components, in words.
+    /// The text of a step of a component.
     fn text(&self, event: &Event) -> Option<String> {
         Some(match event {
             Event::Thought { text, .. } => {
-                // Behind a bar, so that nothing that a model says looks like a line of ours.
+                // Behind a bar, so that no words of a model look like a line of the host.
                 let lines =
                     speech::lines(text).into_iter().map(|line| format!("    | {}", printable(&line, usize::MAX)));
                 lines.collect::<Vec<_>>().join("\n")
             }
-            // Once there is an outcome.
+            // Shown once there is an outcome.
             Event::Action { .. } => String::new(),
             Event::Observation { line, tool, function, ok, .. } if line.is_empty() => {
                 let call = printable(&format!("{tool}.{function}"), usize::MAX);
@@ -135,7 +135,7 @@ impl Progress {
         })
     }
 
-    /// With whose line it is, where it could be of several: work beside other work, and work for other work.
+    /// Adds the feature of a line, and an indent for delegated work, where the line could belong to several.
     fn marked(&self, event: &Event, text: String) -> String {
         let Some(of) = invocation(event) else { return text };
         let depth = of.depth().saturating_sub(u32::from(matches!(event, Event::Delegated { .. })));
@@ -194,18 +194,18 @@ impl Progress {
             Event::ApprovalAsked { invocation, .. } => {
                 self.working.entry(invocation.clone()).or_default().call = Some("waits for a person".to_owned());
             }
-            // Whatever was at work is at work no more, and says so again when it goes on.
+            // All work has stopped. It starts again with new events.
             Event::RunResumed | Event::Paused | Event::RunEnded { .. } => self.working.clear(),
             _ => {}
         }
     }
 
-    /// What it used holds what others used for it.
+    /// The usage of an invocation includes that of the invocations it delegated to.
     fn ended(&mut self, invocation: &InvocationId, used: Usage) {
         self.working.retain(|of, _| !of.as_str().starts_with(invocation.as_str()));
         match invocation.depth() {
             0 => self.spent = self.spent.plus(used),
-            // Of its caller's, until that ends.
+            // Counted for the caller until the caller ends.
             _ => {
                 let caller = invocation.as_str().rsplit_once('#').map_or("", |(caller, _)| caller);
                 let caller = self.working.entry(InvocationId::from_text(caller)).or_default();
@@ -222,7 +222,7 @@ fn cut(text: &str, chars_max: usize) -> String {
     text.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A line in pieces that fit, cut between words where there are some.
+/// Splits a line into pieces that fit, between words where possible.
 fn wrapped(line: &str, chars_max: usize) -> Vec<String> {
     let (mut pieces, mut piece, mut room) = (Vec::new(), String::new(), chars_max);
     for word in line.split_inclusive(' ') {

@@ -1,24 +1,26 @@
 //! `longhaul init`, `longhaul new`, `longhaul projects` and `longhaul project`.
 
-use super::{Context, Exit, words};
-use crate::config::FILE;
+use super::context::Context;
+use super::exit::Exit;
+use crate::report::words;
 use crate::service::{Answer, ProjectSummary, Request, SecurityAsk, SecurityDone};
 use clap::Subcommand;
+use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _, bail};
 use std::path::Path;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show the id of the project here, by which its secrets, memory and decisions are found.
+    /// Show the id of the project here. Secrets, memory and decisions belong to this id.
     Id,
-    /// Say that the checkout here is the same project as another one: it gets that one's secrets and memory.
+    /// Link the checkout here to the project of another checkout. It shares the secrets and the memory of that project.
     SameAs {
-        /// The other one's directory, or the id of the project, also of another machine.
+        /// The directory of the other checkout, or the id of the project, also from another machine.
         other: String,
     },
 }
 
-/// Carries out `longhaul project`.
+/// Runs `longhaul project`.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let directory = context.project.clone();
     let wanted = match command {
@@ -37,7 +39,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes a directory that is there a project.
+/// Makes an existing directory a project.
 pub async fn init(context: &Context, name: Option<String>) -> fault::Result<Exit> {
     let directory = context
         .project
@@ -51,7 +53,7 @@ pub async fn init(context: &Context, name: Option<String>) -> fault::Result<Exit
     .await
 }
 
-/// Makes a directory with a repository, and the two files in it for the user to edit and commit.
+/// Makes a directory with a repository and two files, which the user edits and commits.
 pub async fn new(context: &Context, directory: &Path, name: Option<String>) -> fault::Result<Exit> {
     let directory = std::path::absolute(context.project.join(directory))?;
     let shown = context.project.join(&directory).display().to_string();

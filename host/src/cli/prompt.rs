@@ -1,9 +1,10 @@
-//! The prompt of `run`, `resume` and `attach`: a run that waits for a person asks the one at this terminal.
+//! The prompt of `run`, `resume` and `attach`: asks the person at this terminal for the answers that a run waits for.
 //!
-//! What was typed before a question was shown is thrown away: it cannot be meant for it. The end of input, Ctrl-C and
-//! an empty line are no answers; the run stays as it is and can be answered from anywhere.
+//! Input that was typed before the question appeared is discarded: it cannot be an answer to it. The end of input,
+//! Ctrl-C and an empty line are no answers; the run stays as it is and can be answered from anywhere.
 
-use super::{Context, approvals};
+use super::approvals;
+use super::context::Context;
 use crate::client::Door;
 use crate::service::{Answer, Request, Which};
 use longhaul_approval::{Approval, Asks, Standing, banner, visible};
@@ -15,17 +16,17 @@ use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often it is looked whether somebody answered elsewhere.
+/// Interval between two looks for an answer from elsewhere.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What came of asking.
+/// The outcome of asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The run waits for something else.
     Nothing,
-    /// All that was open has an answer.
+    /// All open questions have answers.
     Answered,
-    /// Nobody is here to answer, or they left.
+    /// Nobody is at the terminal, or they closed their input.
     Left,
 }
 
@@ -33,13 +34,13 @@ pub enum Asked {
 #[derive(Default)]
 pub struct Person {
     lines: Option<mpsc::UnboundedReceiver<String>>,
-    /// What they are asked while the rest of the run goes on.
+    /// The question that is open while the run goes on.
     asked: Option<Approval>,
     /// Whether they closed their input.
     left: bool,
 }
 
-/// What the person did.
+/// The reaction of the person.
 enum Said {
     Line(String),
     Left,
@@ -47,7 +48,7 @@ enum Said {
 }
 
 impl Person {
-    /// Shows what is open in a run that waits, and asks about each until all have answers.
+    /// Shows the open questions of a waiting run, and asks each until all have answers.
     pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> fault::Result<Asked> {
         if !self.is_here(context) {
             let open = open(door, run).await?;
@@ -56,7 +57,7 @@ impl Person {
         }
         let was_asked = self.asked.take().map(|approval| approval.id);
         let mut asked = Asked::Nothing;
-        // Looked at again each time: an answer by rule may answer others.
+        // Read again after each answer, since an answer by rule may answer others.
         while let Some(approval) = open(door, run).await?.into_iter().next() {
             if was_asked.as_ref() != Some(&approval.id) {
                 outtext!(banner(&approval));
@@ -69,7 +70,7 @@ impl Person {
         Ok(asked)
     }
 
-    /// Shows what is open in a run that goes on beside it. Whether there is something.
+    /// Shows an open question of a run that goes on. Returns whether there is one.
     pub async fn begin(&mut self, context: &Context, door: &Door, run: &RunId) -> fault::Result<bool> {
         if self.asked.is_none() && self.is_here(context) {
             self.asked = open(door, run).await?.into_iter().next();
@@ -82,24 +83,24 @@ impl Person {
         Ok(self.asked.is_some())
     }
 
-    /// Whether they are asked something by [`Person::begin`].
+    /// Whether a question of [`Person::begin`] is open.
     pub fn is_asked(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Shows again what they are asked, under what was printed meanwhile.
+    /// Shows the open question again, below text that was printed since.
     pub fn prompt(&self) {
         if let Some(approval) = &self.asked {
             show_prompt(approval);
         }
     }
 
-    /// Their next line; none when they close their input.
+    /// The next line of input; none when the person closes it.
     pub async fn line(&mut self) -> Option<String> {
         self.lines.get_or_insert_with(listen).recv().await
     }
 
-    /// Takes a line as the answer to what they are asked.
+    /// Takes a line as the answer to the open question.
     pub async fn take(&mut self, door: &Door, line: Option<String>) -> fault::Result<()> {
         let Some(approval) = self.asked.take() else { return Ok(()) };
         let Some(line) = line else {
@@ -114,17 +115,17 @@ impl Person {
         Ok(())
     }
 
-    /// They closed their input.
+    /// Records that the person closed their input.
     pub fn leave(&mut self) {
         self.left = true;
     }
 
-    /// Whether there is somebody who can type.
+    /// Whether a person can type at this terminal.
     pub fn is_here(&self, context: &Context) -> bool {
         !context.json && !self.left && std::io::stdin().is_terminal() && is_in_front()
     }
 
-    /// Whether it has an answer now.
+    /// Asks one question. Returns whether it has an answer now.
     async fn ask_one(&mut self, door: &Door, approval: &Approval) -> fault::Result<bool> {
         self.forget_what_was_typed();
         loop {
@@ -161,14 +162,14 @@ impl Person {
     }
 
     fn forget_what_was_typed(&mut self) {
-        // What is no terminal has no queue to be cleared.
+        // Input that is no terminal has no queue to be cleared.
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
         while self.lines.as_mut().is_some_and(|lines| lines.try_recv().is_ok()) {}
     }
 }
 
-/// Whether the terminal is ours to read. One that is another job's would stop this process, and with it the owner of
-/// the data directory, so that nobody could answer from elsewhere.
+/// Whether this process may read the terminal. Reading the terminal of another job would stop this process, and with it
+/// the owner of the data directory, so that nobody could answer from elsewhere.
 fn is_in_front() -> bool {
     tcgetpgrp(std::io::stdin()).map_or(true, |front| front == getpgrp())
 }
@@ -184,7 +185,7 @@ fn show_prompt(approval: &Approval) {
     let _ = out.flush();
 }
 
-/// Hands a line in. False, and the reason shown, when it was not taken.
+/// Sends a line as the answer. Returns false, and prints the reason, if it was not accepted.
 async fn answered(door: &Door, approval: &Approval, line: String) -> fault::Result<bool> {
     match door.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
         Ok(Answer::Approved { approval, rule, .. }) => {
@@ -199,7 +200,7 @@ async fn answered(door: &Door, approval: &Approval, line: String) -> fault::Resu
     }
 }
 
-/// Lines of standard input, read by a thread that nobody waits for: a read of a terminal cannot be called off.
+/// Lines of standard input, read by a thread that is never joined: a read of a terminal cannot be cancelled.
 fn listen() -> mpsc::UnboundedReceiver<String> {
     let (sender, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {

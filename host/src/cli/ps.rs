@@ -1,10 +1,11 @@
-//! `longhaul ps` and `longhaul top`: what runs, and what it uses of the machine.
+//! `longhaul ps` and `longhaul top`: the resources that the machine, runs, child processes and instances use.
 //!
-//! `top` draws the same again and again until `q` or Ctrl-C; where standard output is no terminal, or with `--once`, it
-//! draws once. Refuses to keep the terminal as it made it: whatever ends it, the old settings come back.
+//! `top` redraws until `q` or Ctrl-C. If standard output is no terminal, or with `--once`, it draws once. The
+//! terminal's settings are restored however the command ends.
 
-use super::words::counted;
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
+use crate::report::words::counted;
 use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
 use clap::Args;
@@ -18,10 +19,10 @@ use std::time::Duration;
 
 #[derive(Args, Debug)]
 pub struct PsArgs {
-    /// End this child, with all that it started: asked first, killed after 5 seconds.
+    /// End this child process and its descendants: they are asked first, and killed after 5 seconds.
     #[arg(long, value_name = "PID")]
     end: Option<u32>,
-    /// Show samples of the last minutes instead, oldest first.
+    /// Show the samples of the last minutes instead, oldest first.
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..=120), conflicts_with = "end")]
     history: Option<u32>,
 }
@@ -31,15 +32,15 @@ pub struct TopArgs {
     /// Draw once and end.
     #[arg(long)]
     once: bool,
-    /// Seconds between two pictures.
+    /// Seconds between two updates.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     every: u64,
 }
 
-/// Rows of instances that `top` shows: those that hold most.
+/// Rows of instances in `top`, those with the most memory.
 const GUESTS_SHOWN: usize = 20;
 
-/// Characters of an invocation or of a name that are shown.
+/// Longest name of an invocation or a process, in characters.
 const NAME_CHARACTERS: usize = 48;
 
 /// `longhaul ps`.
@@ -107,7 +108,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
     loop {
         let picture = picture(&now(context).await?, GUESTS_SHOWN);
         let picture = longhaul_core::text::cleaned(&picture);
-        // From the top, and what is left of an earlier picture goes.
+        // Starts at the top left, and clears the earlier picture.
         let mut drawn = String::from("\x1b[H\x1b[2J");
         drawn.push_str(&picture.replace('\n', "\r\n"));
         drawn.push_str("\r\nq ends\r\n");
@@ -127,7 +128,7 @@ async fn now(context: &Context) -> fault::Result<Resources> {
     Ok(*resources)
 }
 
-/// Keys that are pressed, read on a thread that ends with the process.
+/// Pressed keys, read on a thread that ends with the process.
 fn keys() -> tokio::sync::mpsc::Receiver<u8> {
     let (sender, receiver) = tokio::sync::mpsc::channel(8);
     std::thread::spawn(move || {
@@ -141,7 +142,7 @@ fn keys() -> tokio::sync::mpsc::Receiver<u8> {
     receiver
 }
 
-/// A terminal that hands over each key at once and does not show it, until dropped.
+/// A terminal without echo that passes each key on at once. The settings are restored on drop.
 struct Quiet(Option<Termios>);
 
 impl Quiet {
@@ -164,7 +165,7 @@ impl Drop for Quiet {
     }
 }
 
-/// All of it in words.
+/// The resources as text.
 fn picture(all: &Resources, guests_max: usize) -> String {
     let mut text = String::new();
     // Writing into a text cannot fail.
@@ -263,7 +264,7 @@ fn limit_words(rule: &Rule) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Names are others': nothing in them may move the cursor.
+/// Names come from others: their control characters must not move the cursor.
 fn name(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     truncate(&plain, NAME_CHARACTERS)

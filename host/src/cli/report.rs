@@ -1,7 +1,10 @@
 //! `longhaul report`: the report of a run, printed or written into a file.
 
+use super::arguments::RunArg;
 use super::command_client::CommandClient;
-use super::{Context, Exit, RunArg, terminal};
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::report::{self, ReportFormat, RequestHandler};
 use crate::service::{Answer, Request};
 use clap::Args;

@@ -1,7 +1,9 @@
-//! `longhaul revert`: back to an earlier commit of a run.
+//! `longhaul revert`: resets a run to one of its earlier commits.
 
-use super::{Context, Exit, words};
+use super::context::Context;
+use super::exit::Exit;
 use crate::client::which;
+use crate::report::words;
 use crate::run::Reverted;
 use crate::service::{Answer, Request};
 use clap::Args;
@@ -9,18 +11,18 @@ use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct RevertArgs {
-    /// The commit: its name, or 4 digits or more of it, as `longhaul log` shows them.
+    /// The commit: its name, or at least 4 digits of it, as `longhaul log` prints them.
     #[arg(long, value_name = "COMMIT", allow_hyphen_values = true)]
     to: String,
     /// The run, or the beginning of its name. Default: the newest of this project.
     #[arg(long)]
     run: Option<String>,
-    /// Keep work that is in no commit in the store, in place of refusing; `longhaul features kept` shows it.
+    /// Save uncommitted work in the store instead of refusing. `longhaul features kept` prints it.
     #[arg(long)]
     stash: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: RevertArgs) -> fault::Result<Exit> {
     let RevertArgs { to, run, stash } = args;
     let request = Request::Revert { run: which(run, &context.project), to, stash };

@@ -1,26 +1,27 @@
-//! `longhaul runtimes`: the interpreters for generated code, as tool components that are installed.
+//! `longhaul runtimes`: builds and installs the interpreters of generated code, which are tool components.
 //!
-//! Their sources are in this program; they are built once and again only when the sources, the contract or
-//! the tools change. A plugin of that name that was not made here is never written over.
+//! Their sources are in this program. An interpreter is built once, and again only when the sources, the contract or
+//! the tools change. A plugin with the same name from another source is never overwritten.
 
+use super::context::Context;
+use super::exit::Exit;
 use super::plugin::say;
-use super::{Context, Exit};
-use crate::home::Home;
-use crate::plugins::installed::{Installed, Source, Version};
 use clap::Subcommand;
 use longhaul_build::{Project, Workshop};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::Home;
+use longhaul_plugins::installed::{Installed, Source, Version};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The interpreters, by the names of their plugins.
+/// Names of the interpreters, which are plugins.
 const NAMES: [&str; 2] = ["python", "javascript"];
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Make the interpreters ready: builds and installs them, once.
+    /// Build and install the interpreters, if they are not ready.
     Pull {
         /// `python` or `javascript`. Default: both.
         name: Option<String>,
@@ -29,26 +30,26 @@ pub enum Command {
     List,
 }
 
-/// How an interpreter stands.
+/// The state of an interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum State {
     Ready,
-    /// Made of other sources than this program has, or changed since.
+    /// Built from other sources than those of this program, or changed since.
     Stale,
     Missing,
-    /// Somebody installed, or put there, another plugin of this name.
+    /// Another plugin has this name.
     Foreign,
 }
 
-/// One interpreter: where it comes from and where it goes.
+/// An interpreter: its source and its installation.
 struct Runtime {
     project: Project,
     of: Digest,
     installed: Installed,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let shop = Workshop::embedded(say)?;
     match command {
@@ -105,7 +106,7 @@ impl Runtime {
         Ok(Self { project, of, installed: Installed::of(home) })
     }
 
-    /// Where a run takes it from.
+    /// The file that a run uses.
     fn path(&self) -> PathBuf {
         self.installed.link(self.project.name())
     }
@@ -128,7 +129,7 @@ impl Runtime {
         std::fs::read(self.path()).is_ok_and(|bytes| Digest::of(&bytes) == digest)
     }
 
-    /// One line; `seconds` when it was made now.
+    /// Prints one line; `seconds` if it was built now.
     fn show(&self, context: &Context, seconds: Option<f64>) -> fault::Result<()> {
         let (name, state, path) = (self.project.name(), self.state()?, self.path());
         let bytes = std::fs::metadata(&path).map(|found| found.len()).ok();

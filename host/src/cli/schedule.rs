@@ -1,100 +1,98 @@
-//! `longhaul schedule`: when agents are run, what became of it, and who runs them where no server does.
+//! `longhaul schedule`: manages the schedules of agents and their tasks, and runs them where no server does.
 
 mod show;
 
-use super::{Context, Exit};
-use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
-use crate::client::Door;
+use super::context::Context;
+use super::exit::Exit;
+use super::owner;
+use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, StatusFilter};
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
-use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
-
-/// How long another command may have the data directory.
-const OWNER_WAIT: Duration = Duration::from_secs(5);
+use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Have an agent run at times, in intervals, or after another agent.
+    /// Run an agent by cron, in an interval, or after another agent.
     Add(AddArgs),
     /// List schedules, with their next fires.
     List {
-        /// At most so many.
+        /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
-        /// Without the first so many.
+        /// The number of entries to skip.
         #[arg(long, default_value_t = 0)]
         offset: usize,
     },
-    /// Show a schedule: its next fires, and what became of those before.
+    /// Show a schedule: its next fires, and counts of its tasks and skipped fires.
     Show {
-        /// The schedule.
+        /// Name of the schedule.
         name: Name,
-        /// So many fires ahead.
+        /// Number of next fires to show.
         #[arg(long, default_value_t = FIRES)]
         fires: usize,
     },
-    /// Remove a schedule, with what it has waiting. What runs goes on.
+    /// Remove a schedule with its waiting tasks. Running tasks go on.
     Remove {
-        /// The schedule.
+        /// Name of the schedule.
         name: Name,
     },
-    /// Switch a schedule off: what it has waiting is noted as skipped.
+    /// Switch a schedule off. Its waiting tasks are recorded as skipped.
     Pause {
-        /// The schedule.
+        /// Name of the schedule.
         name: Name,
     },
     /// Switch a schedule on.
     Resume {
-        /// The schedule.
+        /// Name of the schedule.
         name: Name,
     },
-    /// Have a schedule fire now, also when it is off.
+    /// Fire a schedule now, even if it is switched off.
     RunNow {
-        /// The schedule.
+        /// Name of the schedule.
         name: Name,
     },
-    /// List tasks: those that have not ended, then the others, the newest first.
+    /// List tasks: open tasks first, then ended ones, the newest first.
     Tasks {
-        /// Only of this agent.
+        /// List only tasks of this agent.
         #[arg(long)]
         agent: Option<Name>,
-        /// Only with this status.
+        /// List only tasks with this status.
         #[arg(long)]
         status: Option<StatusFilter>,
-        /// At most so many.
+        /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
-        /// Without the first so many.
+        /// The number of entries to skip.
         #[arg(long, default_value_t = 0)]
         offset: usize,
-        /// Show this one whole, with what each attempt gave.
+        /// Show this task in full, with the result of each attempt.
         #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "status", "limit", "offset"])]
         task: Option<String>,
     },
-    /// Try a task again that failed: the same one, at most three times.
+    /// Retry a failed task, at most three times.
     Retry {
-        /// The task.
+        /// Id of the task.
         task: String,
     },
-    /// List the fires of a schedule that became no task, and why.
+    /// List the skipped fires of a schedule, with the reasons.
     Skipped {
-        /// The schedule.
+        /// Name of the schedule.
         name: Name,
-        /// At most so many.
+        /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
     },
-    /// Say how the scheduler stands; with --at-once, how many tasks may run at once.
+    /// Show the state of the scheduler; with --at-once, set how many tasks may run at once.
     Status {
-        /// From now on so many tasks run at once. Default 5.
+        /// The most tasks that run at once from now on. Default 5.
         #[arg(long, value_name = "NUMBER")]
         at_once: Option<u32>,
     },
-    /// Run what is due, in the foreground, until Ctrl-C or for a time. It must own the data directory, as a server does.
+    /// Run due schedules in the foreground, until Ctrl-C or for a given time. The process must own the data directory,
+    /// as a server does.
     Work {
         /// End after this time, for example 60s or 2h. Default: at Ctrl-C.
         #[arg(long = "for", value_name = "TIME", value_parser = time)]
@@ -104,71 +102,71 @@ pub enum Command {
 
 #[derive(Args, Debug)]
 pub struct AddArgs {
-    /// Its name.
+    /// Name of the schedule.
     name: Name,
-    /// The agent that is run.
+    /// The agent to run.
     #[arg(long)]
     agent: Name,
-    /// At these times: minute, hour, day, month, weekday, with seconds in front if there are six, or `@hourly` and the
-    /// like.
+    /// Run at these times: minute, hour, day, month, weekday, with seconds in front if there are six fields, or
+    /// `@hourly` and the like.
     #[arg(long, value_name = "EXPRESSION", group = "trigger")]
     cron: Option<String>,
-    /// With --cron: on the clocks of this IANA zone, such as `Europe/Berlin`. Default UTC.
+    /// With --cron: the IANA time zone of the times, such as `Europe/Berlin`. Default UTC.
     #[arg(long, value_name = "ZONE", requires = "cron")]
     timezone: Option<String>,
-    /// In this interval, for example 10m, 90s or 2h. Default, without another trigger: 60m.
+    /// Run in this interval, for example 10m, 90s or 2h. Default, without another trigger: 60m.
     #[arg(long, value_name = "TIME", group = "trigger", value_parser = time)]
     every: Option<Duration>,
-    /// When a task of this agent has ended.
+    /// Run after a task of this agent has ended.
     #[arg(long, value_name = "AGENT", group = "trigger")]
     after: Option<Name>,
-    /// With --after: on which end.
+    /// With --after: the ends that count.
     #[arg(long, value_enum, requires = "after", default_value = "success")]
     when: WhenArg,
-    /// Add it switched off.
+    /// Add the schedule switched off.
     #[arg(long)]
     paused: bool,
-    /// The agent may be run while it runs. Default: a second task waits.
+    /// Allow the agent's tasks to overlap. Default: a second task waits.
     #[arg(long)]
     overlap: bool,
-    /// What becomes of fires that nobody was there for.
+    /// The policy for fires that were missed while no scheduler worked.
     #[arg(long, value_enum, default_value = "once")]
     missed: MissedArg,
-    /// With --missed all: run at most so many of them.
+    /// With --missed all: the most missed fires to run.
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     missed_max: u32,
-    /// A fire waits for up to this long, in milliseconds; at most an hour.
+    /// Delay each fire by a random time up to this, in milliseconds; at most an hour.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     jitter_ms: u64,
-    /// Try a task that failed again so often, after 2, 4 and 8 seconds; at most 3.
+    /// The most retries of a failed task, after 2, 4 and 8 seconds; at most 3.
     #[arg(long, value_name = "NUMBER", default_value_t = RETRIES_MAX)]
     retries_max: u32,
-    /// Put it in the place of a schedule of this name.
+    /// Replace a schedule with this name.
     #[arg(long)]
     replace: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum WhenArg {
-    /// It completed.
+    /// The task completed.
     Success,
-    /// It failed, and is not tried again.
+    /// The task failed, and is not retried.
     Failure,
-    /// Either.
+    /// The task completed or failed.
     Always,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum MissedArg {
-    /// They are noted.
+    /// Only record them.
     Skip,
-    /// The last of them is run.
+    /// Run the last one.
     Once,
-    /// The last of them are run, one after the other.
+    /// Run the last ones, one after the other.
     All,
 }
 
-/// A time such as 90s.
+/// Parses a time such as 90s.
 fn time(text: &str) -> Result<Duration, String> {
     let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
     let unit = units.into_iter().find(|(letter, _)| text.ends_with(*letter));
@@ -208,7 +206,7 @@ impl AddArgs {
     }
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::Add(args) => {
@@ -259,7 +257,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show::status(context, &ask(context, ScheduleAsk::ConcurrentMax { max }).await?)
         }
         Command::Status { at_once: None } => show::status(context, &ask(context, ScheduleAsk::Status).await?),
-        Command::Work { time } => work(context, time).await,
+        Command::Work { time } => owner::work::run(context, time).await,
     }
 }
 
@@ -268,59 +266,7 @@ pub async fn tasks(context: &Context, wanted: ScheduleAsk) -> fault::Result<Exit
     show::tasks(context, &ask(context, wanted).await?)
 }
 
-/// Runs what is due. Whoever owns the data directory already has to do that.
-async fn work(context: &Context, time: Option<Duration>) -> fault::Result<Exit> {
-    // Heard from here on, so that whoever waits for the line below can end it.
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut terminated = signal(SignalKind::terminate())?;
-    let door = owned(context).await?;
-    let Door::Own { service, .. } = &door else { bail!("the data directory is not ours") };
-    service.send_letters();
-    let scheduler = match Scheduler::start(service.agents_desk(), service.hands()).await {
-        Ok(scheduler) => scheduler,
-        Err(error) => {
-            door.close().await;
-            return Err(error);
-        }
-    };
-    if !context.json {
-        outln!("working; Ctrl-C ends it");
-    }
-    let over = async {
-        match time {
-            Some(time) => tokio::time::sleep(time).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = over => {}
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
-    }
-    scheduler.stop().await;
-    door.close().await;
-    Ok(Exit::Done)
-}
-
-/// The data directory as its owner. A command that has it for a moment is waited for.
-async fn owned(context: &Context) -> fault::Result<Door> {
-    let since = Instant::now();
-    loop {
-        let door = context.door().await?;
-        if door.is_owner() {
-            return Ok(door);
-        }
-        if since.elapsed() > OWNER_WAIT {
-            bail!(
-                "another longhaul owns `{}`, and a scheduler works only in its owner; end that one, or let it be the server",
-                context.home.path().display()
-            );
-        }
-        tokio::time::sleep(super::OWNER_PAUSE).await;
-    }
-}
-
-/// That nobody runs what is due, where that is so.
+/// Tells that no scheduler works, if that is so.
 async fn hint(context: &Context) -> fault::Result<Exit> {
     if !context.json
         && let ScheduleSaid::Status(status) = ask(context, ScheduleAsk::Status).await?
@@ -331,7 +277,7 @@ async fn hint(context: &Context) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Asked once: a task that was asked for twice would be two.
+/// Asked once: repeating the request would make two tasks.
 async fn ask(context: &Context, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
     match context.ask_once(Request::Schedules { wanted }).await? {
         Answer::Schedules { said } => Ok(*said),

@@ -1,8 +1,9 @@
-//! `longhaul secrets`: values are read from a terminal that does not show them, or from standard input; never from the
-//! command line, which every user of the machine can read.
+//! `longhaul secrets`: manages the values of secrets. A value is read from a terminal without echo or from standard
+//! input, never from the command line, which every user of the machine can read.
 
-use super::{Context, Exit, terminal};
-use crate::secrets::{Bound, Listed, Vault};
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::service::{SecurityAsk, SecurityDone};
 use clap::{Args, Subcommand};
 use longhaul_config::secrets::{SecretConfig, check_name};
@@ -12,33 +13,34 @@ use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
 use longhaul_mcp::McpConfig;
+use longhaul_security::secrets::{Bound, Listed, Vault};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::io::{BufRead as _, Read as _};
 
-/// Bytes that are read as a value.
+/// Longest value, in bytes.
 const INPUT_BYTES_MAX: u64 = 8_192;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Keep a value for the project here, from standard input or a prompt that does not show it.
+    /// Set a value for the project here, from standard input or a prompt without echo.
     ///
-    /// It is bound to the tools that longhaul.toml grants it to now, and to their hosts; a file that is changed later
-    /// sends it nowhere else until it is set again. Where the file grants it to nobody yet, name both with --tool and
-    /// --host.
+    /// The value is bound to the tools that longhaul.toml grants it to now, and to their hosts. A later change of the
+    /// file sends it nowhere else until it is set again. If the file does not grant it to any tool yet, name both with
+    /// --tool and --host.
     Set(SetArgs),
-    /// List the names, and what each is bound to.
+    /// List the names of secrets, with the tools and hosts that each is bound to.
     List,
-    /// Forget a value.
+    /// Delete a value.
     Remove {
-        /// Its name.
+        /// Name of the secret.
         name: String,
     },
 }
 
 #[derive(Args, Debug)]
 pub struct SetArgs {
-    /// The name that longhaul.toml grants it by.
+    /// Name of the secret in longhaul.toml.
     name: String,
     /// Bind it to this tool or MCP server, by its name in longhaul.toml; may be given several times.
     #[arg(long = "tool", value_name = "NAME")]
@@ -46,7 +48,7 @@ pub struct SetArgs {
     /// Bind it to this host, such as https://api.github.com; may be given several times.
     #[arg(long = "host", value_name = "HOST", value_parser = host)]
     hosts: Vec<HostPattern>,
-    /// Keep it for every project of the data directory.
+    /// Set the value for every project of the data directory.
     #[arg(long)]
     any_project: bool,
 }
@@ -55,7 +57,7 @@ fn host(text: &str) -> Result<HostPattern, String> {
     HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let vault = Vault::of(&context.home);
     match command {
@@ -71,7 +73,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The project here; none where there is none.
+/// The project here; none if there is none.
 async fn project(context: &Context) -> fault::Result<Option<String>> {
     if !context.project.join(FILE).is_file() {
         return Ok(None);
@@ -105,11 +107,11 @@ async fn set(context: &Context, vault: &Vault, args: SetArgs) -> fault::Result<(
     Ok(())
 }
 
-/// Who may have a value, and where it goes from there.
+/// A tool or server that may have a value, and the hosts that it may send the value to.
 struct Granted {
     table: String,
     hosts: Vec<HostPattern>,
-    /// Whether it is handed to a program, and no host is known.
+    /// Whether a program gets the value, so that its hosts are unknown.
     is_program: bool,
 }
 
@@ -120,8 +122,8 @@ impl Granted {
     }
 }
 
-/// What was named; where nothing was, what longhaul.toml grants now. Refuses to bind a value to everybody, or to send it
-/// everywhere, because nothing is granted yet.
+/// Returns the named tools and hosts; if none are named, those that longhaul.toml grants the secret to now. Refuses to
+/// bind a value to everybody, or to every host, because nothing is granted yet.
 fn bound(
     context: &Context,
     name: &str,
@@ -157,7 +159,7 @@ fn bound(
     Ok(Bound { tables: granted.into_iter().map(|one| one.table).collect(), hosts })
 }
 
-/// Tools and servers that longhaul.toml grants a secret now.
+/// Tools and servers that longhaul.toml grants a secret to now.
 fn granted_now(config: &Config, name: &str) -> Vec<Granted> {
     let to_part = |(table, part): (String, &PluginConfig)| {
         let secrets = part.secrets.iter().filter(|secret| secret.name == name);
@@ -172,7 +174,7 @@ fn granted_now(config: &Config, name: &str) -> Vec<Granted> {
     config.parts().flat_map(to_part).chain(servers.map(|(name, server)| Granted::of_server(name, server))).collect()
 }
 
-/// The tools and servers that were named, which may be granted it later.
+/// The named tools and servers. longhaul.toml may grant them the secret later.
 fn granted_to(config: &Config, name: &str, tools: &[String]) -> fault::Result<Vec<Granted>> {
     let mut granted = granted_now(config, name);
     granted.retain(|one| one.table.split_once('.').is_some_and(|(_, tool)| tools.iter().any(|named| named == tool)));
@@ -218,7 +220,7 @@ fn value(name: &str) -> fault::Result<String> {
     Ok(text)
 }
 
-/// One line from the terminal, which shows nothing of it.
+/// Reads one line from the terminal without echo.
 fn prompted(name: &str) -> fault::Result<String> {
     let stdin = std::io::stdin();
     terminal::ask(&format!("value of {name}: "));

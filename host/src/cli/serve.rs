@@ -1,125 +1,32 @@
-//! `longhaul serve`: this process owns the data directory and stays.
-//!
-//! It serves the socket of all other commands, the HTTP API and the web page, and goes on with runs that a kill or a
-//! shutdown cut off. SIGTERM and Ctrl-C end it: runs are left as they are, and go on when it is started again.
+//! Arguments of `longhaul serve`, and the settings of the server with them.
 
-use super::{Context, Exit, owner, trust};
-use crate::agents::Scheduler;
-use crate::client::Door;
-use crate::server::http::{self, AppState, SharedState};
-use crate::server::{supervisor, upkeep};
-use crate::wiring;
 use clap::Args;
-use longhaul_config::server::{FILE, Settings};
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_config::server::Settings;
+use longhaul_core::fault;
+use longhaul_home::Home;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 #[derive(Args, Debug)]
 pub struct ServeArgs {
-    /// Where it listens. Default: 127.0.0.1:7717, or what server.toml in the data directory says.
+    /// Address to listen at. Default: the address in server.toml of the data directory, or 127.0.0.1:7717.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Let everybody of this machine in without a token. Only on loopback.
+    /// Admit all users of this machine without a token. Only on loopback.
     #[arg(long)]
     no_token: bool,
-    /// Serve the web page from this directory, for whoever works on it.
+    /// Serve the web page from this directory, for its development.
     #[arg(long, value_name = "DIR")]
-    page: Option<PathBuf>,
+    pub(super) page: Option<PathBuf>,
 }
 
-/// Carries it out.
-pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
-    context.home.make()?;
-    let settings = settings(context, &args)?;
-    let listen = settings.listen;
-    // Before the data directory is taken: who cannot serve should not keep others from their runs.
-    let listener = TcpListener::bind(listen).await.with_context(|| {
-        format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
-    })?;
-    let address = listener.local_addr()?;
-    let door = agreed(context, wiring::own_soon(&context.home).await?).await?;
-    let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
-    let (stop, stopping) = watch::channel(false);
-    let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
-    let state = AppState::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
-    let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
-    let serving = tokio::spawn(http::serve(Arc::clone(&state), listener));
-    service.send_letters();
-    let scheduling = Scheduler::start(service.agents_desk(), service.hands()).await?;
-    outln!("serving at http://{address}");
-    supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
-    until_told(context, &args, &state).await?;
-    supervisor::tell("STOPPING=1");
-    let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
-    errln!(
-        "stopping: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
-    );
-    let active = door.active();
-    let stopped = async {
-        let _ = stop.send(true);
-        let _ = serving.await;
-        let _ = keeping.await;
-        scheduling.stop().await;
-        door.close().await;
-    };
-    tokio::select! {
-        () = stopped => {}
-        _ = tokio::signal::ctrl_c() => owner::end_at_once(&active),
+impl ServeArgs {
+    /// The settings of the file, overridden by the arguments.
+    pub(super) fn settings(&self, home: &Home) -> fault::Result<Settings> {
+        let mut settings = Settings::read(home.path())?;
+        settings.listen = self.listen.unwrap_or(settings.listen);
+        settings.tokens &= !self.no_token;
+        settings.check()?;
+        Ok(settings)
     }
-    outln!("stopped; runs that were worked on go on when it is started again");
-    Ok(Exit::Done)
-}
-
-/// The same client, once longhaul.toml is agreed to, where somebody can be asked.
-async fn agreed(context: &Context, door: Door) -> fault::Result<Door> {
-    context.client.put(door).await;
-    trust::ask_first(context, context.trust).await?;
-    context.door().await
-}
-
-/// Those of the file, and what the command line says above it.
-fn settings(context: &Context, args: &ServeArgs) -> fault::Result<Settings> {
-    let mut settings = Settings::read(context.home.path())?;
-    settings.listen = args.listen.unwrap_or(settings.listen);
-    settings.tokens &= !args.no_token;
-    settings.check()?;
-    Ok(settings)
-}
-
-/// Waits for SIGTERM or Ctrl-C; at SIGHUP the file is read again.
-async fn until_told(context: &Context, args: &ServeArgs, state: &SharedState) -> fault::Result<()> {
-    let mut ends = signal(SignalKind::terminate())?;
-    let mut hangs_up = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => return Ok(()),
-            _ = ends.recv() => return Ok(()),
-            _ = hangs_up.recv() => reload(context, args, state),
-        }
-    }
-}
-
-/// What is wrong with the file leaves everything as it was.
-fn reload(context: &Context, args: &ServeArgs, state: &SharedState) {
-    supervisor::tell_reloading();
-    match settings(context, args) {
-        Ok(read) => {
-            let before = state.settings();
-            // Where a free port was asked for, the one that was found is meant.
-            let listen = if read.listen.port() == 0 { before.listen } else { read.listen };
-            let (now, kept) = before.reloaded(Settings { listen, ..read });
-            state.set(now);
-            errln!("read {FILE} again");
-            if !kept.is_empty() {
-                errln!("{} changes when the server is started again", kept.join(", "));
-            }
-        }
-        Err(error) => errln!("{FILE} is not taken over: {error:#}"),
-    }
-    supervisor::tell("READY=1");
 }

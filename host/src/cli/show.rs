@@ -1,6 +1,9 @@
-//! Looking at runs: `status`, `runs`, `journal`, `replay`.
+//! Shows runs: `status`, `runs`, `journal`, `replay`, `metrics`.
 
-use super::{Context, Exit, answer, words};
+use super::answer;
+use super::context::Context;
+use super::exit::Exit;
+use crate::report::words;
 use crate::service::{Answer, Request, Status, Summary, Which};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::{Entry, Finished};
@@ -10,7 +13,7 @@ use longhaul_harness::RunStatus;
 use longhaul_harness::state::BlockedBy;
 use std::path::PathBuf;
 
-/// Longest summary of an entry that is shown on a line, in bytes.
+/// Longest summary of an entry on a line, in bytes.
 const LINE_BYTES_MAX: usize = 400;
 
 /// `longhaul status`.
@@ -141,7 +144,7 @@ pub async fn replay(
     Ok(if same { Exit::Done } else { Exit::Error })
 }
 
-/// The status in a word; work that nobody does right now says so.
+/// A word for the status. Work without a process at it is marked as such.
 fn word_of(status: RunStatus, active: bool) -> &'static str {
     match status {
         RunStatus::New | RunStatus::Planning | RunStatus::Working if !active => "broken off",
@@ -157,7 +160,7 @@ fn word_of(status: RunStatus, active: bool) -> &'static str {
     }
 }
 
-/// The status of a feature in a word.
+/// A word for the status of a feature.
 pub fn feature_word(status: FeatureStatus) -> &'static str {
     match status {
         FeatureStatus::NotStarted => "not started",

@@ -1,42 +1,42 @@
-//! What a model says, as people read it while it comes.
+//! The words of a model as people read them while they come.
 //!
-//! Models answer agents in JSON, alone, within a fence or among words: of such an object nothing is shown but the text
-//! of its field `thought`, decoded as it comes. Words and code are shown as they are. Knows no replies but these:
-//! nothing here decides what an agent does.
+//! Models answer agents in JSON: alone, within a fence or among words. Of such an object only the text of the field
+//! `thought` is shown, decoded as it comes. Words and code are shown as they are. This file decides nothing of an
+//! agent's work.
 
-/// Bytes that are kept of what is shown; of more the beginning goes.
+/// Most bytes that are kept of the shown text. Beyond them the beginning is dropped.
 const SHOWN_BYTES_MAX: usize = 32 << 10;
 
 /// The field of an object that is shown.
 const THOUGHT: &str = "thought";
 
-/// Lines of one reply that stay in the record, and characters of one of them.
+/// Most lines of one reply that stay in the record, and most characters of a line.
 const LINES_MAX: usize = 8;
 const LINE_CHARS_MAX: usize = 200;
 
-/// One reply, as it comes.
+/// A reply, as it comes.
 #[derive(Debug, Default)]
 pub struct Speech {
     shown: String,
-    /// An object was passed over, so what comes next begins on a line of its own.
+    /// An object was skipped, so that the next text begins on a line of its own.
     has_gap: bool,
     at: Place,
 }
 
-/// Where in a reply we are.
+/// The position in a reply.
 #[derive(Debug)]
 enum Place {
-    /// At the beginning of a line, with the spaces and marks that it has so far.
+    /// At the beginning of a line, with its spaces and marks so far.
     LineStart(String),
     /// Within a line of words.
     Words,
-    /// Behind a brace or bracket and spaces, before it shows whether that is JSON.
+    /// Behind a brace or bracket and spaces, before it is known whether that is JSON.
     Opening(String, Fence),
     /// Within JSON.
     Json(Object, Fence),
     /// In the line that opens a fence.
     FenceHead(String),
-    /// Behind the line that opens a fence, before it shows what is within.
+    /// Behind the line that opens a fence, before the content is known.
     FenceStart(String),
     /// At the beginning of a line of code.
     CodeStart(String),
@@ -60,7 +60,7 @@ impl Default for Place {
 }
 
 impl Speech {
-    /// A piece more.
+    /// Takes another piece.
     pub fn push(&mut self, piece: &str) {
         piece.chars().for_each(|char| self.step(char));
         if self.shown.len() > SHOWN_BYTES_MAX {
@@ -69,7 +69,7 @@ impl Speech {
         }
     }
 
-    /// What is shown by now.
+    /// The text that is shown so far.
     pub fn shown(&self) -> &str {
         &self.shown
     }
@@ -91,7 +91,7 @@ impl Speech {
                 }
             },
             Place::FenceHead(head) if char == '\n' => self.fence_start(head),
-            // Three marks within a line are no fence.
+            // Three backticks within a line are no fence.
             Place::FenceHead(head) if char == '`' => self.show_as(&format!("```{head}`"), Place::Words),
             Place::FenceHead(head) => Place::FenceHead(head + char.encode_utf8(&mut [0; 4])),
             Place::FenceStart(begun) => self.fence_first(begun, char),
@@ -132,7 +132,7 @@ impl Speech {
         }
     }
 
-    /// An object begins with the quote of a key, a list with an object, a list or a text.
+    /// In JSON an object begins with the quote of a key, and a list with an object, a list or a text.
     fn opening(&mut self, begun: String, fence: Fence, char: char) -> Place {
         let is_object = begun.trim_start().starts_with('{');
         match char {
@@ -201,7 +201,7 @@ impl Speech {
     }
 
     fn show(&mut self, text: &str) {
-        // Nothing begins with an empty line.
+        // The text never begins with an empty line.
         let text = if self.shown.is_empty() { text.trim_start_matches('\n') } else { text };
         let text = if self.has_gap { text.trim_start() } else { text };
         if text.is_empty() {
@@ -214,24 +214,24 @@ impl Speech {
     }
 }
 
-/// JSON as it comes: which field of the outermost object we are in.
+/// JSON as it comes, with the current field of the outermost object.
 #[derive(Debug)]
 struct Object {
     is_object: bool,
-    /// Braces and brackets that are open.
+    /// Open braces and brackets.
     depth: u32,
     key: String,
-    /// Whether a colon was passed since the last comma, in the outermost object.
+    /// Whether a colon followed the last comma, in the outermost object.
     in_value: bool,
     text: Option<Text>,
 }
 
-/// A text within JSON.
+/// A string within JSON.
 #[derive(Debug)]
 struct Text {
     role: Role,
     escape: Escape,
-    /// The first half of a character that is written as two.
+    /// The first half of a character that is written as a surrogate pair.
     high: Option<u32>,
 }
 
@@ -246,7 +246,7 @@ enum Role {
 enum Escape {
     None,
     Begun,
-    /// Of a code: the digits so far, and how many.
+    /// Of a `\u` escape: the digits so far, and their number.
     Code(u32, u8),
 }
 
@@ -298,7 +298,7 @@ impl Object {
     fn take(&mut self, role: Role, char: char) -> Step {
         match role {
             Role::Thought => return Step::Shown(char),
-            // A longer key is none of ours.
+            // A longer key is not the one that is looked for.
             Role::Key if self.key.len() <= THOUGHT.len() => self.key.push(char),
             Role::Key | Role::Other => {}
         }
@@ -330,7 +330,7 @@ impl Text {
             }
             (Escape::Code(code, digits), char) => {
                 let Some(digit) = char.to_digit(16) else {
-                    // Nothing that JSON has; what follows is read as it is.
+                    // No escape of JSON; the character is taken as it is.
                     self.escape = Escape::None;
                     return TextStep::Nothing;
                 };
@@ -360,7 +360,7 @@ impl Text {
     }
 }
 
-/// A whole reply in a few lines: its words, with code and what is too long left out and named.
+/// A whole reply in a few lines. Code and long text are left out and named.
 pub fn lines(reply: &str) -> Vec<String> {
     let mut speech = Speech::default();
     speech.push(reply);
@@ -386,7 +386,7 @@ pub fn lines(reply: &str) -> Vec<String> {
     }
     lines.extend(code.map(code_words));
     if !has_words {
-        // Code alone is what a tool or the agent is about to write, and says then.
+        // A reply of code alone is a text that the agent is about to write, and a later line names it.
         return Vec::new();
     }
     if lines.len() > LINES_MAX {
@@ -413,7 +413,7 @@ mod tests {
     #[track_caller]
     fn check(reply: &str, expected: &str) {
         assert_eq!(shown(reply), expected, "{reply}");
-        // However it is cut into pieces: what is shown only grows, and never shows JSON meanwhile.
+        // However the reply is cut into pieces, the shown text only grows and never shows JSON in between.
         let (mut speech, mut before) = (Speech::default(), String::new());
         for char in reply.chars() {
             speech.push(char.encode_utf8(&mut [0; 4]));

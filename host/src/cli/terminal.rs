@@ -1,18 +1,18 @@
-//! The one way from a command to its standard output and error.
+//! Output of commands, on standard output and standard error.
 //!
-//! All text is cleaned here, whoever wrote it: no command can forget it. `outln!` and `errln!` print one message of the
-//! host; the line breaks in their format string are the host's, and with any other one each further line is marked as
-//! words of others. `outtext!` prints a text of many lines that the host composed, with the values of others on one
-//! line each ([`longhaul_core::text::printable`]). [`document`] hands out what was asked for as such, to the letter
-//! where a program reads it. JSON goes through any of them unharmed: its escapes are JSON's.
+//! All text is cleaned here, whatever its source, so that no command can forget it. `outln!` and `errln!` print one
+//! message of the host. The line breaks in their format string are the host's; any further line is marked as words of
+//! others. `outtext!` prints a text of many lines that the host composed, in which each value of others is on one line
+//! ([`longhaul_core::text::printable`]). [`document`] prints a requested document, to the letter if a program reads it.
+//! JSON passes through all of them unchanged, since its escapes are JSON's.
 
 use longhaul_core::fault::Fault;
 use longhaul_core::text::{cleaned, message};
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
-/// As `println!`, but a reader that is gone ends the process instead of panicking: as with any other
-/// program in a pipe, and a run that ends so is resumed as after a kill.
+/// Prints a message like `println!`, but ends the process instead of panicking if the reader is gone, as other programs
+/// in a pipe do. A run that ends so is resumed as after a kill.
 macro_rules! outln {
     ($format:literal $($values:tt)*) => {
         $crate::cli::terminal::out_message(
@@ -22,7 +22,7 @@ macro_rules! outln {
     };
 }
 
-/// As `outln!`, on standard error. A run goes on where nobody reads there.
+/// Prints a message like `outln!`, on standard error. A run goes on even if nobody reads there.
 macro_rules! errln {
     ($format:literal $($values:tt)*) => {
         $crate::cli::terminal::error_message(
@@ -39,7 +39,7 @@ macro_rules! outtext {
     };
 }
 
-/// The line breaks of a format string.
+/// Counts the line breaks of a format string.
 pub(crate) const fn breaks(format: &str) -> usize {
     let (bytes, mut at, mut count) = (format.as_bytes(), 0, 0);
     while at < bytes.len() {
@@ -79,7 +79,7 @@ pub(crate) fn document(text: &str) {
     }
 }
 
-/// Passes on what a program wrote to its standard output, byte by byte where a program reads it.
+/// Passes on the standard output of a program, byte by byte if a program reads it.
 pub(crate) fn pass_output(text: &str) {
     match io::stdout().is_terminal() {
         true => write_out(cleaned(text).as_bytes(), b""),
@@ -87,7 +87,7 @@ pub(crate) fn pass_output(text: &str) {
     }
 }
 
-/// The same for its standard error.
+/// Passes on the standard error of a program in the same way.
 pub(crate) fn pass_error(text: &str) {
     match io::stderr().is_terminal() {
         true => write_error(&cleaned(text)),
@@ -95,12 +95,12 @@ pub(crate) fn pass_error(text: &str) {
     }
 }
 
-/// Prints bytes to the letter, which a program reads.
+/// Prints bytes to the letter, for a program that reads them.
 pub(crate) fn out_bytes(bytes: &[u8]) {
     write_out(bytes, b"");
 }
 
-/// Prints a line in a colour, a number of ANSI: what the line has of its own is cleaned.
+/// Prints a line in a colour, given as an ANSI number. The line itself is cleaned.
 pub(crate) fn out_coloured(line: &str, colour: Option<&str>) {
     match colour {
         Some(colour) => write_out(format!("\x1b[{colour}m{}\x1b[0m", cleaned(line)).as_bytes(), b"\n"),
@@ -108,17 +108,17 @@ pub(crate) fn out_coloured(line: &str, colour: Option<&str>) {
     }
 }
 
-/// Asks for something on the line that the cursor then stays on.
+/// Prints a question, with the cursor left on its line.
 pub(crate) fn ask(question: &str) {
     write_error(&message(question, 0));
 }
 
-/// Says why the program ends.
+/// Prints the error that ends the program.
 pub fn error(error: &Fault) {
     errln!("longhaul: {error:#}");
 }
 
-/// Says what is wrong with the arguments, or prints the help that they ask for.
+/// Prints the error in the arguments, or the help that they ask for.
 pub fn arguments(error: &clap::Error) {
     match error.use_stderr() {
         // It quotes arguments, which may be names of files that others chose.
@@ -130,7 +130,7 @@ pub fn arguments(error: &clap::Error) {
 fn write_out(text: &[u8], end: &[u8]) {
     let mut out = io::stdout().lock();
     if out.write_all(text).and_then(|()| out.write_all(end)).and_then(|()| out.flush()).is_err() {
-        // 128 + SIGPIPE, as a shell shows it.
+        // 128 + SIGPIPE, as shells report it.
         std::process::exit(141);
     }
 }

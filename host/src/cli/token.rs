@@ -1,34 +1,35 @@
-//! `longhaul token`: who is let in over HTTP. A token is shown once, when it is made.
+//! `longhaul token`: manages API tokens. The value of a token is shown once, when it is made.
 
-use super::words::moment;
-use super::{Context, Exit};
+use super::context::Context;
+use super::exit::Exit;
+use crate::report::words::moment;
 use crate::service::{AccessToken, Answer, Lasts, Request, Scope, TokenAsk};
 use clap::Subcommand;
 use longhaul_core::fault::{self, bail};
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Make a token and show it, for the only time.
+    /// Make a token and show its value once.
     Add {
-        /// What it is called.
+        /// Name of the token.
         name: String,
-        /// What it allows; may be given several times. `run` and `approve` allow reading as well.
+        /// Scope of the token; may be given several times. `run` and `approve` include reading.
         #[arg(long = "scope", value_enum, required = true)]
         scopes: Vec<Scope>,
-        /// How long it lets in, for example 12h, 30d or 8w. Default: until it is removed.
+        /// Lifetime of the token, for example 12h, 30d or 8w. Default: until it is removed.
         #[arg(long, value_name = "TIME")]
         expires: Option<Lasts>,
     },
-    /// List the tokens, without what lets anybody in.
+    /// List the tokens, without their values.
     List,
-    /// Let a token in no more, from now on.
+    /// Revoke a token at once.
     Remove {
-        /// What it is called.
+        /// Name of the token.
         name: String,
     },
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let wanted = match command {
         Command::Add { name, scopes, expires } => TokenAsk::Add { name, scopes, lasts_ms: expires.map(|Lasts(ms)| ms) },
@@ -36,7 +37,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         Command::Remove { name } => TokenAsk::Remove { name },
     };
     let is_list = matches!(wanted, TokenAsk::List);
-    // Not asked twice: what was made by an owner that stopped cannot be shown any more.
+    // Asked once: a token that an owner made before it stopped can no longer be shown.
     match context.ask_once(Request::Tokens { wanted }).await? {
         answer if context.json => outln!("{}", serde_json::to_string(&answer)?),
         Answer::TokenMade { shown, .. } => {

@@ -1,6 +1,10 @@
-//! `longhaul trajectories`: what agents were told, said and did; rated, corrected, and exported for training.
+//! `longhaul trajectories`: shows, rates and corrects the messages and steps of agents, and exports them for training.
 
-use super::{Context, Exit, RunArg, terminal, words};
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
+use crate::report::words;
 use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -12,7 +16,7 @@ use std::path::PathBuf;
 /// Longest text on a line of the list, in bytes.
 const LINE_BYTES_MAX: usize = 120;
 
-/// Longest message that `show` prints for people, in bytes; `--json` has all.
+/// Longest message that `show` prints for people, in bytes. `--json` has all of it.
 const MESSAGE_BYTES_MAX: usize = 2_000;
 
 #[derive(Subcommand, Debug)]
@@ -24,36 +28,36 @@ pub enum Command {
         #[command(flatten)]
         wanted: WantedArgs,
     },
-    /// Show one with its messages.
+    /// Show a trajectory with its messages.
     Show {
         #[command(flatten)]
         one: One,
     },
-    /// Rate one, from 1, bad, to 5, good.
+    /// Rate a trajectory.
     Rate {
-        /// From 1, bad, to 5, good.
+        /// The rating, from 1, bad, to 5, good.
         rating: u8,
         #[command(flatten)]
         one: One,
     },
-    /// Say what its answer should have been.
+    /// Record the answer that the agent should have given.
     Correct {
         #[command(flatten)]
         one: One,
-        /// The answer; `-` reads it from standard input.
+        /// The right answer; `-` reads it from standard input.
         #[arg(long, value_name = "TEXT")]
         answer: String,
     },
-    /// Write them as JSON, one a line, in a shape that training tools read.
+    /// Export trajectories as JSON, one a line, in a format that training tools read.
     Export {
         #[command(flatten)]
         run: RunArg,
         #[command(flatten)]
         wanted: WantedArgs,
-        /// The shape.
+        /// The format.
         #[arg(long, default_value = "full")]
         format: Format,
-        /// Into this file, which must not be there yet. Default: standard output.
+        /// Write to this file, which must not exist yet. Default: standard output.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -69,30 +73,30 @@ pub struct One {
 
 #[derive(Args, Debug)]
 pub struct WantedArgs {
-    /// Of every run of the project.
+    /// Take all runs of the project.
     #[arg(long)]
     all_runs: bool,
-    /// Only of this agent.
+    /// Take only trajectories of this agent.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only those that somebody rated or corrected.
+    /// Take only trajectories that somebody rated or corrected.
     #[arg(long, conflicts_with = "unannotated")]
     annotated: bool,
-    /// Only those that nobody did.
+    /// Take only trajectories that nobody rated or corrected.
     #[arg(long)]
     unannotated: bool,
-    /// Only rated so or better.
+    /// Take only trajectories with this rating or a better one.
     #[arg(long, value_name = "1-5")]
     rating_min: Option<u8>,
-    /// Only rated so or worse.
+    /// Take only trajectories with this rating or a worse one.
     #[arg(long, value_name = "1-5")]
     rating_max: Option<u8>,
-    /// Only those that ended so.
+    /// Take only trajectories with this end.
     #[arg(long)]
     ending: Option<EndingWord>,
 }
 
-/// How trajectories end, as it is typed.
+/// The ends of trajectories, as words of the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EndingWord {
     Returned,
@@ -114,16 +118,16 @@ impl From<EndingWord> for Ending {
     }
 }
 
-/// What is exported.
+/// Formats of exports.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Format {
-    /// All that is known.
+    /// The whole trajectory.
     Full,
-    /// TRL's conversational preference: `prompt`, `chosen` (the correction), `rejected` (the answer). Only
-    /// corrected ones.
+    /// TRL's conversational preference format: `prompt`, `chosen` (the correction), `rejected` (the answer). Only
+    /// corrected trajectories.
     Preference,
-    /// TRL's conversational unpaired preference: `prompt`, `completion`, `label`. Ratings of 4 and 5 are true, of 1
-    /// and 2 false; a 3, and none, is left out.
+    /// TRL's conversational unpaired preference format: `prompt`, `completion`, `label`. Ratings of 4 and 5 are true, 1
+    /// and 2 are false. Trajectories rated 3 or not at all are left out.
     Unpaired,
 }
 
@@ -135,7 +139,7 @@ impl From<WantedArgs> for Wanted {
     }
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::List { run, wanted } => {
@@ -164,7 +168,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Shows the conversations of one.
+/// Shows the conversations of a trajectory.
 pub async fn conversation(context: &Context, one: One) -> fault::Result<Exit> {
     let found = whole(context, context.which(one.run), one.invocation).await?;
     if context.json {
@@ -273,7 +277,7 @@ async fn export(context: &Context, found: &[Trajectory], format: Format, output:
     Ok(())
 }
 
-/// Ratings that say yes or no; one in the middle says neither.
+/// Turns a rating into a label. A rating in the middle gives none.
 fn label(one: &Trajectory) -> Option<bool> {
     match one.annotation.rating? {
         4.. => Some(true),
@@ -302,7 +306,7 @@ fn line(one: &Trajectory, format: Format) -> fault::Result<Value> {
     })
 }
 
-/// What came before the last reply of the first conversation, and that reply. An agent that asked no model has its
+/// The messages before the last reply of the first conversation, and that reply. For an agent that asked no model, its
 /// instruction and its answer.
 fn split(one: &Trajectory) -> (Vec<Value>, Vec<Value>) {
     let messages = one.conversations.first().map(Vec::as_slice).unwrap_or_default();

@@ -1,35 +1,38 @@
-//! `longhaul trust`: whom and what this data directory trusts, and the question before a file is used that nobody agreed to.
+//! `longhaul trust`: manages the trust of this data directory in files of projects and in keys of signers, and asks
+//! before a file is used that nobody agreed to.
 
-use super::{Context, Exit, terminal};
-use crate::config::FILE;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
 use crate::service::{SecurityAsk, SecurityDone};
-use crate::signing::SigningKey;
-use crate::trust::Standing;
 use clap::Subcommand;
+use longhaul_config::FILE;
 use longhaul_core::fault::{self, bail};
+use longhaul_security::signing::SigningKey;
+use longhaul_security::trust::Standing;
 use rustix::termios::isatty;
 use serde_json::json;
 use std::io::BufRead as _;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show the public key of this data directory, by which its checkpoints and backups are signed.
+    /// Show the public key that signs checkpoints and backups of this data directory.
     Key,
-    /// List the files of projects, and the keys of signers, that are trusted.
+    /// List the trusted files of projects and the trusted keys of signers.
     List,
-    /// Know the key of another data directory, so that what it signed is taken without a question.
+    /// Trust the key of another data directory, so that its checkpoints and backups are accepted without a question.
     Add {
-        /// The key, as `longhaul trust key` shows it there.
+        /// The key, as `longhaul trust key` prints it there.
         key: String,
     },
-    /// Trust a key, or the file of the project in a directory, no more.
+    /// Revoke the trust in a key, or in the file of the project in a directory.
     Remove {
         /// The key or the directory.
         what: String,
     },
 }
 
-/// Carries it out. Without a word: shows what longhaul.toml asks for, and agrees to it.
+/// Runs the command. Without a subcommand it shows the permissions that longhaul.toml asks for, and agrees to them.
 pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> fault::Result<Exit> {
     match command {
         None => agree(context, yes).await,
@@ -61,8 +64,8 @@ pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> faul
     }
 }
 
-/// Before work begins with the file of a project: `yes` agrees to it, at a terminal somebody is asked, and otherwise the
-/// service refuses it with what would let it in.
+/// Settles the trust in a project's file before work begins with it. `yes` agrees; at a terminal the person is asked;
+/// otherwise the service refuses the file and names the remedy.
 pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
     if !context.project.join(FILE).is_file() {
         return Ok(());
@@ -72,7 +75,7 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
         return Ok(());
     }
     let directory = context.project.clone();
-    // A file that cannot be read is told of by whoever needs it, with all that is wrong.
+    // A file that cannot be read is reported by its next reader, with all errors.
     let Ok(SecurityDone::Standing(standing)) = context.security(SecurityAsk::Standing { directory }).await else {
         return Ok(());
     };
@@ -88,7 +91,7 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
     send(context, &standing).await
 }
 
-/// As [`ask_first`], for what this process does itself with the file: refuses it where nobody agreed.
+/// Like [`ask_first`], for a command that uses the file in this process: refuses a file that nobody agreed to.
 pub async fn expect(context: &Context) -> fault::Result<()> {
     context.client.keep();
     ask_first(context, context.trust).await?;
@@ -128,12 +131,12 @@ async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
 }
 
 async fn send(context: &Context, standing: &Standing) -> fault::Result<()> {
-    // It is known from then on, so this is when somebody is told what else is or was called so.
+    // The project is known from now on, so the person hears of other projects that have or had its name.
     let wanted = SecurityAsk::Project { directory: context.project.clone() };
     if let SecurityDone::Project { told, .. } = context.security(wanted).await? {
         told.iter().for_each(|told| errln!("{told}"));
     }
-    // What was shown, and nothing that the file asks for since.
+    // Exactly the powers that were shown, and none that the file asked for since.
     let (directory, digest) = (context.project.clone(), Some(standing.digest));
     context.security(SecurityAsk::Trust { directory, digest }).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Code that nobody trusts, run as a library call: what it prints, what it sees, and what stops it.
+//! Untrusted code, run as a library call: what it prints, what it sees, and what stops it.
 //!
 //! Needs the interpreters of `cargo xtask plugins`.
 

@@ -62,7 +62,7 @@ const TO_BE_RENAMED: &[(&str, usize)] = &[
     ("Files", 2),
     ("Finding", 2),
     ("Finished", 2),
-    ("Form", 3),
+    ("Form", 2),
     ("Format", 3),
     ("Found", 3),
     ("Given", 2),

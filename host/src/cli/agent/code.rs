@@ -1,11 +1,12 @@
-//! What an agent is, as it is written on the command line.
+//! The code and the settings of an agent, as arguments of the command line.
 
-use super::super::{Context, given};
-use crate::agents::record::{
-    AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
-};
+use super::super::context::Context;
+use super::super::given;
 use base64::Engine as _;
 use clap::Args;
+use longhaul_agents::{
+    AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
+};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};
@@ -24,13 +25,13 @@ pub struct CodeArgs {
     /// Run this program of WASI in the sandbox.
     #[arg(long, value_name = "FILE", group = "code")]
     wasm: Option<PathBuf>,
-    /// Ask the agents of the project this, as with `longhaul ask`.
+    /// Put this question to the agents of the project, as with `longhaul ask`.
     #[arg(long, value_name = "GOAL", group = "code")]
     ask: Option<String>,
     /// Run the project, as with `longhaul run`.
     #[arg(long, group = "code")]
     run: bool,
-    /// With --ask: this agent of the project answers.
+    /// With --ask: the agent of the project that answers.
     #[arg(long, value_name = "NAME", requires = "ask")]
     by: Option<String>,
 }
@@ -42,7 +43,7 @@ pub struct Read {
 }
 
 impl CodeArgs {
-    /// What is named; none where nothing is.
+    /// Reads the code that the arguments name; none where they name none.
     pub fn read(self, context: &Context) -> fault::Result<Option<Read>> {
         let directory = || context.project.clone();
         let code = match self {
@@ -87,34 +88,34 @@ fn bytes(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
 
 #[derive(Args, Debug)]
 pub struct SettingArgs {
-    /// What it is for.
+    /// Purpose of the agent.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// What its code sees as `CONTEXT["config"]`; any JSON, `null` for none.
+    /// Configuration of the agent's code, `CONTEXT["config"]`; any JSON, `null` for none.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// Longest time on the clock of its code, in milliseconds. Default 300000.
+    /// Longest wall-clock time of the agent's code, in milliseconds. Default 300000.
     #[arg(long, value_name = "NUMBER")]
     timeout_ms: Option<u64>,
-    /// Most memory of its code, in bytes. Default 268435456.
+    /// Most memory of the agent's code, in bytes. Default 268435456.
     #[arg(long, value_name = "NUMBER")]
     memory_bytes_max: Option<u64>,
-    /// Most output of its code that is kept, in bytes, of each stream. Default 1048576.
+    /// Most output of the agent's code that is kept of each stream, in bytes. Default 1048576.
     #[arg(long, value_name = "NUMBER")]
     output_bytes_max: Option<u64>,
-    /// A directory that its code sees, writable unless `:ro` follows. May be given several times.
+    /// A directory for the agent's code, writable unless `:ro` follows. May be given several times.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
     dir: Vec<DirectoryGrant>,
-    /// A host that its code may ask by HTTP, such as `https://api.example.com`. May be given several times.
+    /// A host that the agent's code may reach by HTTP, such as `https://api.example.com`. May be given several times.
     #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
-    /// Take all directories and hosts away, before those that are named here.
+    /// Revoke all earlier directories and hosts first.
     #[arg(long)]
     no_grants: bool,
-    /// Have this model of the project's longhaul.toml sum up what it printed. Default: the first 200 characters.
+    /// Have this model of the project's longhaul.toml summarise the output. Default: the first 200 characters.
     #[arg(long, value_name = "NAME", conflicts_with = "no_summary_model")]
     summary_model: Option<String>,
-    /// Have no model sum up.
+    /// Have no model summarise the output.
     #[arg(long)]
     no_summary_model: bool,
 }
@@ -135,7 +136,7 @@ impl SettingArgs {
         })
     }
 
-    /// What differs from an agent by these settings.
+    /// The changes that these settings make to an agent.
     pub fn patch(self, context: &Context, old: &NewAgent, code: Option<Code>) -> fault::Result<AgentPatch> {
         let config = self.config.as_deref().map(serde_json::from_str::<Value>).transpose();
         let has_limits = self.timeout_ms.or(self.memory_bytes_max).or(self.output_bytes_max).is_some();

@@ -1,9 +1,11 @@
-//! Agents and what they hand on, on a terminal. What they printed is shown as it is only where it was asked for.
+//! Agents and their artifacts on a terminal. The output of their code is printed to the letter only by `execute`.
 
-use super::super::words::counted;
-use super::super::{Context, Exit, terminal};
-use crate::agents::record::{Artifact, Code, rfc3339};
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::terminal;
 use crate::agents::{AgentSaid, AgentView};
+use crate::report::words::counted;
+use longhaul_agents::{Artifact, Code, rfc3339};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 

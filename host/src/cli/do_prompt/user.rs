@@ -1,17 +1,17 @@
 //! The user's own settings for all projects: `config.toml` in the user's configuration directory, on Linux
-//! `~/.config/longhaul/config.toml`. No file is as an empty one.
+//! `~/.config/longhaul/config.toml`. A missing file counts as an empty one.
 //!
-//! What a project may do stands in the project's own file and never here.
+//! The permissions of a project are in its own file and never here.
 
 use longhaul_core::fault::{self, Context as _};
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// The file.
+/// The settings in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What is done without being asked for.
+    /// Actions that need no question.
     pub auto: Auto,
 }
 
@@ -21,13 +21,13 @@ pub struct Settings {
 pub struct Auto {
     /// Whether `longhaul do` makes projects. Default false.
     pub projects: bool,
-    /// The `longhaul.toml` of such projects, relative to this file; `{{name}}` in it stands for the project's name.
-    /// Default: that of `longhaul new`.
+    /// The template of `longhaul.toml` for such projects, relative to this file; `{{name}}` in it stands for the
+    /// project's name. Default: the template of `longhaul new`.
     pub template: Option<PathBuf>,
 }
 
 impl Settings {
-    /// What the file says.
+    /// Reads the file.
     pub fn read() -> fault::Result<Self> {
         let Some(path) = path() else { return Ok(Self::default()) };
         match std::fs::read_to_string(&path) {
@@ -39,7 +39,7 @@ impl Settings {
 }
 
 impl Auto {
-    /// The text of the template, if one is named.
+    /// Reads the template, if one is named.
     pub fn template(&self) -> fault::Result<Option<String>> {
         let Some(named) = &self.template else { return Ok(None) };
         let path = path().and_then(|path| Some(path.parent()?.join(named))).unwrap_or_else(|| named.clone());
@@ -47,7 +47,7 @@ impl Auto {
     }
 }
 
-/// Where the file is; none where the user has no home directory.
+/// The path of the file; none if the user has no home directory.
 pub fn path() -> Option<PathBuf> {
     Some(directories::ProjectDirs::from("", "", "longhaul")?.config_dir().join("config.toml"))
 }

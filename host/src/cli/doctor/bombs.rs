@@ -1,12 +1,13 @@
-//! `longhaul doctor --bombs`: holds the corpus of bombs against this machine, each in a process of its own, so that one
-//! which ends the host ends none of what the user does, and is told.
+//! `longhaul doctor --bombs`: runs the corpus of bombs on this machine, each in a process of its own. A bomb that ends
+//! its host ends no other work of the user, and is reported.
 
-use crate::bombs::{self, Outcome, Verdict};
-use crate::cli::{Context, Exit};
-use crate::wiring::own_program;
+use crate::cli::bombs::{self, Outcome, Verdict};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use longhaul_bombs::{Bomb, corpus};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::text::printable;
+use longhaul_home::own_program;
 use longhaul_resources::Table;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,20 +15,20 @@ use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How long one bomb may take altogether. Each of its limits ends it long before.
+/// Longest time of one bomb, with everything. Each of its own limits ends it long before.
 const BOMB_MAX: Duration = Duration::from_secs(120);
 
-/// Memory of the process that holds a bomb and of its compiler, in bytes, at which it is stopped: what a bomb could cost
-/// the user's machine, beside what it takes between two looks. The corpus allows its compiler 1 GiB.
+/// Memory of the process that holds a bomb and of its compiler, in bytes, at which they are stopped. It bounds the cost
+/// for the user's machine, up to the growth between two samples. The corpus allows its compiler 1 GiB.
 const MEMORY_BYTES_MAX: u64 = 3 << 30;
 
-/// Between two looks at what a bomb uses.
+/// Interval between two samples of the memory of a bomb.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Bytes of an ending that are shown.
+/// Longest text of an end that is shown, in bytes.
 const SHOWN_BYTES_MAX: usize = 160;
 
-/// Holds the bombs whose names contain `part`. An error is one that did not end as it must, or was not tried.
+/// Runs the bombs whose names contain `part`. Fails if one did not end as it must, or was not tried.
 pub async fn run(context: &Context, part: &str) -> fault::Result<Exit> {
     let bombs: Vec<Bomb> = corpus().into_iter().filter(|bomb| bomb.name.contains(part)).collect();
     if bombs.is_empty() {
@@ -70,7 +71,7 @@ fn show(context: &Context, bomb: &Bomb, outcome: &Outcome, memory_bytes: u64) {
     outln!("{mark:<9} {:<48} {ms:>6} ms {:>5} MiB  {said}", bomb.name, memory_bytes >> 20);
 }
 
-/// What came of a bomb, and the most memory that its process and the compiler below it had, as far as was seen.
+/// The outcome of a bomb, and the highest sample of the memory of its process and the compiler below it.
 async fn in_a_child(bomb: &Bomb) -> fault::Result<(Outcome, u64)> {
     let mut command = tokio::process::Command::new(own_program()?);
     command.args(["bomb-child", bomb.name]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -99,14 +100,14 @@ async fn in_a_child(bomb: &Bomb) -> fault::Result<(Outcome, u64)> {
     Ok((outcome, memory_bytes))
 }
 
-/// Memory of a process and all below it; 0 where the machine does not tell.
+/// Memory of a process and all its descendants, in bytes; 0 if the machine does not tell.
 fn tree_bytes(pid: Option<u32>) -> u64 {
     let Ok(table) = Table::read() else { return 0 };
     let root = pid.and_then(|pid| table.named(pid)).map(|stat| stat.process);
     root.map_or(0, |root| table.tree(root).iter().map(|stat| stat.rss_bytes).sum())
 }
 
-/// The process that holds one bomb: prints what came of it. Answers its exit code.
+/// The main function of the process that holds one bomb: prints the outcome and returns the exit code.
 pub fn child(name: &str) -> i32 {
     let tried = in_this_process(name);
     let code = i32::from(tried.is_err());

@@ -1,15 +1,12 @@
-//! What `longhaul doctor` looks at on this machine: each is one line that says what is there, and what to do when that
-//! is not enough. Changes nothing, and starts nothing but a program that does nothing and the compiler, to see what holds
-//! them.
+//! Checks of this machine for `longhaul doctor`: each finds one state and, if that is not enough, a remedy. The checks
+//! change nothing. To try the sandboxes they start only an empty program and the compiler.
 
 use super::super::backup::upkeep;
-use super::walls;
-use crate::cli::Context;
-use crate::home::{Home, is_ours_alone};
+use crate::cli::context::Context;
 use crate::service::{UpkeepAsk, UpkeepDone};
-use crate::wiring::cache;
 use longhaul_config::resources::Settings;
 use longhaul_core::Clock as _;
+use longhaul_home::{Home, MachineClock, is_ours_alone};
 use longhaul_resources::cgroup::Groups;
 use longhaul_resources::{Sampler, gpu};
 use serde::Serialize;
@@ -17,36 +14,36 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Bytes of a disk below which there will be trouble soon, and below which there is.
+/// Free bytes of a disk below which trouble is near, and below which it is there.
 const DISK_BYTES_FEW: u64 = 2 << 30;
 const DISK_BYTES_TOO_FEW: u64 = 128 << 20;
 
-/// Before this nobody ran this program: 2025-01-01, in milliseconds since 1970-01-01 UTC.
+/// The earliest time that a clock can plausibly show: 2025-01-01, in milliseconds since 1970-01-01 UTC.
 const CLOCK_MS_MIN: u64 = 1_735_689_600_000;
 
-/// How far a file may be ahead of the clock, in milliseconds: file systems round.
+/// The most that a file may be ahead of the clock, in milliseconds: file systems round.
 const CLOCK_MS_OFF: u64 = 10_000;
 
-/// How something stands.
+/// The state that a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// As it should be.
+    /// Everything is in order.
     Fine,
-    /// It will do, with less than there could be.
+    /// It works, with less than there could be.
     Less,
     /// Something will not work.
     Broken,
 }
 
-/// One line.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// What was looked at.
+    /// Name of the check.
     pub what: &'static str,
-    /// How it stands.
+    /// The state.
     pub state: State,
-    /// In words, with what to do.
+    /// The finding in words, with a remedy.
     pub said: String,
 }
 
@@ -62,20 +59,7 @@ pub(super) fn broken(what: &'static str, said: impl Into<String>) -> Found {
     Found { what, state: State::Broken, said: said.into() }
 }
 
-/// Looks at everything; the whole store is read only when that is asked for.
-pub async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
-    let home = &context.home;
-    let mut found = vec![memory(), graphics(), disk("disk of data", home.path())];
-    if let Ok(cache) = cache() {
-        found.push(disk("disk of cache", &cache));
-    }
-    found.extend([permissions(home), secrets(home), settings(home), clock(home)]);
-    found.extend([walls::of_programs(home).await, walls::of_compiler().await, groups()]);
-    found.push(store(context, reads_store).await);
-    found
-}
-
-fn memory() -> Found {
+pub(super) fn memory() -> Found {
     match Sampler::default().machine() {
         Ok(machine) if machine.memory_available_mb < 512.0 => {
             less("memory", format!("only {:.0} MB can be had; runs wait for room", machine.memory_available_mb))
@@ -88,15 +72,15 @@ fn memory() -> Found {
     }
 }
 
-fn graphics() -> Found {
+pub(super) fn graphics() -> Found {
     let cards = gpu::read();
     let words: Vec<_> =
         cards.iter().map(|card| format!("{} with {:.0} MB free", card.name, card.memory_free_mb())).collect();
     fine("graphics cards", if words.is_empty() { "none that tells of its memory".to_owned() } else { words.join(", ") })
 }
 
-fn disk(what: &'static str, path: &Path) -> Found {
-    // What is to be made lies where its nearest directory does.
+pub(super) fn disk(what: &'static str, path: &Path) -> Found {
+    // A directory that does not exist yet will be on the disk of its nearest existing ancestor.
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     match rustix::fs::statvfs(there) {
         Ok(disk) => disk_words(what, there, disk.f_bavail.saturating_mul(disk.f_frsize)),
@@ -113,7 +97,7 @@ fn disk_words(what: &'static str, path: &Path, free: u64) -> Found {
     }
 }
 
-fn permissions(home: &Home) -> Found {
+pub(super) fn permissions(home: &Home) -> Found {
     const WHAT: &str = "permissions";
     let path = home.path();
     match fs::metadata(path) {
@@ -129,10 +113,10 @@ fn permissions(home: &Home) -> Found {
     }
 }
 
-fn secrets(home: &Home) -> Found {
+pub(super) fn secrets(home: &Home) -> Found {
     const WHAT: &str = "secrets";
     let directory = home.path().join("secrets");
-    // Those of each project are in a folder of their own.
+    // The secrets of each project are in a folder of their own.
     let (mut folders, mut kept) = (vec![directory], 0);
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().into_iter().flatten().flatten() {
@@ -147,7 +131,7 @@ fn secrets(home: &Home) -> Found {
     fine(WHAT, format!("{kept} kept, readable by you alone"))
 }
 
-fn settings(home: &Home) -> Found {
+pub(super) fn settings(home: &Home) -> Found {
     const WHAT: &str = "child limits";
     match Settings::read(home.path()) {
         Ok(settings) => {
@@ -160,9 +144,9 @@ fn settings(home: &Home) -> Found {
     }
 }
 
-fn clock(home: &Home) -> Found {
+pub(super) fn clock(home: &Home) -> Found {
     const WHAT: &str = "clock";
-    let now_ms = crate::wiring::MachineClock.now_ms();
+    let now_ms = MachineClock.now_ms();
     if now_ms < CLOCK_MS_MIN {
         return broken(WHAT, "it is set before 2025; set it, or schedules and certificates fail");
     }
@@ -178,7 +162,7 @@ fn clock(home: &Home) -> Found {
     fine(WHAT, "as new as the store")
 }
 
-fn groups() -> Found {
+pub(super) fn groups() -> Found {
     const WHAT: &str = "control groups";
     match Groups::look() {
         Ok(group) => fine(WHAT, format!("the kernel can hold each child to its limits, below {}", group.display())),
@@ -186,7 +170,7 @@ fn groups() -> Found {
     }
 }
 
-async fn store(context: &Context, reads_store: bool) -> Found {
+pub(super) async fn store(context: &Context, reads_store: bool) -> Found {
     const WHAT: &str = "store";
     if !context.home.path().join("state.redb").exists() {
         return fine(WHAT, "there is none yet");

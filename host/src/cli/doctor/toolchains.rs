@@ -1,17 +1,17 @@
-//! Each tool chain that a project uses, as `longhaul doctor` tries it.
+//! Tries each tool chain of a project for `longhaul doctor`.
 //!
-//! A tool chain is tried as a check would use it: inside, without a network, within the limits that a check has by
-//! default, with the project read-only. Changes nothing.
+//! A tool chain is tried as a check would use it: in the sandbox, without a network, within the default limits of a
+//! check, with the project read-only. The trials change nothing.
 
 use super::checks::{Found, broken, fine, less};
 use super::walls::tried;
-use crate::config::Config;
-use crate::home::Home;
+use longhaul_config::Config;
+use longhaul_home::Home;
 use longhaul_sandbox::{Limits, Program, Report};
 use longhaul_worktree::NativeCheck;
 use std::path::Path;
 
-/// A tool chain, by the files of a project that uses it, with what is tried and what mends it.
+/// A tool chain: the files by which a project is recognised, a command that tries it, and a remedy.
 struct ToolChain {
     what: &'static str,
     files: &'static [&'static str],
@@ -20,13 +20,13 @@ struct ToolChain {
     remedy: &'static str,
 }
 
-/// Virtual environments of a project, and the program of a check of which theirs is another.
+/// Directories of virtual environments in a project, and the program that they replace in a check.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 const PYTHON: &str = "python3";
 
-/// Imports modules of Node.js, makes a memory of WebAssembly, which `fetch` needs, and imports of the dependencies that are
-/// installed the first one that can be imported. Its argument is the project; the dependencies are where it starts, as in
-/// a check.
+/// Imports modules of Node.js, makes a WebAssembly memory, which `fetch` needs, and imports the first of the installed
+/// dependencies that can be imported. The argument is the project. The dependencies are below the working directory, as
+/// in a check.
 const NODE: &str = "
     import 'node:https';
     import 'node:test';
@@ -83,13 +83,13 @@ const TOOL_CHAINS: [ToolChain; 6] = [
     ToolChain {
         what: "go",
         files: &["go.mod"],
-        // Go has `-C` since 1.20 alone.
+        // Go has `-C` since 1.20 only.
         argv: &["sh", "-c", "cd \"$0\" && exec go list -deps -test ./...", "{}"],
         remedy: "run `go mod download` outside of the sandbox, which has no network",
     },
 ];
 
-/// Each tool chain that the project uses.
+/// Tries each tool chain of the project.
 pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
     let mut found = Vec::new();
     for chain in &TOOL_CHAINS {
@@ -104,7 +104,7 @@ pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
     found
 }
 
-/// MCP servers that run outside of the sandbox, since their tables say so.
+/// MCP servers whose tables have them run outside of the sandbox.
 fn bare_servers(project: &Path) -> Vec<Found> {
     let Ok(config) = Config::read(project) else { return Vec::new() };
     let bare = config.mcp.iter().filter(|(_, server)| server.is_bare());
@@ -141,7 +141,7 @@ fn works(own: Option<&str>) -> String {
     own.map_or_else(|| "it works in the sandbox".to_owned(), |own| format!("`{own}` works in the sandbox"))
 }
 
-/// The Python of an environment of the project, as a check that names it starts it.
+/// The Python of the project's environment, as a check that names it starts it.
 fn python_of(project: &Path) -> Option<String> {
     ENVIRONMENTS.iter().find_map(|name| {
         let word = format!("{name}/bin/python");

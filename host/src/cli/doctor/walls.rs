@@ -1,32 +1,31 @@
-//! What holds programs and the compiler on this machine, as `longhaul doctor` tries it, with what would raise it.
+//! Sandbox level of programs and of the compiler on this machine, found by trial, with remedies that would raise it.
 //!
-//! Changes nothing: a program that does nothing is started, and a component without anything in it is compiled.
+//! The trials change nothing: they start an empty program and compile an empty component.
 
 use super::checks::{Found, broken, fine, less};
-use crate::home::Home;
-use crate::wiring::own_program;
 use longhaul_core::fault::{self, bail};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail, LoadError};
+use longhaul_home::{Home, own_program};
 use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, USER_OF_ROOTS_PROGRAMS, run};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often, and how far apart, it is looked whether a program that ended was cleared behind.
+/// The most looks, and their interval, for the cleanup behind a program that ended.
 const CLEAR_LOOKS_MAX: usize = 100;
 const CLEAR_LOOK: Duration = Duration::from_millis(10);
 
-/// A component that exports `wasi:cli/run` without a function: enough to have the compiler started.
+/// A component that exports `wasi:cli/run` without a function: enough to start the compiler.
 const NOTHING: &[u8] = b"\0asm\x0d\0\x01\0\x05\x03\x01\x01\0\x0b\x18\x01\0\x12wasi:cli/run@0.2.0\x05\0\0";
 
-/// A level above what the machine gives, and the reason of the child that could not give it.
+/// A level that the machine refuses, and the reason that the child gave.
 struct Refused {
     level: Level,
     why: String,
 }
 
-/// The level that this machine gives to programs.
+/// Finds the level of programs on this machine.
 pub(super) async fn of_programs(home: &Home) -> Found {
     const WHAT: &str = "sandbox";
     let level = match held_by(Level::None).await {
@@ -43,7 +42,7 @@ pub(super) async fn of_programs(home: &Home) -> Found {
         let stronger = stronger().await;
         return fine(WHAT, format!("level `full`: namespaces, Landlock and seccomp{root}; {stronger}"));
     }
-    // Without namespaces there is a level between none and all.
+    // Without namespaces there is a level between none and full.
     let above = if level == Level::None { &[Level::Full, Level::Landlock][..] } else { &[Level::Full] };
     let mut refused = Vec::new();
     for level in above {
@@ -65,7 +64,7 @@ pub(super) async fn of_programs(home: &Home) -> Found {
     }
 }
 
-/// Whether the compiler can be kept to its descriptors.
+/// Finds whether the compiler can be confined to its descriptors.
 pub(super) async fn of_compiler() -> Found {
     const WHAT: &str = "compiler";
     match compile_nothing().await {
@@ -84,14 +83,14 @@ async fn compile_nothing() -> fault::Result<()> {
     let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits };
     let engine = Engine::new(cache.path().to_owned(), jail, &EngineOptions::default())?;
     match engine.load_command("nothing", NOTHING).await {
-        // It was compiled, and there is nothing to run.
+        // The compilation succeeded, and the component has nothing to run.
         Ok(_) | Err(LoadError::WrongWorld { .. }) => Ok(()),
         Err(LoadError::Compile { reason, .. }) => bail!("{reason}"),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether programs may be held by more, for those who ask for it.
+/// Finds whether programs can run in `runsc`, for users who ask for it.
 async fn stronger() -> String {
     match held_by(Level::Runsc).await {
         Ok(_) => "`runsc` works too, where it is asked for".to_owned(),
@@ -99,7 +98,7 @@ async fn stronger() -> String {
     }
 }
 
-/// What holds a program where `level_min` is the least, or why nothing does.
+/// The level of a program that demands at least `level_min`, or the reason why it cannot start.
 async fn held_by(level_min: Level) -> Result<Level, String> {
     let program = Program { level_min, ..Program::new("/bin/true", vec!["/bin/true".into()]) };
     match tried(&program, None).await {
@@ -110,7 +109,7 @@ async fn held_by(level_min: Level) -> Result<Level, String> {
     }
 }
 
-/// What is missing for `full`, and what would mend that.
+/// The walls that are missing for `full`, and their remedies.
 fn lacking(level: Level, refused: &[Refused]) -> String {
     let reasons: Vec<String> =
         refused.iter().map(|Refused { level, why }| format!("`{level}` is refused: {why}")).collect();
@@ -123,7 +122,7 @@ fn lacking(level: Level, refused: &[Refused]) -> String {
     )
 }
 
-/// What raises the wall that the child's reason is about; none where the reason says what to do itself.
+/// The remedy for the wall that the child's reason names; none if the reason says what to do.
 fn remedy(refused: &Refused) -> Option<&'static str> {
     let is_about = |word: &str| refused.why.contains(word);
     if is_about("ordinary user") {
@@ -139,8 +138,8 @@ fn remedy(refused: &Refused) -> Option<&'static str> {
     }
 }
 
-/// The first directory above the trees and copies that programs of root's may not pass: without mounts of their own they
-/// reach their work by its path.
+/// The first directory above worktrees and copies that programs of root may not traverse. Without mounts of their own
+/// they reach their work by its path.
 fn impassable(home: &Home) -> Option<PathBuf> {
     let scratch = home.scratch();
     let there = scratch.ancestors().find_map(|dir| dir.canonicalize().ok())?;
@@ -152,7 +151,7 @@ fn impassable(home: &Home) -> Option<PathBuf> {
     down.into_iter().find(is_closed).map(Path::to_owned)
 }
 
-/// Whether a user, who is in the group of the same number alone, may pass a directory.
+/// Whether a user, whose only group has the same number, may traverse a directory.
 fn may_pass(mode: u32, owner: u32, group: u32, user: u32) -> bool {
     let passes = match (owner == user, group == user) {
         (true, _) => 0o100,
@@ -162,7 +161,7 @@ fn may_pass(mode: u32, owner: u32, group: u32, user: u32) -> bool {
     mode & passes != 0
 }
 
-/// Runs a program in a scratch directory of its own, which is cleared.
+/// Runs a program in a scratch directory of its own, and removes the directory.
 pub(super) async fn tried(program: &Program, home: Option<&Home>) -> fault::Result<Result<Report, SandboxError>> {
     let scratch = tempfile::tempdir()?;
     let host = SandboxHost {
@@ -170,13 +169,13 @@ pub(super) async fn tried(program: &Program, home: Option<&Home>) -> fault::Resu
         prefix_args: vec!["check-child".into()],
         scratch: scratch.path().to_owned(),
         hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
-        // A project that is tried is all that such a program reads.
+        // A program that is tried reads its own project only.
         checkout: program.read.first().cloned(),
         level_min: Level::None,
         redact: None,
     };
     let ran = run(&host, program).await;
-    // What it left is cleared behind it, in this directory, which must not go first.
+    // The sandbox cleans up in this directory after the program's end, so the directory must not go first.
     let is_clear = || scratch.path().read_dir().map_or(true, |entries| entries.count() == 0);
     for _ in 0..CLEAR_LOOKS_MAX {
         if is_clear() {
@@ -225,7 +224,7 @@ mod tests {
             (0o755, 0, 0, true),
             (0o710, 0, user, true),
             (0o700, 0, user, false),
-            // Whom the group means others do not mean.
+            // The permissions of the group hold for its members, and those of others do not.
             (0o701, 0, user, false),
             (0o710, 0, 0, false),
             (0o700, user, 0, true),

@@ -1,6 +1,8 @@
-//! What agents proposed: `longhaul features --proposals`, `accept`, `reject`.
+//! Proposals of agents: `longhaul features --proposals`, `accept` and `reject`.
 
-use crate::cli::{Context, Exit, order};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::order::order;
 use crate::service::{Answer, Request, Which};
 use clap::Args;
 use longhaul_config::make_whole;
@@ -9,28 +11,28 @@ use longhaul_core::text::printable;
 use longhaul_records::proposals::{Change, Proposal, Standing};
 use std::path::PathBuf;
 
-/// Longest line that is shown, in bytes.
+/// Longest line, in bytes.
 const LINE_BYTES_MAX: usize = 300;
 
 #[derive(Args, Debug)]
 pub struct AcceptArgs {
-    /// Its id.
+    /// Id of the proposal.
     id: String,
-    /// Where a proposed project is made. Default: its name, in this directory.
+    /// The directory for a proposed project. Default: its name, in this directory.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub struct RejectArgs {
-    /// Its id.
+    /// Id of the proposal.
     id: String,
-    /// Why, for the record.
+    /// The reason, for the record.
     #[arg(long, default_value = "rejected by the operator")]
     why: String,
 }
 
-/// `--proposals`: every proposal of a run.
+/// `--proposals`: lists the proposals of a run.
 pub async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
     let proposals = all(context, run).await?;
     if context.json {
@@ -59,7 +61,7 @@ pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }:
         _ if directory.is_some() => {
             bail!("proposal `{id}` is no open proposal of a project, so it takes no --directory")
         }
-        // What there is not, or is not open, the service says.
+        // The service refuses a proposal that does not exist or is not open.
         _ => {}
     }
     order(context, Request::AcceptProposal { run, proposal: id }, "accepted").await

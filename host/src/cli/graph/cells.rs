@@ -1,21 +1,21 @@
-//! Sources of steps from files: one of a step, or many as the cells of a notebook that is kept as a script.
+//! Sources of steps from files: of one step, or of many as the cells of a notebook in the form of a script.
 //!
-//! A line that begins with `# %%` begins a cell, and what follows on it is the cell's name, as editors and Jupytext
-//! have it; a cell without a name is called by its number. What stands before the first such line is a cell too, unless
-//! it is blank.
+//! A line that begins with `# %%` begins a cell, and the rest of the line is the name of the cell, as in editors and
+//! Jupytext. A cell without a name is called by its number. Text before the first such line is a cell, too, unless it
+//! is blank.
 
 use longhaul_core::fault::{self, Context as _, bail};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Bytes of a file of cells.
+/// Longest file of cells, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// Reads UTF-8, with or without a byte order mark.
+/// Reads UTF-8 text, with or without a byte order mark.
 pub fn read(path: &Path, bytes_max: usize) -> fault::Result<String> {
     let mut bytes = Vec::new();
-    // One byte more tells that there is more.
+    // One byte more than the limit shows that the file is longer.
     let most = bytes_max as u64 + 1;
     if path == Path::new("-") {
         std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
@@ -49,7 +49,7 @@ fn text(bytes: Vec<u8>) -> fault::Result<String> {
     Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
-/// The cells with their names.
+/// Splits the text into cells with their names.
 pub fn split(text: &str) -> fault::Result<Vec<(String, String)>> {
     let mut cells: Vec<(String, String)> = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -75,7 +75,7 @@ pub fn split(text: &str) -> fault::Result<Vec<(String, String)>> {
         bail!("the file has no cells; begin each with a line `# %% NAME`");
     }
     for (_, source) in &mut cells {
-        // Blank lines before the next cell are layout.
+        // Blank lines before the next cell are layout, and no source.
         source.truncate(source.trim_end().len());
         source.push('\n');
     }

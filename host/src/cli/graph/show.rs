@@ -1,7 +1,8 @@
-//! What graphs answer, for a person or as JSON. Names, outputs and values are the code's: bounded, and without
-//! characters that a terminal obeys.
+//! Answers about graphs, for a person or as JSON. Names, outputs and values come from the code, so they are cut to a
+//! length and cleaned of control characters.
 
-use super::super::{Context, Exit};
+use super::super::context::Context;
+use super::super::exit::Exit;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::graph::{Answer, Changes, DiagnosisView, Failure, PatchView, Replayed, StepView, Summary, Version};
 use longhaul_core::text::{count, printable};
@@ -11,7 +12,7 @@ use serde::Serialize;
 const NAME_BYTES_MAX: usize = 60;
 const LINE_BYTES_MAX: usize = 160;
 
-/// Lines of an output that are shown of a step, and names in a list.
+/// The most lines of a step's output, and the most names in a list.
 const LINES_MAX: usize = 200;
 const NAMES_MAX: usize = 40;
 
@@ -30,7 +31,7 @@ pub fn answer(context: &Context, answer: &Answer) -> fault::Result<Exit> {
     }
 }
 
-/// The one or the many, as a line of JSON each or as lines for people.
+/// Prints one graph or many: a line of JSON each, or lines for people.
 pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> fault::Result<Exit> {
     if graphs.is_empty() && !context.json && !is_one {
         outln!("there are no graphs; make one with `longhaul graph new NAME`");
@@ -110,13 +111,13 @@ fn stale(context: &Context, steps: &[String]) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A step a line, as JSON.
+/// Prints a step a line, as JSON.
 pub fn steps(steps: &[StepView]) -> fault::Result<Exit> {
     steps.iter().try_for_each(json)?;
     Ok(Exit::Done)
 }
 
-/// As the service drew them.
+/// Prints the drawing of the service.
 pub fn drawing(answer: &Answer) -> fault::Result<Exit> {
     match answer {
         Answer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
@@ -196,7 +197,7 @@ fn patched(context: &Context, kept: &PatchView) -> fault::Result<Exit> {
     replayed(context, &kept.replay)
 }
 
-/// A failure on a line.
+/// A failure in one line.
 fn line_of(failure: &Failure) -> String {
     let place = match (failure.line, failure.column) {
         (Some(line), Some(column)) => format!(" (line {line}, column {column})"),

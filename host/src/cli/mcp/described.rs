@@ -1,20 +1,19 @@
-//! What a person reads of a server's tools before approving of them: all that models read of them.
+//! Shows a person everything that models read of a server's tools, before the person approves of them.
 //!
-//! A schema goes to models as it is, so each of its leaves is shown by its path, whatever keyword it stands under. What
-//! is too much for a terminal is counted, and `--all` shows the schemas whole. This decides nothing: that is the
-//! person's part.
+//! Models get a schema as it is, so each of its leaves is shown with its path, whatever its keyword. Leaves beyond the
+//! limits of a terminal are counted, and `--all` shows the schemas whole. This file makes no decision: the person does.
 
 use longhaul_core::text::{count, printable};
 use longhaul_mcp::Definition;
 use serde_json::Value;
 
-/// Bytes of one line of a schema. A description of an argument rarely has more than some hundred.
+/// Longest line of a schema, in bytes. A description of an argument rarely exceeds some hundred.
 const LINE_BYTES_MAX: usize = 1_000;
 
-/// Lines of one schema. A tool with twenty arguments has some 60.
+/// The most lines of a schema. A tool with twenty arguments has some 60.
 const LINES_MAX: usize = 100;
 
-/// All tools, with the digest of all that is shown; with `all` the schemas whole.
+/// Describes all tools, and prints the digest of the descriptions; with `all` the schemas whole.
 pub fn described(server: &str, tools: &[Definition], digest: &str, all: bool) -> String {
     let mut lines = Vec::new();
     for tool in tools {
@@ -39,12 +38,12 @@ pub fn described(server: &str, tools: &[Definition], digest: &str, all: bool) ->
     lines.join("\n")
 }
 
-/// Deeper than any line of the host, so that none of them passes for one.
+/// Indents text deeper than any line of the host, so that it cannot pass for one.
 fn indented(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(|line| format!("    {}", printable(line, usize::MAX)))
 }
 
-/// A schema as JSON on lines.
+/// A schema as indented JSON.
 fn whole(schema: &str) -> String {
     let value = serde_json::from_str::<Value>(schema);
     value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| schema.to_owned())
@@ -54,9 +53,9 @@ fn whole(schema: &str) -> String {
 #[derive(Default)]
 struct Leaves {
     lines: Vec<String>,
-    /// Leaves that are not there, or not whole.
+    /// Number of leaves that are missing or cut.
     left_out: usize,
-    /// Where the walk is.
+    /// Path of the current leaf.
     path: String,
 }
 
@@ -65,7 +64,7 @@ impl Leaves {
         let mut leaves = Self::default();
         match serde_json::from_str(schema) {
             Ok(value) => leaves.take(&value),
-            // A secret that was taken out of it was more than a text.
+            // The redaction of a secret took more than one text out of the JSON.
             Err(_) => leaves.push(schema),
         }
         leaves

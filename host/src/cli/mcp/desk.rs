@@ -1,12 +1,13 @@
-//! What a client of ours sees: a list of tools, calls, and questions back.
+//! Handler of MCP requests: lists tools, calls them, and asks the client's user.
 //!
-//! A verb that lacks what only a person knows asks for it: by `input_required` where the client speaks the revision
-//! that has it, otherwise by `elicitation/create`. A client that can do neither is told which argument to add.
+//! A verb that needs an answer of a person asks for it by `input_required`, if the client speaks that revision of the
+//! protocol, and otherwise by `elicitation/create`. A client that supports neither is told which argument to add.
 
+use super::done::{Done, Said};
 use super::plugins::{Given, Plugins};
 use super::verbs;
-use crate::cli::Context;
 use crate::cli::command_client::CommandClient;
+use crate::cli::context::Context;
 use longhaul_core::fault;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -18,45 +19,22 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The name of the one question that a call can ask.
+/// Name of the field of the one question that a call can ask.
 const QUESTION: &str = "text";
 
-/// What it is for, for a client's model.
+/// Description of the server for the client's model.
 const INSTRUCTIONS: &str = "Longhaul runs long-lived agents on projects. `longhaul_run` starts work that goes on by \
     itself; look at it with `longhaul_status`, and answer what it asks with `longhaul_answer`; what \
     an agent may only do with a person's word waits for `longhaul_approve`.";
 
-/// One server for all its clients.
+/// The server that all clients share.
 #[derive(Clone)]
 pub struct Desk(Arc<Inner>);
 
 struct Inner {
-    /// Its client is kept as long as the server: runs that it starts go on here.
+    /// Its client is kept as long as the server, since this process works on the runs that the server starts.
     context: Context,
     plugins: Plugins,
-}
-
-/// What came of a verb.
-pub enum Done {
-    /// A value.
-    Value(Value),
-    /// A person has to say something first.
-    Asks {
-        /// What they are asked.
-        question: String,
-        /// One of these words, or anything where there are none.
-        choices: &'static [&'static str],
-        /// What their answer is about and nothing else.
-        about: Option<String>,
-    },
-}
-
-/// What a person said.
-pub struct Said {
-    /// Their words.
-    pub text: String,
-    /// What they were asked about.
-    pub about: Option<String>,
 }
 
 impl Desk {
@@ -69,7 +47,7 @@ impl Desk {
         Ok(Self(Arc::new(Inner { context, plugins })))
     }
 
-    /// Stops what runs here; it is resumed later.
+    /// Stops the runs of this process. They can be resumed later.
     pub async fn close(&self) {
         self.0.context.client.close().await;
     }
@@ -111,7 +89,7 @@ impl Desk {
         }
     }
 
-    /// The same call with what a person said.
+    /// Repeats a call with the person's answer.
     async fn answered(&self, request: CallToolRequestParams, said: Said) -> CallToolResponse {
         match self.call(&request.name, request.arguments.unwrap_or_default(), Some(said)).await {
             Ok(Done::Value(value)) => succeeded(value),

@@ -1,8 +1,6 @@
-//! The desk over streamable HTTP: who may ask is decided before anything is read, and again as long as it is answered.
+//! MCP over streamable HTTP. Access is checked before a request is read, and again as long as its answer goes on.
 
 use super::desk::Desk;
-use crate::home::Home;
-use crate::secrets::Vault;
 use crate::server::http::listen;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
@@ -11,6 +9,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_home::Home;
+use longhaul_security::secrets::Vault;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
@@ -23,16 +23,16 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-/// Connections at once; more wait to be accepted.
+/// Most connections at once. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
 
-/// How long an answer may go on after its token was removed.
+/// Most time for which an answer goes on after its token was removed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Desk, LocalSessionManager>;
 
-/// Who may come in, and where.
+/// The address of the server, and the clients that it admits.
 pub struct Entry {
     address: SocketAddr,
     token: Option<Token>,
@@ -41,7 +41,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Refuses to stand open to a network.
+    /// Refuses to serve an unprotected address to a network.
     pub fn new(
         address: SocketAddr,
         token: Option<String>,
@@ -69,7 +69,7 @@ impl Entry {
     }
 }
 
-/// A secret that clients send. It is read each time, so that one that was removed or changed lets nobody in.
+/// The secret that clients send. It is read for each request, so that a removed or changed one admits no client.
 struct Token {
     vault: Vault,
     name: String,
@@ -77,13 +77,13 @@ struct Token {
 
 impl Token {
     fn is(&self, said: &str) -> bool {
-        // Compared by digest, so that the time it takes tells nothing of the value.
+        // Compared by digest, so that the time of the comparison reveals nothing of the value.
         let digest = |text: &str| Digest::of(text.as_bytes());
         self.vault.get_own(&self.name).is_ok_and(|secret| digest(secret.expose()) == digest(said))
     }
 }
 
-/// The token that a request says.
+/// The token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let said = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     said.strip_prefix("Bearer ").map(str::trim)
@@ -101,7 +101,7 @@ pub async fn serve(desk: Desk, entry: Entry) -> fault::Result<()> {
     let service =
         StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(LocalSessionManager::default()), config);
     let entry = Arc::new(entry);
-    // Nobody says the end: a session may be open for ever, and is not waited for.
+    // No one signals the end: a session may stay open for ever, and is not waited for.
     let (_running, stop) = watch::channel(false);
     let serving = listen::serve(listener, CONNECTIONS_MAX, stop, move |_, request| {
         answer(service.clone(), Arc::clone(&entry), request)
@@ -123,7 +123,7 @@ async fn answer(service: Service, entry: Arc<Entry>, request: Request<Incoming>)
     Ok(watched(service.handle(request).await, entry, said))
 }
 
-/// An answer that ends early where its token lets nobody in any more: a stream of events may be open for days.
+/// Ends an answer early once its token is no longer valid, since a stream of events may be open for days.
 fn watched(answer: Answer, entry: Arc<Entry>, said: Option<String>) -> Answer {
     let mut look = tokio::time::interval_at(Instant::now() + LOOK_AGAIN, LOOK_AGAIN);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -171,12 +171,12 @@ fn plain(status: StatusCode, text: &'static str) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secrets::Bound;
     use http_body_util::StreamBody;
     use longhaul_egress::Secret;
+    use longhaul_security::secrets::Bound;
     use tokio::time::timeout;
 
-    /// They used to go on until the server was started again.
+    /// Such streams used to go on until the server was restarted.
     #[tokio::test(start_paused = true)]
     async fn a_stream_ends_when_its_token_is_removed_or_changed() {
         const TOKEN: &str = "tok-7777777777-cccccc";

@@ -1,11 +1,11 @@
-//! Tool plugins as tools of a client: `PLUGIN__FUNCTION`, each call in a fresh instance.
+//! Tool plugins as tools of an MCP client: `PLUGIN__FUNCTION`, each call in a fresh instance.
 //!
-//! A plugin gets what it asks for, as far as the command line gives it: nothing is given by default. What a call does
-//! is in no run and in no journal.
+//! A plugin gets only grants that it asks for and the command line gives; the default is none. Calls are part of no run
+//! and are not journaled.
 
-use crate::cli::Context;
+use crate::cli::context::Context;
 use crate::cli::plugin::{kit, tool_components};
-use crate::config::{DirectoryConfig, PluginConfig, grants};
+use longhaul_config::{DirectoryConfig, PluginConfig, grants};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_plugins::Known;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::OnceCell;
 
-/// What stands between the names of a plugin and of its function.
+/// Separator between the names of a plugin and of its function.
 const BETWEEN: &str = "__";
 
-/// What the command line gives.
+/// Grants from the command line.
 pub struct Given {
     pub directories: Vec<DirectoryGrant>,
     pub hosts: Vec<HostPattern>,
@@ -48,7 +48,7 @@ impl Plugins {
         }
     }
 
-    /// Each function of each plugin; one that cannot be described is left out, with a line of the log.
+    /// Lists each function of each plugin. A plugin that cannot be described is left out, with a line in the log.
     pub async fn tools(&self) -> Vec<Tool> {
         let describe = || async {
             let mut tools = Vec::new();

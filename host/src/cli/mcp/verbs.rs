@@ -1,7 +1,7 @@
-//! What the harness can be asked for, as tools: one request of the service each.
+//! The verbs of the harness as tools; each sends one request to the service.
 
-use super::desk::{Done, Said};
-use crate::cli::Context;
+use super::done::{Done, Said};
+use crate::cli::context::Context;
 use crate::client::which;
 use crate::report::{self, ReportFormat};
 use crate::service::{Answer, OpenQuestion, Request, Status, Which};
@@ -45,39 +45,39 @@ const VERBS: [Verb; 7] = [
     },
     Verb {
         name: "longhaul_run",
-        description: "Start a run: turn the goal into features and work on them. It goes on after this answers.",
+        description: "Start a run: turn the goal into features and work on them. The run goes on after this call returns.",
         kind: Kind::Run,
     },
     Verb {
         name: "longhaul_resume",
-        description: "Go on with a run that was paused, killed, or ended with features that do not pass.",
+        description: "Continue a run that was paused or killed, or that ended with features that do not pass.",
         kind: Kind::Resume,
     },
     Verb { name: "longhaul_status", description: "Show a run and its features.", kind: Kind::Status },
     Verb {
         name: "longhaul_answer",
-        description: "Answer the question that a run, or a feature, waits with. Without `text` a person is asked.",
+        description: "Answer the question that a run or a feature waits for. Without `text` a person is asked.",
         kind: Kind::Answer,
     },
     Verb {
         name: "longhaul_approve",
-        description: "Have the person decide about a call of a tool that waits for it. Only their own words count.",
+        description: "Ask the person to approve a waiting tool call. Only their own words count.",
         kind: Kind::Approve,
     },
     Verb {
         name: "longhaul_report",
-        description: "Report a run as Markdown: features, commits, what was used, and what happened when.",
+        description: "Report a run as Markdown: features, commits, usage, and events in order of time.",
         kind: Kind::Report,
     },
 ];
 
-/// As tools.
+/// Lists the verbs as tools.
 pub fn tools() -> Vec<Tool> {
     let tool = |verb: &Verb| Tool::new(verb.name, verb.description, rmcp::model::object(verb.kind.schema()));
     VERBS.iter().map(tool).collect()
 }
 
-/// The verb of that name.
+/// Finds a verb by its name.
 pub fn find(name: &str) -> Option<Verb> {
     VERBS.into_iter().find(|verb| verb.name == name)
 }
@@ -146,13 +146,15 @@ impl Kind {
             Self::Run => {
                 let properties = json!({
                     "directory": directory(),
-                    "plan_only": flag("Pause when the plan is there"),
-                    "sessions": { "type": "integer", "minimum": 1, "description": "Pause after so many sessions" },
-                    "again": flag("Also when the project was given up"),
+                    "plan_only": flag("Pause before any work on the features"),
+                    "sessions": { "type": "integer", "minimum": 1, "description": "Pause after this number of sessions" },
+                    "again": flag("Start anew although the project was abandoned"),
                 });
                 (properties, json!([]))
             }
-            Self::Resume => (json!({ "run": run(), "retry_failing": flag("Try failing features again") }), json!([])),
+            Self::Resume => {
+                (json!({ "run": run(), "retry_failing": flag("Retry features whose rounds are used up") }), json!([]))
+            }
             Self::Status | Self::Report => (json!({ "run": run() }), json!([])),
             Self::Approve => {
                 let id = json!({ "type": "string", "description": "The approval, or the beginning of its id. Default: the oldest that is open in the project" });
@@ -161,13 +163,13 @@ impl Kind {
             Self::Answer => {
                 let properties = json!({
                     "run": run(),
-                    "feature": { "type": "string", "description": "The feature that asks. Default: the one question that is open" },
+                    "feature": { "type": "string", "description": "The feature whose question is answered. Default: the only open question" },
                     "question": { "type": "string", "description": "The question about an effect, by its id in longhaul_status" },
                     "text": { "type": "string", "description": "The answer in words" },
-                    "happened": { "description": "The effect happened, and this is what it answered" },
-                    "did_not_happen": flag("The effect did not happen: do it"),
-                    "skip": flag("Do not do it; the agent gets an error"),
-                    "take_back": flag("Take back what was answered about an effect; possible until the run has used it"),
+                    "happened": { "description": "The effect happened, and this is its result" },
+                    "did_not_happen": flag("The effect did not happen: execute it"),
+                    "skip": flag("Do not execute the effect; the agent gets an error"),
+                    "take_back": flag("Take back an answer about an effect, possible until the run has used it"),
                 });
                 (properties, json!([]))
             }
@@ -177,12 +179,12 @@ impl Kind {
 }
 
 impl Verb {
-    /// Whether the words of a person may come as an argument, which a client's model writes.
+    /// Whether a person's words may come in an argument, which the client's model writes.
     pub fn takes_text(self) -> bool {
         matches!(self.kind, Kind::Answer)
     }
 
-    /// Does it; `said` is what the person behind the client said, once they were asked.
+    /// Carries out the verb. `said` is the answer of the person behind the client, once they were asked.
     pub async fn call(self, context: &Context, arguments: Value, said: Option<Said>) -> fault::Result<Done> {
         match self.kind {
             Kind::Create => create(context, self.read(arguments)?).await,
@@ -191,7 +193,7 @@ impl Verb {
             Kind::Answer => {
                 let asked: Answering = self.read(arguments)?;
                 let (text, about) = said.map_or((None, None), |said| (Some(said.text), said.about));
-                // A person saw one question, and answers no other.
+                // The person saw one question, and answers no other.
                 let question = about.or(asked.question);
                 answer(context, Answering { text: text.or(asked.text), question, ..asked }).await
             }
@@ -270,7 +272,8 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<Done> {
     started(context, Request::Answer { run, feature, question, resolution, text }).await
 }
 
-/// The question about an effect that is meant, if one is; which, where several could be, is not guessed.
+/// The question about an effect that the arguments mean, if they mean one. Where they could mean several, none is
+/// guessed.
 fn effect<'a>(
     waits: &'a Status,
     feature: Option<&str>,
@@ -291,7 +294,7 @@ fn effect<'a>(
     }
 }
 
-/// Nothing is decided by what a model hands over: the banner goes to the person, and their words come back.
+/// Shows the banner to the person and waits for their own words. An argument of the model decides nothing.
 async fn approve(context: &Context, Approving { id }: Approving, said: Option<Said>) -> fault::Result<Done> {
     let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
         return unexpected();
@@ -299,7 +302,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
     let mut open = approvals.iter().filter(|approval| approval.standing == Standing::Open);
     let Some(Said { text, about }) = said else {
         let own = runs_here(context).await?;
-        // Without an id only what the project of this server waits for is meant.
+        // Without an id, only approvals of this server's project are meant.
         let wanted = |approval: &&Approval| match &id {
             Some(id) => approval.id.starts_with(id.as_str()),
             None => own.contains(&approval.subject.invocation.run()),
@@ -308,7 +311,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
         let found = found.context("no such approval is open; longhaul_status shows what a run waits for")?;
         return Ok(Done::Asks { question: banner(found), choices: &[], about: Some(found.id.clone()) });
     };
-    // They saw this one, and decide about no other.
+    // The person saw this approval, and decides about no other.
     let Some(approval) = open.find(|approval| Some(&approval.id) == about.as_ref()) else {
         bail!("what the person saw is open no more, and nothing was decided; ask again");
     };
@@ -324,7 +327,7 @@ async fn runs_here(context: &Context) -> fault::Result<Vec<RunId>> {
     Ok(runs.into_iter().filter(|one| one.directory == context.project).map(|one| one.run).collect())
 }
 
-/// What a person can say of an effect whose outcome is unknown.
+/// Possible answers about an effect whose outcome is unknown.
 const CHOICES: &[&str] = &["happened", "did not happen", "skip"];
 
 fn chosen(text: &str) -> Option<Resolution> {
@@ -336,7 +339,7 @@ fn chosen(text: &str) -> Option<Resolution> {
     }
 }
 
-/// The question that waits; to answer none is an error.
+/// The question that is open. It is an error if there is none.
 fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> fault::Result<Done> {
     if let Some(OpenQuestion { id, text, .. }) = about {
         return Ok(Done::Asks { question: text.clone(), choices: CHOICES, about: Some(id.clone()) });

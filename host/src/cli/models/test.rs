@@ -1,20 +1,20 @@
-//! `longhaul models test`: one small request of each kind that runs use, to each model that is configured.
+//! `longhaul models test`: sends one small request of each kind that runs use to each configured model.
 
-use super::super::words::cost_words;
-use super::super::{Context, Exit};
-use crate::config::Config;
-use crate::wiring::model_environment;
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::owner;
+use crate::report::words::cost_words;
+use longhaul_config::Config;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
-use longhaul_models::set::ModelSet;
 use serde::Serialize;
 
-/// Tokens of a reply: room for what a model thinks before it.
+/// Most tokens of a reply, with room for thoughts before it.
 const OUTPUT_TOKENS_MAX: u32 = 2_048;
 
-/// The same for a small model on this machine, which does not think and writes on as long as it may.
+/// The same for a small model on this machine, which does not think and writes up to its limit.
 const LOCAL_OUTPUT_TOKENS_MAX: u32 = 64;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Line<'a> {
     probed: &'a Probed,
 }
 
-/// Tries one model, or all.
+/// Tests one model, or all.
 pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<Exit> {
     let mut config = Config::read(&context.project)?;
     super::super::trust::expect(context).await?;
@@ -34,7 +34,7 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
             bail!("there is no model `{name}`; longhaul.toml has: {}", known.join(", "));
         }
         Some(name) => vec![name.to_owned()],
-        // A route asks others, which are tried by themselves.
+        // A route asks other models, which are tested by themselves.
         None => {
             let own = config.models.iter().filter(|(_, model)| !matches!(model.provider, Provider::Route(_)));
             own.map(|(name, _)| name.clone()).collect()
@@ -44,7 +44,7 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
         bail!("no model is configured; add to longhaul.toml: [models.NAME] provider = \"openai\", with its id and key");
     }
     for model in config.models.values_mut() {
-        // Another model, or an earlier reply, would say nothing about this one.
+        // A fallback or a cached reply would tell nothing about this model.
         model.fallback.clear();
         model.cache = false;
         match &mut model.provider {
@@ -53,12 +53,11 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
             Provider::Local(_) | Provider::Recorded(_) | Provider::Route(_) => {}
         }
     }
-    let environment = model_environment()?;
     let (mut lines, mut is_fine) = (Vec::new(), true);
     for name in &names {
         let is_local = matches!(config.models[name].provider, Provider::Local(_));
         let output_tokens_max = if is_local { LOCAL_OUTPUT_TOKENS_MAX } else { OUTPUT_TOKENS_MAX };
-        let model = ModelSet::one(&config.models, name, &context.project, &environment)?;
+        let model = owner::model::configured(&config, name, &context.project)?;
         let probed = probe(&*model, name, output_tokens_max).await;
         is_fine &= probed.iter().all(|one| one.works || !one.needed);
         if !context.json {

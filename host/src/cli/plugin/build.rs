@@ -1,12 +1,13 @@
-//! `longhaul plugin build`: from a project to `target/NAME.wasm`, which carries its manifest.
+//! `longhaul plugin build`: builds a project into `target/NAME.wasm`, which carries its manifest.
 
-use crate::cli::{Context, Exit};
-use crate::manifest::Manifest;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
 use longhaul_build::{MANIFEST, Project, Workshop, toml_error};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _};
+use longhaul_plugins::manifest::Manifest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,22 +16,22 @@ pub struct BuildArgs {
     /// The folder with plugin.toml.
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
-    /// Build again whenever a file of the project changes, until you interrupt it.
+    /// Build again whenever a file of the project changes, until Ctrl-C.
     #[arg(long)]
     watch: bool,
 }
 
-/// How often the files of a project that is watched are looked at.
+/// Interval between two looks at the files of a watched project.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: &BuildArgs) -> fault::Result<Exit> {
     let directory = context.project.join(&args.directory);
     if !args.watch {
         return build(context, &directory);
     }
     loop {
-        // Before the build, so that what changes meanwhile is built next.
+        // Taken before the build, so that a change during the build starts the next one.
         let built = state(&directory);
         if let Err(error) = build(context, &directory) {
             say(&format!("error: {error:#}"));
@@ -48,7 +49,7 @@ pub async fn run(context: &Context, args: &BuildArgs) -> fault::Result<Exit> {
     }
 }
 
-/// Changes when a file does that a build reads; none while the project cannot be read.
+/// A digest of all files that a build reads; none while the project cannot be read.
 fn state(directory: &Path) -> Option<Digest> {
     Project::open(directory).and_then(|project| project.digest()).ok()
 }
@@ -77,14 +78,14 @@ fn build(context: &Context, directory: &Path) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Refuses what the host could not read of a manifest: better now than when the plugin runs.
+/// Refuses a manifest that the host could not read, before the plugin runs.
 fn check_asks(project: &Project) -> fault::Result<()> {
     let (path, text) = (project.dir().join(MANIFEST), project.manifest());
     toml::from_str::<Manifest>(text).map_err(|error| toml_error(&path, text, &error))?;
     Ok(())
 }
 
-/// Tells what a build does, apart from its result.
+/// Prints progress of a build, apart from its result.
 pub fn say(line: &str) {
     errln!("{line}");
 }

@@ -1,7 +1,9 @@
-//! `longhaul plugin check`: what can be said of a plugin without giving it anything to do. A tool is asked what it can do,
-//! in the sandbox and without any grant; nothing else is run.
+//! `longhaul plugin check`: checks a plugin without giving it work. A tool is asked for its functions, in the sandbox
+//! and without any grant; no other export is called.
 
-use super::super::{Context, Exit};
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::source;
 use longhaul_conform::{Finding, Judged, Report, look};
 use longhaul_core::fault;
 use longhaul_engine::{CompileLimits, Role};
@@ -10,10 +12,10 @@ use longhaul_plugins::{read_bounded, verdict};
 use longhaul_testkit::{Call, Ending};
 use std::path::Path;
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
-    let path = super::file_of(context, file)?;
-    let name = super::stem(&path);
+    let path = source::file_of(context, file)?;
+    let name = source::stem(&path);
     let bytes = read_bounded(&name, &path, &CompileLimits::default())?;
     let report = report(name, &path, &bytes).await?;
     if context.json {
@@ -24,7 +26,7 @@ pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     Ok(if report.passes() { Exit::Done } else { Exit::Error })
 }
 
-/// What is found.
+/// Collects the findings.
 pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Result<Report> {
     let (mut findings, looked) = look(&name, bytes);
     let role = looked.map(|looked| looked.role);
@@ -38,8 +40,8 @@ pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Re
     Ok(Report { name, role: role.map(Role::name), findings })
 }
 
-/// Without a manifest a plugin asks for nothing, which is no fault.
-pub(in crate::cli) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
+/// A plugin without a manifest asks for no grants, which is no fault.
+pub(crate) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
     let Some(found) = found else {
         return Judged::Skip("it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned());
     };
@@ -58,7 +60,7 @@ pub(in crate::cli) fn judge_manifest(found: Option<&Found>, role: Option<Role>) 
     Judged::Pass(format!("{} {}, asks for {asks}", manifest.name, manifest.version))
 }
 
-/// What a tool says that it can do.
+/// The functions that a tool describes.
 async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> fault::Result<Judged> {
     if role != Some(Role::Tool) {
         return Ok(Judged::Skip("only tools have functions".to_owned()));

@@ -1,4 +1,4 @@
-//! One file from an address: bounded in bytes and in time, and never from `https` to `http`.
+//! Fetches one file from an address, bounded in bytes and in time, and never redirected from `https` to `http`.
 
 use longhaul_core::LimitHit;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -10,10 +10,10 @@ use std::time::Duration;
 const CONNECT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Most addresses that one leads on to.
+/// Most redirects.
 const REDIRECTS_MAX: usize = 5;
 
-/// The address, if it may be asked: without TLS only where the digest says what is right.
+/// Parses an address. Without TLS it is only allowed together with a digest.
 pub fn address(text: &str, has_digest: bool) -> fault::Result<Url> {
     let url = Url::parse(text).with_context(|| format!("`{text}` is no address"))?;
     if url.scheme() != "https" && !has_digest {
@@ -22,7 +22,7 @@ pub fn address(text: &str, has_digest: bool) -> fault::Result<Url> {
     Ok(url)
 }
 
-/// The address as it is noted: without a password, a query or a fragment.
+/// The address for records, without password, query and fragment.
 pub fn without_secrets(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("").and_then(|()| url.set_password(None));
@@ -31,12 +31,12 @@ pub fn without_secrets(url: &Url) -> String {
     url.into()
 }
 
-/// Its bytes, at most `bytes_max`.
+/// Fetches the file, of at most `bytes_max` bytes.
 pub async fn fetch(url: &Url, bytes_max: u64) -> fault::Result<Vec<u8>> {
     let shown = without_secrets(url);
     let client = client(url.scheme() == "https")?;
     let failed = |error: reqwest::Error| {
-        // The client's own words hold the address with its secrets.
+        // The client's own message holds the address with its secrets.
         let error = Fault::from(error.without_url());
         Fault::msg(format!("cannot fetch `{shown}`: {error:#}"))
     };

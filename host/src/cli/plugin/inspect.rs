@@ -1,12 +1,14 @@
-//! `longhaul plugin inspect`: what a component is and what it asks for, without running it.
+//! `longhaul plugin inspect`: shows a component and its requests for grants, without running it.
 
-use crate::cli::{Context, Exit};
+use super::source;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use longhaul_core::fault;
 use longhaul_plugins::Known;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
-    let path = super::file_of(context, file)?;
+    let path = source::file_of(context, file)?;
     let known = Known::read(&path)?;
     if context.json {
         outln!("{}", known.to_json());

@@ -1,10 +1,12 @@
-//! `longhaul plugin install`: a component from a file or an address becomes a plugin that runs find by its name.
+//! `longhaul plugin install`: installs a component from a file or an address, so that runs find it by its name.
 //!
-//! What it asks for, and what changed since the version before, is shown first, and a person agrees. Installing
-//! grants nothing: what a plugin may do is what longhaul.toml gives it.
+//! The command first shows the requests of the plugin for grants, and their changes since the version before; a person
+//! agrees to them. Installing grants nothing: permissions come from longhaul.toml.
 
-use super::{fetch, say};
-use crate::cli::{Context, Exit};
+use super::{fetch, say, source};
+use crate::cli::confirm::agreed;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_config::asks::Asks;
 use longhaul_conform::Judged;
@@ -19,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub struct InstallArgs {
-    /// A `.wasm` file or an `https` address; with `@sha256:DIGEST` behind it, nothing else is taken. An `http`
-    /// address needs a digest.
+    /// A `.wasm` file or an `https` address, with an optional digest that the file must have. An `http` address needs a
+    /// digest.
     #[arg(value_name = "FILE|URL[@sha256:DIGEST]")]
     source: String,
     /// Install it without a question.
@@ -28,7 +30,7 @@ pub struct InstallArgs {
     yes: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     let (path, bytes, source) = read(&args.source).await?;
     let known = Known::of(&path, &bytes)?;
@@ -53,7 +55,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
         if !context.json {
             outln!("installing grants nothing of it: longhaul.toml does");
         }
-        super::agreed(context, "install it?", "nothing was installed", "read what it asks for and add --yes")?;
+        agreed(context, "install it?", "nothing was installed", "read what it asks for and add --yes")?;
     }
     context.home.make()?;
     let digest = known.inspection.digest;
@@ -75,7 +77,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The bytes, the file that they are or would be in, and where they came from.
+/// Reads the component: its bytes, its file name, and its source.
 async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, Source)> {
     let (place, expected) = match text.rsplit_once("@sha256:") {
         Some((place, digits)) => (place, Some(digits.to_ascii_lowercase().parse::<Digest>()?)),
@@ -101,7 +103,7 @@ async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, Source)> {
     Ok(read)
 }
 
-/// Its name and version, which only a manifest that it carries can say.
+/// Name and version from the manifest that the component carries.
 async fn named(path: &Path, bytes: &[u8], known: &Known) -> fault::Result<(String, String)> {
     if longhaul_engine::sections(&path.to_string_lossy(), bytes)?.manifest.is_none() {
         bail!(
@@ -111,14 +113,14 @@ async fn named(path: &Path, bytes: &[u8], known: &Known) -> fault::Result<(Strin
         );
     }
     verdict::check(&known.manifest, known.inspection.role)?;
-    let report = super::check::report(super::stem(path), path, bytes).await?;
+    let report = super::check::report(source::stem(path), path, bytes).await?;
     if let Some(finding) = report.findings.iter().find(|finding| matches!(finding.judged, Judged::Fail(_))) {
         bail!("{}: {}; nothing was installed", finding.rule, finding.judged.why());
     }
     Ok((known.manifest.name.clone(), known.manifest.version.clone()))
 }
 
-/// What a person should know before they agree: another component under the same version, and a way back.
+/// Warnings for the person who agrees: other bytes under an installed version, and a step back to an older version.
 fn notes(version: &str, digest: Digest, versions: &[Version], before: Option<&(Version, Known)>) -> Vec<String> {
     let same = versions.iter().rev().find(|other| other.version == version && other.digest != digest);
     let same = same.map(|other| {
@@ -131,7 +133,7 @@ fn notes(version: &str, digest: Digest, versions: &[Version], before: Option<&(V
     same.into_iter().chain(older).collect()
 }
 
-/// The version that runs take so far.
+/// The version that runs use so far.
 fn before(installed: &Installed, name: &str) -> fault::Result<Option<(Version, Known)>> {
     if installed.current(name).is_none() {
         return Ok(None);
@@ -155,12 +157,12 @@ fn show(known: &Known, before: Option<&Version>, changes: Option<&Changes>) {
     asks.iter().chain(others).for_each(|line| outln!("  {line}"));
 }
 
-/// The lines of longhaul.toml that would use it and give it what it asks for.
+/// Prints lines for longhaul.toml that use the plugin and grant its requests.
 fn show_use(name: &str, role: Role, asks: &Asks) {
     let table = match role {
         Role::Agent => format!("agents.{name}"),
         Role::Tool => format!("tools.{name}"),
-        // No run calls a memory backend by a table yet.
+        // No table of longhaul.toml uses a memory backend yet.
         Role::Memory => return,
         Role::Planner | Role::Evaluator => role.name().to_owned(),
     };

@@ -1,6 +1,7 @@
-//! `longhaul plugin list`: what a run of this project would find, and every version that is installed.
+//! `longhaul plugin list`: lists the plugins that a run of this project would find, and all installed versions.
 
-use crate::cli::{Context, Exit};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
@@ -13,12 +14,12 @@ use std::path::{Path, PathBuf};
 /// Longest description that is shown, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 200;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context) -> fault::Result<Exit> {
     let installed = Installed::of(&context.home);
     let mut found = components(context);
     for name in installed.names()? {
-        // One whose link is gone is still listed.
+        // A plugin whose link is missing is still listed.
         if let Some(newest) = installed.versions(&name)?.last() {
             found.entry(name.clone()).or_insert_with(|| installed.component(&name, newest.digest));
         }
@@ -29,8 +30,8 @@ pub fn run(context: &Context) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The tools among them. One that cannot be read is none.
-pub(in crate::cli) fn tool_components(context: &Context) -> Vec<(String, PathBuf)> {
+/// The components that are tools. A component that cannot be read is none.
+pub(crate) fn tool_components(context: &Context) -> Vec<(String, PathBuf)> {
     let is_tool = |path: &Path| Known::read(path).is_ok_and(|known| known.inspection.role == Role::Tool);
     components(context).into_iter().filter(|(_, path)| is_tool(path)).collect()
 }

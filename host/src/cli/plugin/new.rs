@@ -1,6 +1,7 @@
-//! `longhaul plugin new`: a project that builds at once. It never writes over what is there.
+//! `longhaul plugin new`: makes a project that builds at once. It never overwrites a file.
 
-use crate::cli::{Context, Exit};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_build::{Draft, Kind, Language};
 use longhaul_core::fault;
@@ -8,20 +9,20 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct NewArgs {
-    /// Its name: lower-case words with hyphens between them; also the folder's.
+    /// Name of the plugin and its folder: lower-case words with hyphens between them.
     name: String,
-    /// What it is for: agent, planner, tool, evaluator or memory.
+    /// Kind of the plugin: agent, planner, tool, evaluator or memory.
     #[arg(long)]
     kind: String,
-    /// What it is written in: rust, python, js or c.
+    /// Language of the plugin: rust, python, js or c.
     #[arg(long)]
     lang: String,
-    /// The folder to make it in; made where it is missing.
+    /// The folder to make the project in. It is created if it is missing.
     #[arg(long, value_name = "DIR", default_value = ".")]
     into: PathBuf,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, args: &NewArgs) -> fault::Result<Exit> {
     let (kind, language): (Kind, Language) = (args.kind.parse()?, args.lang.parse()?);
     let directory = Draft::new(&args.name, kind, language)?.write(&context.project.join(&args.into))?;

@@ -1,6 +1,7 @@
 //! `longhaul plugin pack`: puts a manifest into a component that another tool chain has built.
 
-use crate::cli::{Context, Exit};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_build::cache::write_whole;
 use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};
@@ -15,18 +16,18 @@ pub struct PackArgs {
     /// The component.
     #[arg(value_name = "FILE")]
     component: PathBuf,
-    /// Its manifest.
+    /// The manifest.
     #[arg(long, value_name = "FILE", default_value = MANIFEST)]
     manifest: PathBuf,
-    /// Where the plugin is written. Default: in place of the component.
+    /// The file to write. Default: the component's own file.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Put it in the place of the manifest that the component carries.
+    /// Replace the manifest that the component carries.
     #[arg(long)]
     replace: bool,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, args: &PackArgs) -> fault::Result<Exit> {
     let name = args.component.file_stem().unwrap_or_default().to_string_lossy();
     let mut bytes = read_bounded(&name, &args.component, &CompileLimits::default())?;

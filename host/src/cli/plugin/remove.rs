@@ -1,7 +1,9 @@
-//! `longhaul plugin remove`. A run that has begun keeps its plugins: it took their bytes into its own store.
+//! `longhaul plugin remove`. Runs keep their plugins: each run stores the bytes when it begins.
 
 use super::say;
-use crate::cli::{Context, Exit};
+use crate::cli::confirm::agreed;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_plugins::installed::{Installed, Version, Wanted};
@@ -17,7 +19,7 @@ pub struct RemoveArgs {
     yes: bool,
 }
 
-/// One is what was named; several may be more than was meant.
+/// Asks before several versions are removed, since they may be more than was meant.
 fn ask(context: &Context, name: &str, going: &[Version]) -> fault::Result<()> {
     if !context.json {
         for version in going {
@@ -26,13 +28,13 @@ fn ask(context: &Context, name: &str, going: &[Version]) -> fault::Result<()> {
     }
     let question = format!("remove these {} versions?", going.len());
     let advice = format!("these are {} versions of {name}: name one, or add --yes", going.len());
-    super::agreed(context, &question, "nothing was removed", &advice)
+    agreed(context, &question, "nothing was removed", &advice)
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(context: &Context, args: &RemoveArgs) -> fault::Result<Exit> {
     let (installed, name) = (Installed::of(&context.home), &args.plugin.name);
-    // Before the lock, which would make the folder.
+    // Checked before the lock is taken, which would make the folder.
     if installed.versions(name)?.is_empty() {
         installed.find(&args.plugin)?;
     }

@@ -1,17 +1,20 @@
-//! `longhaul plugin run`: calls one export of a plugin, within limits, and shows what it did.
+//! `longhaul plugin run`: calls one export of a plugin under limits, and shows the result and the calls.
 
-use super::super::{Context, Exit, given};
-use crate::wiring;
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::given;
+use super::source;
 use clap::Args;
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
+use longhaul_home::{cache, own_program};
 use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Scene, Script};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is shown after the options.
+/// Text after the options in the long help.
 const INPUTS: &str = "\
 Exports and their inputs; a field with a value here may be left out, and has that value:
   tool       describe    {}
@@ -47,16 +50,16 @@ pub struct RunArgs {
     /// The export: `describe`, `call`, `plan`, `replan`, `synthesize`, `run`, `judge`, `put`, `get`,
     /// `search`, `delete`, `list`, `prepare` or `verify`; `--help` has the input of each.
     export: String,
-    /// The input as JSON, or `@FILE` for what a file holds.
+    /// The input as JSON, or `@FILE` to read it from a file.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     input: String,
-    /// The plugin's settings, a JSON object. Default: none, so the plugin takes its own.
+    /// Settings of the plugin, a JSON object. Default: none, so that the plugin uses its defaults.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     settings: String,
-    /// Answers of models, tools, checks and sub-agents, as TOML or JSON. Without it there are none.
+    /// Answers of models, tools, checks and sub-agents, as TOML or JSON. Default: no answers.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Keep what the plugin stores in this directory, for the next call. Default: in memory.
+    /// Keep the plugin's store in this directory for the next call. Default: in memory.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// A directory that a tool or a memory backend may use, for example `./data:/work:ro`.
@@ -65,20 +68,20 @@ pub struct RunArgs {
     /// A host that a tool or a memory backend may reach, for example `https://api.example.com`.
     #[arg(long, value_name = "PATTERN", value_parser = given::host)]
     allow_host: Vec<HostPattern>,
-    /// Instructions, in wasmtime's fuel.
+    /// Most fuel, in units of wasmtime.
     #[arg(long, value_name = "N")]
     fuel_max: Option<u64>,
-    /// Bytes of memory.
+    /// Most memory, in bytes.
     #[arg(long, value_name = "N")]
     memory_bytes_max: Option<u64>,
-    /// Milliseconds on the clock.
+    /// Longest wall-clock time, in milliseconds.
     #[arg(long, value_name = "N")]
     wall_ms_max: Option<u64>,
 }
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: RunArgs) -> fault::Result<Exit> {
-    let path = super::file_of(context, &args.file)?;
+    let path = source::file_of(context, &args.file)?;
     let call = Call::from_json(&args.export, input(&args.input)?)?;
     let scene = staged(kit()?.load(&path).await?, &args)?;
     let done = scene.call(call).await?;
@@ -86,9 +89,9 @@ pub async fn run(context: &Context, args: RunArgs) -> fault::Result<Exit> {
     Ok(if matches!(done.ending, Ending::Returned(_)) { Exit::Done } else { Exit::Error })
 }
 
-/// The kit that compiles with this very program, into the same cache as a run.
+/// A kit that compiles with this same program, into the cache of runs.
 pub(crate) fn kit() -> fault::Result<Kit> {
-    Ok(Kit::with_program(wiring::own_program()?, wiring::cache()?.join("compiled"))?)
+    Ok(Kit::with_program(own_program()?, cache()?.join("compiled"))?)
 }
 
 fn input(text: &str) -> fault::Result<Value> {

@@ -1,14 +1,14 @@
 //! `longhaul plugin schema`: the JSON Schema of `plugin.toml`, for editors. `sdk/plugin-toml.md` is the reference.
 //!
-//! What a plugin asks for comes from the types that read it. The rest is written down here, and a test holds it to the
-//! manifests of this repository and to the reference.
+//! The schema of `asks` comes from the types that read it. The rest is written here, and a test compares it with the
+//! manifests of this repository and with the reference.
 
-use crate::cli::Exit;
+use crate::cli::exit::Exit;
 use longhaul_config::asks::Asks;
 use longhaul_core::fault;
 use serde_json::{Value, json};
 
-/// Carries it out.
+/// Runs the command.
 pub fn run() -> fault::Result<Exit> {
     outln!("{}", serde_json::to_string_pretty(&schema())?);
     Ok(Exit::Done)
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// Every key of a table that its schema does not have, with where it stands.
+    /// Every key of a table that is missing in its schema, with its path.
     fn unknown(value: &Value, schema: &Value, all: &Value, place: &str, found: &mut Vec<String>) {
         let schema = match schema["$ref"].as_str().and_then(|path| path.strip_prefix('#')) {
             Some(path) => all.pointer(path).expect("a definition"),

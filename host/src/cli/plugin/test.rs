@@ -1,9 +1,10 @@
 //! `longhaul plugin test`: runs the scenario folders of a plugin's project.
 
-use super::super::{Context, Exit};
-use crate::manifest::Manifest;
+use super::super::context::Context;
+use super::super::exit::Exit;
 use clap::Args;
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_plugins::manifest::Manifest;
 use longhaul_testkit::run_scenarios_named;
 use std::path::{Path, PathBuf};
 
@@ -15,18 +16,18 @@ pub struct TestArgs {
     /// The component. Default: NAME.wasm of the project, where `longhaul plugin build` puts it.
     #[arg(long, value_name = "FILE")]
     component: Option<PathBuf>,
-    /// Run only the scenarios whose names have this in them.
+    /// Run only the scenarios with this text in their names.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
 }
 
-/// Writes what is expected instead of comparing, as in our own tests.
+/// With `1`, expectations are written instead of compared, as in the tests of this repository.
 const UPDATE_VARIABLE: &str = "UPDATE_EXPECT";
 
-/// Where a component of a project may be.
+/// Folders of a project that may hold its component.
 const BUILT: [&str; 3] = ["", "target", "target/plugins"];
 
-/// Carries it out.
+/// Runs the command.
 pub async fn run(context: &Context, args: TestArgs) -> fault::Result<Exit> {
     let component = match args.component {
         Some(component) => component,
@@ -60,7 +61,7 @@ pub async fn run(context: &Context, args: TestArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The component of a project.
+/// Finds the component of a project.
 fn built(project: &Path) -> fault::Result<PathBuf> {
     let path = project.join("plugin.toml");
     let text = std::fs::read_to_string(&path)

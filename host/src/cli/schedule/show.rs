@@ -1,9 +1,10 @@
 //! Schedules and tasks on a terminal.
 
-use super::super::words::counted;
-use super::super::{Context, Exit};
-use crate::agents::record::rfc3339;
+use super::super::context::Context;
+use super::super::exit::Exit;
 use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
+use crate::report::words::counted;
+use longhaul_agents::rfc3339;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_schedule::{Attempt, Cause, Outcome};

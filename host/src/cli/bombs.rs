@@ -1,10 +1,9 @@
-//! Bombs, held: each of the corpus is loaded within small limits, run where it loads, and compared with the end that it
-//! must come to.
+//! Runs the bombs of the corpus: each is loaded within small limits, run if it loads, and its end compared with the
+//! expected one.
 //!
-//! Refuses to take any other end for a good one: a refusal for another reason may stand in front of a hole. Where the
-//! host could not compile, nothing was shown.
+//! A refusal for another reason than the expected one does not count, since it may hide a hole. Where the host could
+//! not compile, the result shows nothing.
 
-use crate::exec;
 use longhaul_bombs::{Bomb, End, Form, LIMITS};
 use longhaul_capabilities::{Console, Scope, Setup, null};
 use longhaul_core::grant::Grants;
@@ -16,39 +15,39 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Time on the clock of a compilation and of a call, in milliseconds, for a machine that does much else.
+/// Wall-clock time of a compilation and of a call, in milliseconds, also on a busy machine.
 const WALL_MS_MAX: u64 = 30_000;
 
 /// Caps of the compiler's process, one of which an exhausting bomb reaches.
 const EXHAUSTED: [&str; 2] = ["cpu_ms_max", "memory_bytes_max"];
 
-/// What an end shows.
+/// The verdict over the end of a bomb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It ended as it must.
+    /// The bomb ended as it must.
     Held,
-    /// It ended otherwise.
+    /// The bomb ended otherwise.
     NotHeld,
     /// The host could not load anything.
     NotTried,
 }
 
-/// What came of a bomb.
+/// The outcome of a bomb.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What that shows.
+    /// The verdict.
     pub verdict: Verdict,
-    /// How it ended.
+    /// The end, in words.
     pub said: String,
-    /// How long that took, in milliseconds.
+    /// Wall-clock time from load to end, in milliseconds.
     pub ms: u64,
 }
 
-/// An engine with the limits of the corpus. `program` compiles; its cache is an empty directory of ours.
+/// Makes an engine with the limits of the corpus. `program` compiles; `cache` is an empty directory of the caller.
 ///
 /// # Errors
-/// As [`Engine::new`].
+/// Those of [`Engine::new`].
 pub fn engine(cache: PathBuf, program: PathBuf) -> Result<Engine, LoadError> {
     let limits = CompileLimits {
         bytes_max: LIMITS.bytes_max,
@@ -64,7 +63,7 @@ pub fn engine(cache: PathBuf, program: PathBuf) -> Result<Engine, LoadError> {
     Engine::new(cache, jail, &EngineOptions::default())
 }
 
-/// Loads a bomb, runs it if it loads, and compares.
+/// Loads a bomb, runs it if it loads, and compares its end with the expected one.
 pub async fn hold(engine: &Engine, bomb: &Bomb) -> Outcome {
     let bytes = bomb.bytes();
     let since = Instant::now();
@@ -73,7 +72,7 @@ pub async fn hold(engine: &Engine, bomb: &Bomb) -> Outcome {
     Outcome { verdict: ended.verdict(bomb.end), said: ended.said(), ms }
 }
 
-/// How a bomb ended.
+/// The end of a bomb.
 enum Ended {
     Refused(LoadError),
     Stopped(CallError),
@@ -96,7 +95,7 @@ async fn load(engine: &Engine, form: Form, bytes: &[u8]) -> Result<Ended, LoadEr
     let program = match form {
         Form::Plugin => return engine.load(NAME, bytes).await.map(|_| Ended::Loaded),
         Form::Program => bytes.into(),
-        Form::Module => exec::component(bytes).await?,
+        Form::Module => longhaul_exec::component(bytes).await?,
     };
     let called = engine.load_command(NAME, &program).await?.run(setup(), &Cancel::default()).await;
     Ok(called.result.map_or_else(Ended::Stopped, Ended::Ran))

@@ -1,0 +1,65 @@
+//! Arguments that several commands share: a run, the recording of models, and the form of a run's events.
+
+use clap::Args;
+use longhaul_models::set::ModelOptions;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(super) struct RunArg {
+    /// The run, or the beginning of its name. Default: the newest of this project.
+    #[arg(id = "run", value_name = "RUN")]
+    pub(super) named: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct FormArg {
+    /// Print the event stream of the run as JSON lines: every event with its number, and the words of models as they
+    /// come.
+    #[arg(long)]
+    pub(super) events: bool,
+}
+
+impl FormArg {
+    /// The form for a command with or without `--json`.
+    pub(super) fn form(&self, json: bool) -> Form {
+        match (self.events, json) {
+            (true, _) => Form::Stream,
+            (false, true) => Form::Json,
+            (false, false) => Form::Words,
+        }
+    }
+}
+
+/// The form in which a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Lines for people.
+    Words,
+    /// Events as they are stored.
+    Json,
+    /// The stream of the run, as [`longhaul_core::stream`] has it.
+    Stream,
+}
+
+impl Form {
+    pub(super) fn is_for_programs(self) -> bool {
+        self != Self::Words
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ModelArgs {
+    /// Answer every model from this recording; nothing is sent anywhere.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    recorded: Option<PathBuf>,
+    /// Write the replies of models to this recording.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+impl ModelArgs {
+    pub(super) fn options(self) -> ModelOptions {
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        ModelOptions { replay_from: self.recorded.map(absolute), record_to: self.record.map(absolute) }
+    }
+}

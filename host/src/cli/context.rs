@@ -1,0 +1,53 @@
+//! The context of a command: the data directory, the project, the options of every command, and a client that asks the
+//! service.
+//!
+//! Only requests that may be carried out twice are repeated.
+
+use super::arguments::RunArg;
+use super::command_client::CommandClient;
+use crate::client::{Door, which};
+use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
+use longhaul_core::fault::{self, bail};
+use longhaul_home::Home;
+use std::path::PathBuf;
+
+/// Options that hold for every command.
+pub(super) struct Context {
+    pub(super) home: Home,
+    /// An absolute path: the owner of the data directory may have another working directory.
+    pub(super) project: PathBuf,
+    /// Whether the command line names a project with `--project`.
+    pub(super) names_project: bool,
+    pub(super) json: bool,
+    /// Whether longhaul.toml is agreed to without a question.
+    pub(super) trust: bool,
+    pub(super) client: CommandClient,
+}
+
+impl Context {
+    pub(super) async fn security(&self, wanted: SecurityAsk) -> fault::Result<SecurityDone> {
+        let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
+            bail!("the service answered something else")
+        };
+        Ok(*done)
+    }
+
+    /// See [`CommandClient::take`].
+    pub(super) async fn door(&self) -> fault::Result<Door> {
+        self.client.take().await
+    }
+
+    /// See [`CommandClient::ask`].
+    pub(super) async fn ask(&self, request: Request) -> fault::Result<Answer> {
+        self.client.ask(request).await
+    }
+
+    /// See [`CommandClient::ask_once`].
+    pub(super) async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
+        self.client.ask_once(request).await
+    }
+
+    pub(super) fn which(&self, run: RunArg) -> Which {
+        which(run.named, &self.project)
+    }
+}

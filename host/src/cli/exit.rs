@@ -1,0 +1,30 @@
+//! The ends of a command, and the exit code of each.
+
+/// The end of a command; the help of the program lists the exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything is done.
+    Done,
+    /// An error.
+    Error,
+    /// Features do not pass.
+    Incomplete,
+    /// The run is paused.
+    Paused,
+    /// The run waits for an answer.
+    Waiting,
+}
+
+impl Exit {
+    /// The process's exit code.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Error => 1,
+            Self::Incomplete => 3,
+            Self::Paused => 4,
+            Self::Waiting => 5,
+        }
+    }
+}
