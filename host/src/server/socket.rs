@@ -133,6 +133,7 @@ async fn write(stream: &mut UnixStream, line: &Line) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Request;
     use longhaul_core::fault::{Fault, FaultCode};
     use serde_json::{Value, json};
 
