@@ -16,73 +16,15 @@ use crate::identity;
 use crate::memory::MemoryFactory;
 use crate::toolbox::plugin_host::PluginHost;
 use crate::trust;
+use longhaul_api::checks::{Finding, Overview};
 use longhaul_config::{Config, Diagnostic, FILE, PluginConfig, toml_text};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::ids;
-use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::set::{ModelOptions, ProgramEnvironment};
 use longhaul_records::pins::Pins;
-use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Longest text of one finding, in bytes: parts of it were written by plugins.
-const TEXT_BYTES_MAX: usize = 2_000;
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The file, relative to the project, where it is about one.
-    pub file: Option<String>,
-    /// The line, counted from 1, where it is known.
-    pub line: Option<usize>,
-    /// What is wrong, and what to do, in one line.
-    pub text: String,
-}
-
-impl Finding {
-    fn new(file: Option<&str>, line: Option<usize>, text: &str) -> Self {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { file: file.map(str::to_owned), line, text: printable(&text, TEXT_BYTES_MAX) }
-    }
-
-    fn of_diagnostic(found: &Diagnostic) -> Self {
-        Self::new(Some(FILE), found.line, &found.text)
-    }
-
-    /// What a planner says of the goal's text.
-    pub fn of_goal(config: &Config, text: &str) -> Self {
-        let (line, text) = plugins::line_of_goal(text);
-        Self::new(Some(&config.project.goal.display().to_string()), line, text)
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => write!(formatter, "{file}:{line}: {}", self.text),
-            (Some(file), None) => write!(formatter, "{file}: {}", self.text),
-            (None, _) => formatter.write_str(&self.text),
-        }
-    }
-}
-
-/// What would run, in words, when nothing is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overview {
-    /// The project's name.
-    pub project: String,
-    /// The parts: the table, the plugin, and what it may do.
-    pub parts: Vec<String>,
-    /// The models that may be asked.
-    pub models: Vec<String>,
-    /// The checks.
-    pub checks: Vec<String>,
-    /// The features, where the goal writes them; none: a planner asks a model.
-    pub features: Option<Vec<String>>,
-}
 
 /// What is looked at.
 #[derive(Clone, Debug)]
@@ -127,7 +69,7 @@ impl Checker {
         };
         let mut config = match Config::parse_all(&text) {
             Ok(config) => config,
-            Err(faults) => return Ok((faults.iter().map(Finding::of_diagnostic).collect(), Overview::default())),
+            Err(faults) => return Ok((faults.iter().map(of_diagnostic).collect(), Overview::default())),
         };
         let known = identity::known(&*self.host.store, directory, &config.project.name)?;
         config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
@@ -177,6 +119,16 @@ pub fn refuse(findings: &[Finding]) -> fault::Result<()> {
         [only] => bail!("{only}"),
         [first, rest @ ..] => bail!("{first} (and {} more; `longhaul check` lists them)", rest.len()),
     }
+}
+
+/// What a planner says of the goal's text.
+pub fn of_goal(config: &Config, text: &str) -> Finding {
+    let (line, text) = plugins::line_of_goal(text);
+    Finding::new(Some(&config.project.goal.display().to_string()), line, text)
+}
+
+fn of_diagnostic(found: &Diagnostic) -> Finding {
+    Finding::new(Some(FILE), found.line, &found.text)
 }
 
 /// Findings while they are looked for.

@@ -43,6 +43,7 @@ mod secrets;
 mod serve;
 mod show;
 mod speech;
+mod task_status;
 mod token;
 mod trajectories;
 mod trust;

@@ -27,6 +27,7 @@ pub mod steps;
 mod toolbox;
 pub mod wiring;
 
+pub use longhaul_api as api;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;

@@ -8,14 +8,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `resources/room.rs` | whether there is room for a task of an agent |
-//! | `resources/view.rs` | what others see of it |
 
 mod room;
-mod view;
 
 pub use room::Doorkeeper;
-pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
 
+use longhaul_api::resources::{ChildView, EndedView, GuestView, Resources};
 use longhaul_config::resources::{Settings, Watched};
 use longhaul_core::capacity::{Capacity, Need, Verdict};
 use longhaul_core::census::{Child, Guest, Listed as _};

@@ -6,7 +6,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `service.rs` | the entry, and which runs are active here |
-//! | `service/request.rs` | requests and answers |
 //! | `service/projects.rs` | projects: made, listed |
 //! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/backup.rs` | upkeep: backup, check, collection |
@@ -17,7 +16,6 @@
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
 //! | `service/recheck.rs` | checks of passing features, once more |
 //! | `service/handover.rs` | the end of an owner that others are served by |
-//! | `service/paths.rs` | the paths of requests, which are whole |
 //! | `service/look.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
@@ -31,7 +29,6 @@
 //! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/tokens.rs` | who is let in over HTTP |
-//! | `service/seen.rs` | what a watcher of a run sees |
 //! | `service/watch.rs` | watching a run that is worked on here |
 //! | `service/news.rs` | which runs there is something new of |
 //! | `service/fault.rs` | of which kind a refusal is |
@@ -57,18 +54,15 @@ mod mcp;
 mod memory;
 mod news;
 mod orders;
-mod paths;
 mod projects;
 mod proposals;
 mod recheck;
 mod replay;
-mod request;
 mod reread;
 mod resources;
 mod reverts;
 mod schedules;
 mod security;
-mod seen;
 mod telemetry;
 mod tokens;
 mod trajectories;
@@ -96,19 +90,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 use turns::Turns;
 
-pub use ask::Question;
-pub use backup::{UpkeepAsk, UpkeepDone};
-pub use checkpoints::CheckpointAsk;
-pub use grants::{Grants, RunGrants};
 pub use handover::Follows;
-pub use memory::{Memory, MemoryAsk, Shelf};
-pub use recheck::Rechecked;
-pub use replay::Replayed;
-pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};
-pub use security::{SecurityAsk, SecurityDone};
-pub use seen::Seen;
-pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
-pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
+pub use longhaul_api::answer::Answer;
+pub use longhaul_api::checkpoints::CheckpointAsk;
+pub use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
+pub use longhaul_api::request::Request;
+pub use longhaul_api::runs::{
+    Carried, OpenQuestion, ProjectSummary, Question, Rechecked, Replayed, Status, Summary, Which,
+};
+pub use longhaul_api::security::{Grants, RunGrants, SecurityAsk, SecurityDone};
+pub use longhaul_api::seen::Seen;
+pub use longhaul_api::tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
+pub use longhaul_api::trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
+pub use longhaul_api::upkeep::{UpkeepAsk, UpkeepDone};
 pub use watch::watch_here;
 
 /// What a service of one data directory works with. The program makes it.

@@ -4,7 +4,7 @@
 //! is planned so, and what is wrong with it shows. Refuses to connect to MCP servers, of which only what was pinned is
 //! known, and to give a component anything but the store of its own keys.
 
-use super::{Finding, Found, Scope, machine};
+use super::{Found, Scope, machine, of_goal};
 use crate::manifest::{Manifest, settings};
 use crate::plugins;
 use crate::toolbox::built_in;
@@ -184,7 +184,7 @@ async fn planned(
             Some(told)
         }
         Planned::Wrong(text) => {
-            found.findings.push(Finding::of_goal(config, &text));
+            found.findings.push(of_goal(config, &text));
             None
         }
         Planned::Denied(text) => {

@@ -3,12 +3,13 @@
 mod code;
 mod show;
 
+use super::task_status::StatusArg;
 use super::{Context, Exit};
 use crate::agents::record::AgentPatch;
-use crate::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk, StatusFilter};
 use crate::service::{Answer, Request};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
+use longhaul_api::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;
@@ -98,7 +99,7 @@ pub enum Command {
         name: Name,
         /// Only with this status.
         #[arg(long)]
-        status: Option<StatusFilter>,
+        status: Option<StatusArg>,
         /// At most so many.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
@@ -195,6 +196,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         }
         Command::Artifact { command } => artifact(context, command).await,
         Command::Tasks { name, status, limit, offset } => {
+            let status = status.map(Into::into);
             let wanted = ScheduleAsk::Tasks { agent: Some(name), status, limit, offset };
             super::schedule::tasks(context, wanted).await
         }

@@ -1,9 +1,9 @@
 //! `longhaul check`, and what `longhaul resume --reread-goal` says first.
 
 use super::{Context, Exit, ModelArgs, models};
-use crate::check::{Finding, Overview};
 use crate::service::{Answer, Request, Which};
 use clap::Args;
+use longhaul_api::checks::{Finding, Overview};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]

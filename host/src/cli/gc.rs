@@ -3,9 +3,8 @@
 use super::checkpoint::age_ms;
 use super::words::counted;
 use super::{Context, Exit};
-use crate::gc::{Swept, Wanted};
-use crate::service::{UpkeepAsk, UpkeepDone};
 use clap::Args;
+use longhaul_api::upkeep::{Swept, UpkeepAsk, UpkeepDone, Wanted};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]

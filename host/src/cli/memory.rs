@@ -1,8 +1,9 @@
 //! `longhaul memory`: what a project remembers of its runs, and what an agent has in its context.
 
 use super::{Context, Exit, RunArg, terminal, trajectories};
-use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
-use clap::Subcommand;
+use crate::service::{Answer, Request, Which};
+use clap::{Subcommand, ValueEnum};
+use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use serde_json::json;
@@ -49,7 +50,7 @@ pub enum Command {
         key: String,
         /// Only of this kind. Default: of each kind.
         #[arg(long, value_name = "KIND")]
-        kind: Option<Shelf>,
+        kind: Option<KindArg>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -59,7 +60,7 @@ pub enum Command {
         key: String,
         /// Only of this kind. Default: of each kind.
         #[arg(long, value_name = "KIND")]
-        kind: Option<Shelf>,
+        kind: Option<KindArg>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -69,7 +70,7 @@ pub enum Command {
         key: String,
         /// Only of this kind. Default: of each kind.
         #[arg(long, value_name = "KIND")]
-        kind: Option<Shelf>,
+        kind: Option<KindArg>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -88,6 +89,27 @@ pub enum Command {
     },
 }
 
+/// The names of the shelves.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum KindArg {
+    /// What later runs may want to know.
+    Fact,
+    /// What a run came to.
+    Episode,
+    /// What the run noted for itself.
+    Working,
+}
+
+impl From<KindArg> for Shelf {
+    fn from(argument: KindArg) -> Self {
+        match argument {
+            KindArg::Fact => Self::Fact,
+            KindArg::Episode => Self::Episode,
+            KindArg::Working => Self::Working,
+        }
+    }
+}
+
 /// Carries it out.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
@@ -100,12 +122,14 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
         }
         Command::Show { key, kind, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Show { key, shelf: kind }).await? {
+            let ask = MemoryAsk::Show { key, shelf: kind.map(Into::into) };
+            for one in self::ask(context, context.which(run), ask).await? {
                 show(context, &one)?;
             }
         }
         Command::Promote { key, kind, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Promote { key, shelf: kind }).await? {
+            let ask = MemoryAsk::Promote { key, shelf: kind.map(Into::into) };
+            for one in self::ask(context, context.which(run), ask).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {
@@ -114,7 +138,8 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             }
         }
         Command::Forget { key, kind, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Forget { key, shelf: kind }).await? {
+            let ask = MemoryAsk::Forget { key, shelf: kind.map(Into::into) };
+            for one in self::ask(context, context.which(run), ask).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {

@@ -5,9 +5,9 @@
 
 use super::words::counted;
 use super::{Context, Exit};
-use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
 use clap::Args;
+use longhaul_api::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::truncate;
 use longhaul_resources::{Rule, Usage};

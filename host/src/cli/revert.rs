@@ -2,9 +2,9 @@
 
 use super::{Context, Exit, words};
 use crate::client::which;
-use crate::run::Reverted;
 use crate::service::{Answer, Request};
 use clap::Args;
+use longhaul_api::runs::Reverted;
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]

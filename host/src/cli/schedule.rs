@@ -2,11 +2,13 @@
 
 mod show;
 
+use super::task_status::StatusArg;
 use super::{Context, Exit};
-use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, Scheduler, StatusFilter};
+use crate::agents::Scheduler;
 use crate::client::Door;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
+use longhaul_api::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
@@ -64,7 +66,7 @@ pub enum Command {
         agent: Option<Name>,
         /// Only with this status.
         #[arg(long)]
-        status: Option<StatusFilter>,
+        status: Option<StatusArg>,
         /// At most so many.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
@@ -243,6 +245,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show::task_whole(context, &ask(context, ScheduleAsk::Task { id }).await?)
         }
         Command::Tasks { agent, status, limit, offset, task: None } => {
+            let status = status.map(Into::into);
             tasks(context, ScheduleAsk::Tasks { agent, status, limit, offset }).await
         }
         Command::Retry { task } => {

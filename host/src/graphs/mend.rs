@@ -8,7 +8,8 @@
 use super::advice::Adviser;
 use super::opened::Before;
 use super::run::{Tally, Values, has_failed, refused};
-use super::{ModelChoice, Work, views};
+use super::{Work, views};
+use longhaul_api::graphs::ModelChoice;
 use longhaul_core::graph::{DiagnosisView, Failure, GraphError, PatchView, Replayed, State, Surroundings, ValueView};
 use longhaul_core::store::Op;
 use longhaul_core::text::{printable, truncate};

@@ -1,8 +1,10 @@
 //! Graphs of steps of code: what is asked of them goes to the desk that keeps them.
 
-use super::{Answer, Service};
+use super::Service;
 use crate::config::Config;
-use crate::graphs::{GraphAsk, Reply};
+use crate::graphs::Reply;
+use longhaul_api::answer::Answer;
+use longhaul_api::graphs::GraphAsk;
 use longhaul_core::fault;
 
 impl Service {

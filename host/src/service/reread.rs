@@ -4,9 +4,9 @@
 //! features: for them there is `longhaul features`, or a new run.
 
 use super::{Answer, Service, Which};
+use crate::check;
 use crate::check::machine;
 use crate::check::plugins::{Planned, plan_of};
-use crate::check::{self, Finding};
 use crate::config::Config;
 use crate::toolbox::plugin_set;
 use longhaul_core::fault;
@@ -39,7 +39,7 @@ impl Service {
         match plan_of(&self.host, config, &planner, goal.to_owned()).await {
             Planned::Written(plan) => Ok(Some(plan)),
             Planned::Wrong(text) => {
-                check::refuse(&[Finding::of_goal(config, &text)])?;
+                check::refuse(&[check::of_goal(config, &text)])?;
                 Ok(None)
             }
             Planned::Denied(_) | Planned::AsksAModel => Ok(None),

@@ -3,7 +3,7 @@
 use super::super::words::counted;
 use super::super::{Context, Exit, terminal};
 use crate::agents::record::{Artifact, Code, rfc3339};
-use crate::agents::{AgentSaid, AgentView};
+use longhaul_api::agents::{AgentSaid, AgentView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 

@@ -3,7 +3,7 @@
 use super::super::words::counted;
 use super::super::{Context, Exit};
 use crate::agents::record::rfc3339;
-use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
+use longhaul_api::agents::{ScheduleSaid, ScheduleView, TaskView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_schedule::{Attempt, Cause, Outcome};

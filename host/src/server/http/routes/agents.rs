@@ -9,11 +9,11 @@ use super::super::views::agents::{
 };
 use super::runs::Nothing;
 use super::{Made, Out, Page, Problem, Told};
-use crate::agents::{AgentAsk, AgentSaid};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use longhaul_api::agents::{AgentAsk, AgentSaid};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};

@@ -4,9 +4,9 @@ use super::super::Shared;
 use super::super::input::Query;
 use super::super::views::resources::Resources;
 use super::{Out, Problem, Told};
-use crate::resources::ResourceAsk;
 use crate::service::{Answer, Request};
 use axum::extract::State;
+use longhaul_api::resources::ResourceAsk;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

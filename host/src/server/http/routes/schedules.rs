@@ -7,9 +7,9 @@ use super::super::views::schedules::{AgentTasks, NewSchedule, Retried, Schedule,
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use super::{Made, Out, Page, Problem, Told};
-use crate::agents::{FIRES, ScheduleAsk, ScheduleSaid};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
+use longhaul_api::agents::{FIRES, ScheduleAsk, ScheduleSaid};
 use longhaul_core::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -158,7 +158,8 @@ pub struct SchedulerStatus {
 #[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatus)))]
 pub async fn status(State(hall): State<Shared>) -> Told<SchedulerStatus> {
     let ScheduleSaid::Status(status) = said(&hall, ScheduleAsk::Status).await? else { return Err(Problem::odd()) };
-    let crate::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } = status;
+    let longhaul_api::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } =
+        status;
     Ok(Out(SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms }))
 }
 
