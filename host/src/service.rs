@@ -110,7 +110,7 @@ pub struct ServiceParts {
     /// Of which runs something was written.
     pub touched: Arc<Touched>,
     /// Graphs of steps of code.
-    pub graphs: Arc<crate::graphs::Desk>,
+    pub graphs: Arc<longhaul_graph_runner::Desk>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<crate::agents::Desk>,
     /// What the program gives to the models that it asks.
@@ -131,7 +131,7 @@ pub struct ServiceParts {
 
 /// Answers requests for one data directory.
 pub struct Service {
-    graphs: Arc<crate::graphs::Desk>,
+    graphs: Arc<longhaul_graph_runner::Desk>,
     agents: Arc<crate::agents::Desk>,
     environment: ProgramEnvironment,
     notifier: Arc<Notifier>,

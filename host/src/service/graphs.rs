@@ -2,10 +2,10 @@
 
 use super::Service;
 use crate::config::Config;
-use crate::graphs::Reply;
 use longhaul_api::answer::Answer;
 use longhaul_api::graphs::GraphAsk;
 use longhaul_core::fault;
+use longhaul_graph_runner::Reply;
 
 impl Service {
     pub(super) async fn graphs(&self, wanted: GraphAsk, token: &str) -> fault::Result<Answer> {
