@@ -9,7 +9,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `agents/words.rs` | questions and answers |
 //! | `agents/rows.rs` | what is stored, and what of it changes |
 //! | `agents/records.rs` | agents: made, changed, removed |
 //! | `agents/artifacts.rs` | what runs hand on, in the hands of people |
@@ -31,7 +30,6 @@ mod summary;
 mod tasks;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use crate::crash::CrashPoints;
 use crate::exec::Executor;
@@ -39,6 +37,7 @@ use crate::home::Home;
 use crate::notify::Notifier;
 use attempt::Start;
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
+use longhaul_api::agents as words;
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Store};

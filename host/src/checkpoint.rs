@@ -20,10 +20,11 @@ mod shelf;
 mod snapshot;
 
 pub use shared::{RunShareFactory, Shared, of_record};
-pub use shelf::{Saved, Shelf};
+pub use shelf::Shelf;
 pub use snapshot::{Origin, Snapshot, restore, take};
 pub(crate) use snapshot::{digests, removal};
 
+use longhaul_api::checkpoints::Checkpoint;
 pub use longhaul_core::event::CheckpointCause as Cause;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault, bail};
@@ -32,7 +33,6 @@ use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_records::invocation::{APPROVAL, STEP};
 use longhaul_records::record;
-use serde::{Deserialize, Serialize};
 
 /// Entries of one journal that are looked at.
 const ENTRIES_MAX: usize = 100_000;
@@ -58,25 +58,6 @@ impl Key {
             _ => Self { run: text.to_owned(), part: None },
         }
     }
-}
-
-/// A position that can be gone on from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checkpoint {
-    /// `RUN:PART`.
-    pub key: String,
-    /// The invocation.
-    pub invocation: InvocationId,
-    /// Steps that were made before it.
-    pub step: u32,
-    /// Entries of the journal before it.
-    pub entries: u32,
-    /// Why.
-    pub cause: Cause,
-    /// When, in milliseconds since 1970-01-01 UTC.
-    pub at_ms: u64,
-    /// Whether its invocation goes on from here; one that has ended is history.
-    pub open: bool,
 }
 
 /// The checkpoints of a run, by invocation, each `every` steps (0: none) and before each approval.

@@ -50,6 +50,7 @@ mod secrets;
 mod serve;
 mod show;
 mod speech;
+mod task_status;
 mod token;
 mod trajectories;
 mod trust;

@@ -13,6 +13,5 @@ mod steps;
 
 pub use actor::{Actor, Handle, apply, apply_with};
 pub use longhaul_records::record::{ProjectRecord, RunRecord, records};
-pub use revert::Reverted;
 pub use stage::{End, Stage};
 pub use step_rows::put_step;

@@ -6,7 +6,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `service.rs` | the entry, and which runs are active here |
-//! | `service/request.rs` | requests and answers |
 //! | `service/projects.rs` | projects: made, listed |
 //! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/backup.rs` | upkeep: backup, check, collection |
@@ -18,7 +17,6 @@
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
 //! | `service/recheck.rs` | checks of passing features, once more |
 //! | `service/handover.rs` | the end of an owner that others are served by |
-//! | `service/paths.rs` | the paths of requests, which are whole |
 //! | `service/look.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
@@ -32,7 +30,6 @@
 //! | `service/schedules.rs` | schedules of agents, and tasks |
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/tokens.rs` | who is let in over HTTP |
-//! | `service/seen.rs` | what a watcher of a run sees |
 //! | `service/watch.rs` | watching a run that is worked on here |
 //! | `service/news.rs` | which runs there is something new of |
 //! | `service/security.rs` | the audit log, trust, and which project a checkout is |
@@ -58,18 +55,15 @@ mod mcp;
 mod memory;
 mod news;
 mod orders;
-mod paths;
 mod projects;
 mod proposals;
 mod recheck;
 mod replay;
-mod request;
 mod reread;
 mod resources;
 mod reverts;
 mod schedules;
 mod security;
-mod seen;
 mod telemetry;
 mod tokens;
 mod trajectories;
@@ -79,7 +73,6 @@ mod watch;
 use crate::checkpoint::RunShareFactory;
 use crate::memory::{MemoryFactory, Rememberer};
 use crate::notify::Notifier;
-use crate::resources::Monitor;
 use crate::run::Handle;
 use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::RunId;
@@ -88,6 +81,7 @@ use longhaul_core::fault;
 use longhaul_core::stream::Token;
 use longhaul_harness::Input;
 use longhaul_models::set::ProgramEnvironment;
+use longhaul_monitor::Monitor;
 use longhaul_records::bus::Watching;
 use longhaul_records::index::{Index, Touched};
 use longhaul_records::record;
@@ -97,20 +91,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 use turns::Turns;
 
-pub use ask::Question;
-pub use backup::{UpkeepAsk, UpkeepDone};
-pub use checkpoints::CheckpointAsk;
 pub use codes::{classified, code_of};
-pub use grants::{Grants, RunGrants};
 pub use handover::Follows;
-pub use memory::{Memory, MemoryAsk, Shelf};
-pub use recheck::Rechecked;
-pub use replay::Replayed;
-pub use request::{Answer, Carried, OpenQuestion, ProjectSummary, Request, Status, Summary, Which};
-pub use security::{SecurityAsk, SecurityDone};
-pub use seen::Seen;
-pub use tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
-pub use trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
+pub use longhaul_api::answer::Answer;
+pub use longhaul_api::checkpoints::CheckpointAsk;
+pub use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
+pub use longhaul_api::request::Request;
+pub use longhaul_api::runs::{
+    Carried, OpenQuestion, ProjectSummary, Question, Rechecked, Replayed, Status, Summary, Which,
+};
+pub use longhaul_api::security::{Grants, RunGrants, SecurityAsk, SecurityDone};
+pub use longhaul_api::seen::Seen;
+pub use longhaul_api::tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
+pub use longhaul_api::trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
+pub use longhaul_api::upkeep::{UpkeepAsk, UpkeepDone};
 pub use watch::watch_here;
 
 /// What a service of one data directory works with. The program makes it.
@@ -118,7 +112,7 @@ pub struct ServiceParts {
     /// Of which runs something was written.
     pub touched: Arc<Touched>,
     /// Graphs of steps of code.
-    pub graphs: Arc<crate::graphs::Desk>,
+    pub graphs: Arc<longhaul_graph_runner::Desk>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<crate::agents::Desk>,
     /// What the program gives to the models that it asks.
@@ -139,7 +133,7 @@ pub struct ServiceParts {
 
 /// Answers requests for one data directory.
 pub struct Service {
-    graphs: Arc<crate::graphs::Desk>,
+    graphs: Arc<longhaul_graph_runner::Desk>,
     agents: Arc<crate::agents::Desk>,
     environment: ProgramEnvironment,
     notifier: Arc<Notifier>,

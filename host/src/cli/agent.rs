@@ -5,11 +5,12 @@ mod show;
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk, StatusFilter};
+use super::task_status::StatusArg;
 use crate::service::{Answer, Request};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
 use longhaul_agents::AgentPatch;
+use longhaul_api::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;
@@ -99,7 +100,7 @@ pub enum Command {
         name: Name,
         /// List only tasks with this status.
         #[arg(long)]
-        status: Option<StatusFilter>,
+        status: Option<StatusArg>,
         /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
@@ -197,6 +198,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
         }
         Command::Artifact { command } => artifact(context, command).await,
         Command::Tasks { name, status, limit, offset } => {
+            let status = status.map(Into::into);
             let wanted = ScheduleAsk::Tasks { agent: Some(name), status, limit, offset };
             super::schedule::tasks(context, wanted).await
         }

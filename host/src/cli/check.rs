@@ -4,9 +4,9 @@ use super::arguments::ModelArgs;
 use super::context::Context;
 use super::exit::Exit;
 use super::models;
-use crate::check::{Finding, Overview};
 use crate::service::{Answer, Request, Which};
 use clap::Args;
+use longhaul_api::checks::{Finding, Overview};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]

@@ -159,7 +159,7 @@ fn print_list(context: &Context, answer: Answer) -> fault::Result<Exit> {
 
 async fn snapshot(context: &Context, wanted: CheckpointAsk) -> fault::Result<Box<Snapshot>> {
     match ask(context, wanted).await? {
-        Answer::Snapshot { snapshot } => Ok(snapshot),
+        Answer::Snapshot { snapshot } => Ok(Box::new(serde_json::from_value(snapshot)?)),
         _ => bail!("the service answered something else"),
     }
 }
@@ -248,7 +248,7 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
         } else {
             Box::new(read(&from)?)
         };
-        CheckpointAsk::Import { snapshot, directory, replace, accepts }
+        CheckpointAsk::Import { snapshot: serde_json::to_value(snapshot)?, directory, replace, accepts }
     };
     let Answer::Imported { run, signer, powers } = ask(context, wanted).await? else {
         bail!("the service answered something else")

@@ -3,10 +3,9 @@
 use super::checkpoint::age_ms;
 use super::context::Context;
 use super::exit::Exit;
-use crate::gc::{Swept, Wanted};
 use crate::report::words::counted;
-use crate::service::{UpkeepAsk, UpkeepDone};
 use clap::Args;
+use longhaul_api::upkeep::{Swept, UpkeepAsk, UpkeepDone, Wanted};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]

@@ -6,9 +6,9 @@ mod show;
 use super::context::Context;
 use super::exit::Exit;
 use super::{given, terminal};
-use crate::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
 use crate::service::{Answer, Request};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use longhaul_api::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::graph::{self, Ask, Format, StepLimits, Surroundings};
@@ -24,7 +24,7 @@ pub enum Command {
         name: String,
         /// The language of the steps.
         #[arg(long, default_value = "python")]
-        lang: Language,
+        lang: LanguageArg,
         #[command(flatten)]
         sees: SeesArgs,
     },
@@ -200,6 +200,21 @@ pub struct ModelArg {
     no_model: bool,
 }
 
+/// The names of the languages.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LanguageArg {
+    /// CPython, in WebAssembly.
+    Python,
+}
+
+impl From<LanguageArg> for Language {
+    fn from(argument: LanguageArg) -> Self {
+        match argument {
+            LanguageArg::Python => Self::Python,
+        }
+    }
+}
+
 impl ModelArg {
     fn choice(self, project: &Path) -> Option<ModelChoice> {
         let has_config = project.join(longhaul_config::FILE).is_file();
@@ -222,7 +237,7 @@ fn format(text: &str) -> Result<Format, String> {
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
         Command::New { name, lang, sees } => {
-            let wanted = GraphAsk::New { name, language: lang, surroundings: sees.surroundings()? };
+            let wanted = GraphAsk::New { name, language: lang.into(), surroundings: sees.surroundings()? };
             show::summaries(context, &graphs(ask(context, wanted).await?)?, true)
         }
         Command::List => show::summaries(context, &graphs(ask(context, GraphAsk::List).await?)?, false),

@@ -5,8 +5,9 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::{terminal, trajectories};
-use crate::service::{Answer, Memory, MemoryAsk, Request, Shelf, Which};
-use clap::Subcommand;
+use crate::service::{Answer, Request, Which};
+use clap::{Subcommand, ValueEnum};
+use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use serde_json::json;
@@ -53,7 +54,7 @@ pub enum Command {
         key: String,
         /// Look only among entries of this kind. Default: all kinds.
         #[arg(long, value_name = "KIND")]
-        kind: Option<Shelf>,
+        kind: Option<KindArg>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -63,7 +64,7 @@ pub enum Command {
         key: String,
         /// Look only among entries of this kind. Default: all kinds.
         #[arg(long, value_name = "KIND")]
-        kind: Option<Shelf>,
+        kind: Option<KindArg>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -73,7 +74,7 @@ pub enum Command {
         key: String,
         /// Look only among entries of this kind. Default: all kinds.
         #[arg(long, value_name = "KIND")]
-        kind: Option<Shelf>,
+        kind: Option<KindArg>,
         #[command(flatten)]
         run: RunArg,
     },
@@ -92,6 +93,27 @@ pub enum Command {
     },
 }
 
+/// The names of the shelves.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum KindArg {
+    /// A fact for later runs.
+    Fact,
+    /// The outcome of a run.
+    Episode,
+    /// A note of the run for itself.
+    Working,
+}
+
+impl From<KindArg> for Shelf {
+    fn from(argument: KindArg) -> Self {
+        match argument {
+            KindArg::Fact => Self::Fact,
+            KindArg::Episode => Self::Episode,
+            KindArg::Working => Self::Working,
+        }
+    }
+}
+
 /// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     match command {
@@ -104,12 +126,14 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
         }
         Command::Show { key, kind, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Show { key, shelf: kind }).await? {
+            let ask = MemoryAsk::Show { key, shelf: kind.map(Into::into) };
+            for one in self::ask(context, context.which(run), ask).await? {
                 show(context, &one)?;
             }
         }
         Command::Promote { key, kind, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Promote { key, shelf: kind }).await? {
+            let ask = MemoryAsk::Promote { key, shelf: kind.map(Into::into) };
+            for one in self::ask(context, context.which(run), ask).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {
@@ -118,7 +142,8 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             }
         }
         Command::Forget { key, kind, run } => {
-            for one in ask(context, context.which(run), MemoryAsk::Forget { key, shelf: kind }).await? {
+            let ask = MemoryAsk::Forget { key, shelf: kind.map(Into::into) };
+            for one in self::ask(context, context.which(run), ask).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {

@@ -6,9 +6,9 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::words::counted;
-use crate::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use crate::service::{Answer, Request};
 use clap::Args;
+use longhaul_api::resources::{ChildView, GuestView, ResourceAsk, Resources};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::truncate;
 use longhaul_resources::{Rule, Usage};

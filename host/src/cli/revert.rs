@@ -4,9 +4,9 @@ use super::context::Context;
 use super::exit::Exit;
 use crate::client::which;
 use crate::report::words;
-use crate::run::Reverted;
 use crate::service::{Answer, Request};
 use clap::Args;
+use longhaul_api::runs::Reverted;
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]

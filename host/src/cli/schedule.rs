@@ -5,9 +5,10 @@ mod show;
 use super::context::Context;
 use super::exit::Exit;
 use super::owner;
-use crate::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid, StatusFilter};
+use super::task_status::StatusArg;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
+use longhaul_api::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
@@ -61,7 +62,7 @@ pub enum Command {
         agent: Option<Name>,
         /// List only tasks with this status.
         #[arg(long)]
-        status: Option<StatusFilter>,
+        status: Option<StatusArg>,
         /// The most entries to list.
         #[arg(long, default_value_t = PAGE)]
         limit: usize,
@@ -243,6 +244,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             show::task_whole(context, &ask(context, ScheduleAsk::Task { id }).await?)
         }
         Command::Tasks { agent, status, limit, offset, task: None } => {
+            let status = status.map(Into::into);
             tasks(context, ScheduleAsk::Tasks { agent, status, limit, offset }).await
         }
         Command::Retry { task } => {

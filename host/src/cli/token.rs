@@ -3,8 +3,9 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::words::moment;
-use crate::service::{AccessToken, Answer, Lasts, Request, Scope, TokenAsk};
-use clap::Subcommand;
+use crate::service::{Answer, Request};
+use clap::{Subcommand, ValueEnum};
+use longhaul_api::tokens::{AccessToken, Lasts, Scope, TokenAsk};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Subcommand, Debug)]
@@ -15,7 +16,7 @@ pub enum Command {
         name: String,
         /// Scope of the token; may be given several times. `run` and `approve` include reading.
         #[arg(long = "scope", value_enum, required = true)]
-        scopes: Vec<Scope>,
+        scopes: Vec<ScopeArg>,
         /// Lifetime of the token, for example 12h, 30d or 8w. Default: until it is removed.
         #[arg(long, value_name = "TIME")]
         expires: Option<Lasts>,
@@ -29,10 +30,37 @@ pub enum Command {
     },
 }
 
+/// The names of the scopes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ScopeArg {
+    /// Look at everything.
+    Read,
+    /// Start, steer, pause, resume and stop runs, and change features.
+    Run,
+    /// Answer requests for approval.
+    Approve,
+    /// Everything, directories and hosts of this machine included.
+    Admin,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(argument: ScopeArg) -> Self {
+        match argument {
+            ScopeArg::Read => Self::Read,
+            ScopeArg::Run => Self::Run,
+            ScopeArg::Approve => Self::Approve,
+            ScopeArg::Admin => Self::Admin,
+        }
+    }
+}
+
 /// Runs the command.
 pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
     let wanted = match command {
-        Command::Add { name, scopes, expires } => TokenAsk::Add { name, scopes, lasts_ms: expires.map(|Lasts(ms)| ms) },
+        Command::Add { name, scopes, expires } => {
+            let scopes = scopes.into_iter().map(Into::into).collect();
+            TokenAsk::Add { name, scopes, lasts_ms: expires.map(|Lasts(ms)| ms) }
+        }
         Command::List => TokenAsk::List,
         Command::Remove { name } => TokenAsk::Remove { name },
     };

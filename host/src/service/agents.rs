@@ -3,7 +3,8 @@
 
 use super::{Answer, Question, Service, Which};
 use crate::agents::record::{Code, ExecutionResult};
-use crate::agents::{AgentAsk, Desk, Hands, Work};
+use crate::agents::{Desk, Hands, Work};
+use longhaul_api::agents::AgentAsk;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::text::truncate;

@@ -4,45 +4,26 @@
 //! beside a run of the same project.
 
 use super::begin::begin;
-use super::{Answer, Service, Which, turns};
+use super::{Service, turns};
 use crate::check::Scope;
 use crate::config::Config;
 use crate::run;
 use crate::toolbox::plugin_set;
+use longhaul_api::answer::Answer;
+use longhaul_api::runs::{Question, Which};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Batch;
-use longhaul_core::work::Plan;
-use longhaul_harness::{Dispatch, Input, State, step};
-use longhaul_models::set::ModelOptions;
+use longhaul_harness::{Input, State, step};
 use longhaul_records::bus::Bus;
 use longhaul_records::pins::PYTHON_CHECKS;
 use longhaul_records::record::{RunRecord, StoredRun};
 use longhaul_records::until::Until;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of what is asked.
 const GOAL_BYTES_MAX: usize = 1 << 20;
-
-/// What is asked, and of whom.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Question {
-    /// The project, whose `longhaul.toml` says which agents there are. It needs no repository.
-    pub directory: PathBuf,
-    /// What is asked. At most 1 MiB.
-    pub goal: String,
-    /// Who answers.
-    pub dispatch: Dispatch,
-    /// The tasks that are to be done; none: a planner says which, if it comes to a plan.
-    #[serde(default)]
-    pub plan: Option<Plan>,
-    /// What is done to its models.
-    #[serde(default)]
-    pub models: ModelOptions,
-}
 
 impl Service {
     pub(super) async fn start_ask(self: &Arc<Self>, question: Question, named: Option<RunId>) -> fault::Result<Answer> {

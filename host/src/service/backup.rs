@@ -1,52 +1,20 @@
 //! Upkeep of a data directory: copied into a file, read from end to end, and cleared of what nobody needs.
 
-use super::{Answer, Service};
+use super::Service;
 use crate::backup;
 use crate::checkpoint::{self, Shelf};
-use crate::gc::{self, Swept, Wanted};
+use crate::gc;
 use crate::toolbox::plugin_host::PluginHost;
+use longhaul_api::answer::Answer;
+use longhaul_api::upkeep::{AuditHead, Swept, UpkeepAsk, UpkeepDone, Wanted, Written};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
-use longhaul_core::store::Read;
 use longhaul_core::text::count;
 use longhaul_records::record;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// What is asked of upkeep.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpkeepAsk {
-    /// Write all of it into a new file.
-    Backup {
-        /// The file, with its full path.
-        file: PathBuf,
-        /// Whether secrets are in it.
-        with_secrets: bool,
-    },
-    /// Read the whole store.
-    Check,
-    /// Remove what nobody needs.
-    Collect {
-        /// What.
-        wanted: Wanted,
-    },
-}
-
-/// What upkeep came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpkeepDone {
-    /// What was written.
-    Backup(backup::Written),
-    /// What was read, all of it whole.
-    Check(Read),
-    /// What went, or would.
-    Collect(Swept),
-}
 
 impl Service {
     pub(super) async fn upkeep(self: &Arc<Self>, wanted: UpkeepAsk) -> fault::Result<Answer> {
@@ -61,14 +29,14 @@ impl Service {
         Ok(Answer::Upkeep { done: Box::new(done) })
     }
 
-    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> fault::Result<backup::Written> {
+    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> fault::Result<Written> {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());
         }
         let (host, active) = (Arc::clone(&self.host), self.active_runs());
         let written = tokio::task::spawn_blocking(move || {
             let now_ms = host.clock.now_ms();
-            let audit = backup::AuditHead::of(&host.audit.verify(None)?);
+            let audit = AuditHead::of(&host.audit.verify(None)?);
             let parts = backup::Parts { home: &host.home, store: &*host.store, active, with_secrets, audit, now_ms };
             backup::write(&file, &parts)
         });

@@ -1,82 +1,19 @@
 //! Checkpoints: listed, exported, saved, imported.
 
+use super::Service;
 use super::turns::{self, Turn};
-use super::{Answer, Service, Which};
 use crate::audit::What;
-use crate::checkpoint::{self, Checkpoint, Key, Saved, Shared, Shelf, Snapshot, restore, take};
+use crate::checkpoint::{self, Key, Shared, Shelf, Snapshot, restore, take};
 use crate::config::Config;
 use crate::signing::{self, Accepts, SigningKey};
+use longhaul_api::answer::Answer;
+use longhaul_api::checkpoints::{Checkpoint, CheckpointAsk, Saved};
+use longhaul_api::runs::Which;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_records::record;
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-
-/// What is asked of checkpoints.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckpointAsk {
-    /// The checkpoints of a run, and what is saved.
-    List {
-        /// The run.
-        run: Which,
-        /// Each so many steps; none: as configured.
-        every: Option<u32>,
-    },
-    /// What is on the server of a project.
-    ListShared {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// What a key names, and how it stands, also while it is worked on.
-    Show {
-        /// The key.
-        key: String,
-    },
-    /// A snapshot of a key: a run, or an agent's part of it.
-    Export {
-        /// The key.
-        key: String,
-    },
-    /// Keeps a snapshot of a key in the data directory.
-    Save {
-        /// The key.
-        key: String,
-        /// What it is called here.
-        name: String,
-        /// For how long, in seconds.
-        ttl_s: u64,
-    },
-    /// A snapshot that was saved.
-    Saved {
-        /// What it is called.
-        name: String,
-    },
-    /// Puts a run here as a snapshot has it.
-    Import {
-        /// The snapshot.
-        snapshot: Box<Snapshot>,
-        /// The project.
-        directory: PathBuf,
-        /// Also when the run is here.
-        replace: bool,
-        /// What is accepted of who signed it.
-        #[serde(default)]
-        accepts: Accepts,
-    },
-    /// The same with what is on the server, which others then have to leave alone.
-    TakeOver {
-        /// The key on the server.
-        key: String,
-        /// The project.
-        directory: PathBuf,
-        /// Also when the run is here.
-        replace: bool,
-        /// What is accepted of who signed it.
-        #[serde(default)]
-        accepts: Accepts,
-    },
-}
+use serde_json::Value;
+use std::path::Path;
 
 impl Service {
     pub(super) async fn checkpoints(&self, wanted: CheckpointAsk) -> fault::Result<Answer> {
@@ -92,10 +29,10 @@ impl Service {
             CheckpointAsk::ListShared { directory } => {
                 listed(Vec::new(), Vec::new(), self.shared(&directory)?.list().await?)
             }
-            CheckpointAsk::Show { key } => Ok(Answer::Snapshot { snapshot: Box::new(self.snapshot(&key)?) }),
+            CheckpointAsk::Show { key } => document(&self.snapshot(&key)?),
             CheckpointAsk::Export { key } => {
                 self.refuse_working(&key)?;
-                Ok(Answer::Snapshot { snapshot: Box::new(self.signed(&key)?) })
+                document(&self.signed(&key)?)
             }
             CheckpointAsk::Save { key, name, ttl_s } => {
                 self.refuse_working(&key)?;
@@ -105,11 +42,10 @@ impl Service {
             }
             CheckpointAsk::Saved { name } => {
                 let missing = || format!("nothing is saved as `{name}`; `longhaul checkpoint list` shows what is");
-                let snapshot = Snapshot::read(&shelf.read(&name)?.or_unknown(missing)?)?;
-                Ok(Answer::Snapshot { snapshot: Box::new(snapshot) })
+                document(&Snapshot::read(&shelf.read(&name)?.or_unknown(missing)?)?)
             }
             CheckpointAsk::Import { snapshot, directory, replace, accepts } => {
-                self.import(*snapshot, &directory, replace, &accepts).await
+                self.import(snapshot, &directory, replace, &accepts).await
             }
             CheckpointAsk::TakeOver { key, directory, replace, accepts } => {
                 // Held over the lease too: it is given back at the end, and must not be that of work begun meanwhile.
@@ -151,11 +87,12 @@ impl Service {
 
     async fn import(
         &self,
-        snapshot: Snapshot,
+        document: Value,
         directory: &Path,
         replace: bool,
         accepts: &Accepts,
     ) -> fault::Result<Answer> {
+        let snapshot: Snapshot = serde_json::from_value(document).context("this is no checkpoint of longhaul")?;
         let _alone = self.alone_with(&snapshot.run, directory).await?;
         let _begins = self.turns.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;
@@ -198,6 +135,11 @@ impl Service {
             || "no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"",
         )
     }
+}
+
+/// A snapshot as surfaces pass it on.
+fn document(snapshot: &Snapshot) -> fault::Result<Answer> {
+    Ok(Answer::Snapshot { snapshot: serde_json::to_value(snapshot)? })
 }
 
 fn listed(checkpoints: Vec<Checkpoint>, saved: Vec<Saved>, shared: Vec<String>) -> fault::Result<Answer> {

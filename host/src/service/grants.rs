@@ -8,6 +8,7 @@
 use super::Service;
 use crate::config::Config;
 use crate::powers::{self, Power, PowerKind};
+use longhaul_api::security::{Grants, RunGrants};
 use longhaul_core::event::Event;
 use longhaul_core::fault;
 use longhaul_core::grant::HostPattern;
@@ -15,7 +16,6 @@ use longhaul_core::store::{Batch, Table};
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_records::record::{self, RunRecord};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -24,32 +24,6 @@ const RUNS_MAX: usize = 100;
 
 /// Events that are read at once.
 const PAGE: usize = 1_000;
-
-/// Grants of a project.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grants {
-    /// What longhaul.toml gives and no run of those that are listed used.
-    pub unused: Vec<String>,
-    /// What it gives, and nobody can tell whether one of them used it.
-    #[serde(default)]
-    pub unknown: Vec<String>,
-    /// Runs, oldest first.
-    pub runs: Vec<RunGrants>,
-}
-
-/// What a run could do, and did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunGrants {
-    /// The run.
-    pub run: RunId,
-    /// Powers that it used.
-    pub used: Vec<String>,
-    /// Powers that it had, and nobody can tell whether it used them.
-    #[serde(default)]
-    pub unknown: Vec<String>,
-    /// Powers that it had and did not use.
-    pub unused: Vec<String>,
-}
 
 /// What became of a power in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,9 +1,11 @@
 //! Graphs of steps of code: what is asked of them goes to the desk that keeps them.
 
-use super::{Answer, Service};
+use super::Service;
 use crate::config::Config;
-use crate::graphs::{GraphAsk, Reply};
+use longhaul_api::answer::Answer;
+use longhaul_api::graphs::GraphAsk;
 use longhaul_core::fault;
+use longhaul_graph_runner::Reply;
 
 impl Service {
     pub(super) async fn graphs(&self, wanted: GraphAsk, token: &str) -> fault::Result<Answer> {

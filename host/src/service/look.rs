@@ -1,8 +1,8 @@
 //! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
 
-use super::paths::expect_whole;
 use super::{Answer, Carried, InShort, OpenQuestion, Service, Status, Summary, Which};
 use crate::config::{Config, FILE, PluginConfig};
+use longhaul_api::paths::expect_whole;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;

@@ -1,12 +1,14 @@
 //! What a project remembers: listed, searched, shown, forgotten, exported.
 
-use super::{Answer, Service, Which};
+use super::Service;
 use crate::memory::{self, episodes_of, facts_of};
+use longhaul_api::answer::Answer;
+use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
+use longhaul_api::runs::Which;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::memory::{Entry, MemoryBackend, Note, Trust, closest};
 use longhaul_records::record::RunRecord;
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -16,104 +18,6 @@ const KEYS_MAX: usize = 10_000;
 
 /// How long a request, and the end of the process, wait for runs that are being remembered.
 const REMEMBERED_WAIT: Duration = Duration::from_secs(10);
-
-/// What is asked of a project's memory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryAsk {
-    /// Everything, in the order of keys.
-    List {
-        /// Only keys that start so.
-        prefix: String,
-        /// At most so many of each shelf.
-        limit: usize,
-    },
-    /// What bears on a question, the best first.
-    Search {
-        /// The question.
-        query: String,
-        /// At most so many of each shelf.
-        limit: u32,
-    },
-    /// One whole.
-    Show {
-        /// Its key.
-        key: String,
-        /// Only there; none: wherever it is.
-        #[serde(default)]
-        shelf: Option<Shelf>,
-    },
-    /// Marks it as a person's own words, and answers what it is now.
-    Promote {
-        /// Its key.
-        key: String,
-        /// Only there; none: wherever it is.
-        #[serde(default)]
-        shelf: Option<Shelf>,
-    },
-    /// Removes it, and answers what it was.
-    Forget {
-        /// Its key.
-        key: String,
-        /// Only there; none: wherever it is.
-        #[serde(default)]
-        shelf: Option<Shelf>,
-    },
-}
-
-/// Where something is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Shelf {
-    /// What later runs may want to know.
-    Fact,
-    /// What a run came to.
-    Episode,
-    /// What the run noted for itself.
-    Working,
-}
-
-impl Shelf {
-    const ALL: [Self; 3] = [Self::Fact, Self::Episode, Self::Working];
-
-    /// Its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fact => "fact",
-            Self::Episode => "episode",
-            Self::Working => "working",
-        }
-    }
-
-    fn namespace(self, record: &RunRecord) -> String {
-        match self {
-            Self::Fact => facts_of(record.scope()),
-            Self::Episode => episodes_of(record.scope()),
-            Self::Working => format!("working/{}", record.run),
-        }
-    }
-}
-
-/// Something that is remembered.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Memory {
-    /// Where.
-    pub shelf: Shelf,
-    /// Its key.
-    pub key: String,
-    /// What, by whom, and whose words.
-    pub note: Note,
-    /// When it is over, in milliseconds since 1970-01-01 UTC; none: never.
-    pub expires_at_ms: Option<f64>,
-    /// How well it fits the question, above 0; none where nothing was asked.
-    pub score: Option<f64>,
-}
-
-impl Memory {
-    fn of(shelf: Shelf, entry: Entry, score: Option<f64>) -> Self {
-        Self { shelf, note: Note::read(&entry), key: entry.key, expires_at_ms: entry.expires_at_ms, score }
-    }
-}
 
 impl Service {
     /// Remembers a run behind its end: whoever waits for the run does not wait for this.
@@ -178,12 +82,21 @@ impl Service {
             MemoryAsk::Forget { key, shelf } => {
                 let found = of_key(&*memory, &record, &key, shelf).await?;
                 for one in &found {
-                    memory.delete(&one.shelf.namespace(&record), &key).await?;
+                    memory.delete(&namespace(one.shelf, &record), &key).await?;
                 }
                 found
             }
         };
         Ok(Answer::Memories { memories })
+    }
+}
+
+/// Where the memory of a run's project has a shelf.
+fn namespace(shelf: Shelf, record: &RunRecord) -> String {
+    match shelf {
+        Shelf::Fact => facts_of(record.scope()),
+        Shelf::Episode => episodes_of(record.scope()),
+        Shelf::Working => format!("working/{}", record.run),
     }
 }
 
@@ -207,7 +120,7 @@ async fn all(
     prefix: &str,
     limit: usize,
 ) -> fault::Result<Vec<Memory>> {
-    let (namespace, mut found, mut after) = (shelf.namespace(record), Vec::new(), None::<String>);
+    let (namespace, mut found, mut after) = (namespace(shelf, record), Vec::new(), None::<String>);
     loop {
         let page = memory.list(&namespace, prefix, after.as_deref(), PAGE_KEYS).await?;
         for key in page.keys {
@@ -234,7 +147,7 @@ async fn searched(
     let mut found = Vec::new();
     let ranked = [Shelf::Fact, Shelf::Working].into_iter().chain(by_meaning.then_some(Shelf::Episode));
     for shelf in ranked {
-        let hits = memory.search(&shelf.namespace(record), query, limit).await?;
+        let hits = memory.search(&namespace(shelf, record), query, limit).await?;
         found.extend(
             hits.into_iter().filter(|hit| hit.score > 0.0).map(|hit| Memory::of(shelf, hit.entry, Some(hit.score))),
         );
@@ -258,7 +171,7 @@ async fn of_key(
 ) -> fault::Result<Vec<Memory>> {
     let mut found = Vec::new();
     for shelf in Shelf::ALL.into_iter().filter(|shelf| only.is_none_or(|only| only == *shelf)) {
-        let entry = memory.get(&shelf.namespace(record), key).await.context("ask the memory backend")?;
+        let entry = memory.get(&namespace(shelf, record), key).await.context("ask the memory backend")?;
         found.extend(entry.map(|entry| Memory::of(shelf, entry, None)));
     }
     if found.is_empty() {
@@ -270,7 +183,7 @@ async fn of_key(
 
 /// Marks one as a person's own words, where nobody changed it meanwhile.
 async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: Memory) -> fault::Result<Memory> {
-    let namespace = one.shelf.namespace(record);
+    let namespace = namespace(one.shelf, record);
     let changed =
         || Fault::conflict(format!("`{}` was changed at the same time; look at it and promote it again", one.key));
     let before = memory.get(&namespace, &one.key).await?.ok_or_else(changed)?;

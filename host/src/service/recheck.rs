@@ -4,9 +4,11 @@
 //! They run on a copy of the branch's tip and never on the tree of the run, and decide nothing but whether a
 //! feature still passes: what fails is told to the harness, which reopens a run that had ended.
 
+use super::Service;
 use super::reverts::refuse_working;
-use super::{Answer, Service, Which};
 use crate::run::{self, Stage};
+use longhaul_api::answer::Answer;
+use longhaul_api::runs::{Rechecked, Which};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::work::FeatureStatus;
@@ -14,21 +16,7 @@ use longhaul_engine::Cancel;
 use longhaul_harness::{Failure, Feature, Input, Job, Report, Work};
 use longhaul_records::bus::Bus;
 use longhaul_records::record::{RunRecord, StoredRun};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-
-/// What the checks of one feature said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rechecked {
-    /// The feature.
-    pub feature: String,
-    /// The checks that were run.
-    pub checks: Vec<String>,
-    /// Those of them that failed.
-    pub failed: Vec<String>,
-    /// Why they could not be run, if so; the feature passes as before.
-    pub not_run: Option<String>,
-}
 
 impl Service {
     pub(super) async fn recheck(&self, which: &Which, only: Option<String>) -> fault::Result<Answer> {

@@ -1,6 +1,7 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
 use crate::toolbox::plugin_host::PluginHost;
+use longhaul_api::runs::Replayed;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{Scope, Services, Setup, Watch};
 use longhaul_core::approval::AllFree;
@@ -14,25 +15,10 @@ use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
 use longhaul_records::invocation::{CHOICE, Kept};
 use longhaul_records::record::RunRecord;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
-
-/// What a replay gave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replayed {
-    /// Which invocation.
-    pub invocation: InvocationId,
-    /// Calls that were answered from the journal.
-    pub calls: u32,
-    /// Fuel that the journal holds, and that the replay used.
-    pub fuel: (u64, u64),
-    /// Whether result, calls and fuel are the same.
-    pub same: bool,
-    /// What differs, in one line.
-    pub difference: Option<String>,
-}
 
 /// Replays invocations of a run.
 pub async fn replay(

@@ -1,8 +1,9 @@
 //! What is used of the machine: asked of who watches it, with the runs that it knows nothing of.
 
-use super::{Answer, Service};
-use crate::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
-use crate::resources::{ResourceAsk, Resources, RunUse, TaskUse};
+use super::Service;
+use longhaul_api::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
+use longhaul_api::answer::Answer;
+use longhaul_api::resources::{ResourceAsk, Resources, RunUse, TaskUse};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_records::record;
 

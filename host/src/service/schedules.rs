@@ -1,7 +1,7 @@
 //! Schedules and tasks: what is asked of them goes to the desk that keeps them.
 
 use super::{Answer, Service};
-use crate::agents::ScheduleAsk;
+use longhaul_api::agents::ScheduleAsk;
 use longhaul_core::fault;
 
 impl Service {

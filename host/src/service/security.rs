@@ -1,126 +1,22 @@
 //! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
 
-use super::{Answer, Service};
-use crate::audit::{Record, Verified, What};
+use super::Service;
+use crate::audit::What;
 use crate::config::Config;
-use crate::identity::{self, Checkout};
+use crate::identity;
 use crate::powers::{self, Power};
 use crate::signing::Signers;
-use crate::trust::{self, Agreed, Standing};
+use crate::trust::{self, Standing};
+use longhaul_api::answer::Answer;
+use longhaul_api::security::{SecurityAsk, SecurityDone};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_records::record::RunRecord;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Records of the audit log that are answered at most.
 const RECORDS_MAX: usize = 10_000;
-
-/// What is asked of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SecurityAsk {
-    /// The newest records of the audit log.
-    AuditLog {
-        /// At most so many.
-        limit: usize,
-    },
-    /// Whether the audit log is whole.
-    VerifyAudit {
-        /// The digest of a record that must be in it.
-        expect: Option<Digest>,
-    },
-    /// Grants of a project and what its runs did of them.
-    Grants {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// The project that a checkout is; it is known from then on.
-    Project {
-        /// The checkout.
-        directory: PathBuf,
-    },
-    /// Every checkout that is known.
-    Checkouts,
-    /// A checkout is the same project as another one.
-    SameAs {
-        /// The checkout.
-        directory: PathBuf,
-        /// The other one, or the project's id.
-        other: String,
-    },
-    /// A secret was set, or removed.
-    SecretChanged {
-        /// Its name.
-        name: String,
-        /// What it is bound to; none: it was removed.
-        bound: Option<String>,
-    },
-    /// How the file of a project stands.
-    Standing {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// Refuse a file whose powers nobody agreed to.
-    Expect {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// Agree to the powers of a file.
-    Trust {
-        /// The project.
-        directory: PathBuf,
-        /// The digest of the powers that were shown: a file that changed since is not agreed to. None: as it is.
-        digest: Option<Digest>,
-    },
-    /// Agree to the powers of a file no more.
-    Untrust {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// Everything that is trusted.
-    Trusted,
-    /// Know a signer, or do so no more.
-    Signer {
-        /// The key.
-        key: String,
-        /// Whether it is known from now on.
-        known: bool,
-    },
-}
-
-/// What it came to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SecurityDone {
-    /// Records, oldest first.
-    Audit(Vec<Record>),
-    /// What a look at the whole log gave.
-    Verified(Verified),
-    /// What runs did of what they might.
-    Grants(Box<super::grants::Grants>),
-    /// A project's id, and what a person should be told.
-    Project {
-        /// The id.
-        id: String,
-        /// In one line.
-        told: Option<String>,
-    },
-    /// Checkouts, by directory.
-    Checkouts(Vec<Checkout>),
-    /// How a file stands.
-    Standing(Box<Standing>),
-    /// What is trusted.
-    Trusted {
-        /// Files of projects.
-        files: Vec<Agreed>,
-        /// Keys of signers.
-        signers: BTreeSet<String>,
-    },
-    /// It is done.
-    Done,
-}
 
 impl Service {
     pub(super) async fn security(&self, wanted: SecurityAsk) -> fault::Result<Answer> {

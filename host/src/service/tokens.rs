@@ -4,15 +4,15 @@
 //! Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a token is shown
 //! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
 
-use super::{Answer, Service};
+use super::Service;
 use crate::audit::What;
+use longhaul_api::answer::Answer;
+use longhaul_api::tokens::{AccessToken, Scope, Shown, TokenAsk};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Table};
 use longhaul_core::text::truncate;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use subtle::ConstantTimeEq as _;
 use tokio::sync::watch;
 
@@ -28,106 +28,6 @@ const PREFIX: &str = "lh_";
 /// Digits that say which token it is, and digits that only its holder knows.
 const ID_DIGITS: usize = 16;
 const SECRET_DIGITS: usize = 64;
-
-/// What a token allows. `Run` and `Approve` allow reading as well, and `Admin` allows everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Look at everything.
-    Read,
-    /// Start, steer, pause, resume and stop runs, and change features.
-    Run,
-    /// Answer what agents must not do without being asked about.
-    Approve,
-    /// Everything, directories and hosts of this machine included.
-    Admin,
-}
-
-impl Scope {
-    /// Its word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Run => "run",
-            Self::Approve => "approve",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// Whether who has it may do what asks for `other`.
-    #[must_use]
-    pub fn covers(self, other: Self) -> bool {
-        self == other || self == Self::Admin || other == Self::Read
-    }
-}
-
-/// What is known of a token, which is not enough to use it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccessToken {
-    /// What a person calls it.
-    pub name: String,
-    /// What it allows.
-    pub scopes: Vec<Scope>,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
-    pub created_ms: u64,
-    /// Until when it lets in; none: until it is removed.
-    pub expires_ms: Option<u64>,
-}
-
-impl AccessToken {
-    /// Whether it may do what asks for a scope.
-    #[must_use]
-    pub fn allows(&self, scope: Scope) -> bool {
-        self.scopes.iter().any(|own| own.covers(scope))
-    }
-}
-
-/// What is asked of the tokens.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenAsk {
-    /// Make one.
-    Add {
-        /// What it is called; no other one may be.
-        name: String,
-        /// What it allows; not empty.
-        scopes: Vec<Scope>,
-        /// How long it lets in, in milliseconds; none: until it is removed.
-        lasts_ms: Option<u64>,
-    },
-    /// All of them, those that are over included.
-    List,
-    /// Let it in no more.
-    Remove {
-        /// What it is called.
-        name: String,
-    },
-}
-
-/// A token as it is shown once.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Shown(String);
-
-impl Shown {
-    /// One that a client sent.
-    pub(crate) fn of(sent: &str) -> Self {
-        Self(sent.to_owned())
-    }
-
-    /// All of it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Shown {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[token]")
-    }
-}
 
 /// What a client sent, taken apart.
 struct Sent<'a> {
@@ -211,7 +111,7 @@ impl Service {
         self.host.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
         let (name, scopes) = (token.name.clone(), token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect());
         self.host.audit.note(What::TokenMade { name, scopes }).await?;
-        Ok(Answer::TokenMade { token, shown: Shown(format!("{PREFIX}{id}_{secret}")) })
+        Ok(Answer::TokenMade { token, shown: Shown::of(&format!("{PREFIX}{id}_{secret}")) })
     }
 
     async fn remove_token(&self, name: &str) -> fault::Result<Answer> {
@@ -255,57 +155,9 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How long a token lasts, as a person writes it: `90m`, `12h`, `30d`, `8w`. In milliseconds.
-impl FromStr for Lasts {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{}` is no time; write for example 12h, 30d or 8w", truncate(text, 40));
-        let unit = text.chars().next_back().ok_or_else(wrong)?;
-        let seconds: u64 = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            'w' => 7 * 86_400,
-            _ => return Err(wrong()),
-        };
-        let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-        let ms = number.checked_mul(seconds * 1_000).filter(|ms| *ms > 0).ok_or_else(wrong)?;
-        Ok(Self(ms))
-    }
-}
-
-/// How long a token lasts, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lasts(pub u64);
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_scope_covers_itself_and_reading_and_only_admin_covers_all() {
-        use Scope::{Admin, Approve, Read, Run};
-        for (own, covered) in [
-            (Read, vec![Read]),
-            (Run, vec![Read, Run]),
-            (Approve, vec![Read, Approve]),
-            (Admin, vec![Read, Run, Approve, Admin]),
-        ] {
-            let all = [Read, Run, Approve, Admin];
-            assert_eq!(all.into_iter().filter(|other| own.covers(*other)).collect::<Vec<_>>(), covered, "{own:?}");
-        }
-    }
-
-    #[test]
-    fn a_time_is_read_as_people_write_it_and_nothing_else_is() {
-        assert_eq!("30d".parse(), Ok(Lasts(30 * 86_400_000)));
-        assert_eq!("90m".parse(), Ok(Lasts(5_400_000)));
-        for wrong in ["", "d", "0d", "-1d", "1", "1y", "99999999999999999w", "1é"] {
-            assert!(wrong.parse::<Lasts>().is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn what_is_no_token_is_not_even_looked_for() {

@@ -2,9 +2,10 @@
 //!
 //! A finding is no error: an examination answers all of them, and fails where it could not be made.
 
-use crate::finding::{Finding, Found, of_diagnostic};
+use crate::finding::{Found, of_diagnostic};
 use crate::machine::EmbeddingsCheck;
-use crate::overview::{Overview, overview};
+use crate::overview::overview;
+use longhaul_api::checks::{Finding, Overview};
 use crate::scope::Scope;
 use crate::{machine, plugins};
 use longhaul_config::{Config, FILE};

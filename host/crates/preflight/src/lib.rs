@@ -21,6 +21,6 @@ pub mod plugins;
 mod scope;
 
 pub use checker::Checker;
-pub use finding::{Finding, of_goal, refuse};
-pub use overview::Overview;
+pub use finding::{of_goal, refuse};
+pub use longhaul_api::checks::{Finding, Overview};
 pub use scope::Scope;

@@ -1,24 +1,10 @@
 //! What would run, in words.
 
 use crate::scope::Scope;
+use longhaul_api::checks::Overview;
 use longhaul_config::{Config, PluginConfig};
 use longhaul_models::Provider;
-use serde::{Deserialize, Serialize};
 
-/// What would run, in words, when nothing is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overview {
-    /// The project's name.
-    pub project: String,
-    /// The parts: the table, the plugin, and what it may do.
-    pub parts: Vec<String>,
-    /// The models that may be asked.
-    pub models: Vec<String>,
-    /// The checks.
-    pub checks: Vec<String>,
-    /// The features, where the goal writes them; none: a planner asks a model.
-    pub features: Option<Vec<String>>,
-}
 
 pub(crate) fn overview(config: &Config, scope: &Scope) -> Overview {
     let parts = config.parts().filter(|(table, _)| !scope.leaves_out(table));

@@ -3,9 +3,9 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::super::terminal;
-use crate::agents::{AgentSaid, AgentView};
 use crate::report::words::counted;
 use longhaul_agents::{Artifact, Code, rfc3339};
+use longhaul_api::agents::{AgentSaid, AgentView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 

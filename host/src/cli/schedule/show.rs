@@ -2,9 +2,9 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use crate::agents::{ScheduleSaid, ScheduleView, TaskView};
 use crate::report::words::counted;
 use longhaul_agents::rfc3339;
+use longhaul_api::agents::{ScheduleSaid, ScheduleView, TaskView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_schedule::{Attempt, Cause, Outcome};

@@ -11,11 +11,11 @@ use super::super::views::agents::{
     Agent, AgentChange, AgentShort, ArtifactVersions, Executed, HandedOn, NewAgent, name,
 };
 use super::runs::Nothing;
-use crate::agents::{AgentAsk, AgentSaid};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use longhaul_api::agents::{AgentAsk, AgentSaid};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};

@@ -5,9 +5,9 @@ use super::super::problem::Problem;
 use super::super::reply::{Out, Told};
 use super::super::state::SharedState;
 use super::super::views::resources::Resources;
-use crate::resources::ResourceAsk;
 use crate::service::{Answer, Request};
 use axum::extract::State;
+use longhaul_api::resources::ResourceAsk;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

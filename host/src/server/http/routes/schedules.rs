@@ -8,9 +8,9 @@ use super::super::views::agents::name;
 use super::super::views::schedules::{AgentTasks, NewSchedule, Retried, Schedule, Skipped, Task, TaskStatus};
 use super::projects::PageQuery;
 use super::runs::Nothing;
-use crate::agents::{FIRES, ScheduleAsk, ScheduleSaid};
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
+use longhaul_api::agents::{FIRES, ScheduleAsk, ScheduleSaid};
 use longhaul_core::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -171,7 +171,8 @@ pub struct SchedulerStatus {
 #[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatus)))]
 pub async fn status(State(state): State<SharedState>) -> Told<SchedulerStatus> {
     let ScheduleSaid::Status(status) = said(&state, ScheduleAsk::Status).await? else { return Err(Problem::odd()) };
-    let crate::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } = status;
+    let longhaul_api::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } =
+        status;
     Ok(Out(SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms }))
 }
 

@@ -4,8 +4,8 @@ use crate::agents::record::{
     AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact, Code as InnerCode, ExecutionResult as InnerResult,
     NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
 };
-use crate::agents::{AgentSummary, AgentView};
 use crate::server::http::problem::Problem;
+use longhaul_api::agents::{AgentSummary, AgentView};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};
 use serde::{Deserialize, Serialize};

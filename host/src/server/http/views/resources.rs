@@ -1,6 +1,6 @@
 //! Resource use of the machine.
 
-use crate::resources::{ChildView, EndedView, GuestView, Resources as Inner, RunUse, TaskUse};
+use longhaul_api::resources::{ChildView, EndedView, GuestView, Resources as Inner, RunUse, TaskUse};
 use longhaul_resources::{GpuUsage, Rule, Sample as InnerSample, SystemUsage, Usage as InnerUsage};
 use serde::Serialize;
 use serde_json::Value;

@@ -3,8 +3,10 @@
 use super::features::Feature;
 use super::spent::{Ledger, Usage, Used};
 use super::words;
-use crate::run::Reverted as InnerReverted;
-use crate::service::{OpenQuestion as InnerQuestion, ProjectSummary, Rechecked as InnerRechecked, Status, Summary};
+use longhaul_api::runs::{
+    OpenQuestion as InnerQuestion, ProjectSummary, Rechecked as InnerRechecked, Reverted as InnerReverted, Status,
+    Summary,
+};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;

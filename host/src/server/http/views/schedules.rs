@@ -1,8 +1,8 @@
 //! Schedules and their tasks.
 
 use super::agents::{ExecutionResult, name};
-use crate::agents::{AttemptView, ScheduleView, TaskView};
 use crate::server::http::problem::Problem;
+use longhaul_api::agents::{AttemptView, ScheduleView, StatusFilter, TaskView};
 use longhaul_schedule::{Cause as InnerCause, Outcome, Schedule as InnerSchedule, Skipped as InnerSkipped};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -216,7 +216,7 @@ impl From<longhaul_schedule::TaskStatus> for TaskStatus {
     }
 }
 
-impl From<TaskStatus> for crate::agents::StatusFilter {
+impl From<TaskStatus> for StatusFilter {
     fn from(outer: TaskStatus) -> Self {
         match outer {
             TaskStatus::Pending => Self::Pending,

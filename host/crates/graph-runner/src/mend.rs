@@ -5,10 +5,14 @@
 //! is proposed is tried on a copy of the graph, in the sandbox: it is kept when the failure is gone and nothing that
 //! was well fails, with what the trial gave, so that nothing runs a second time. Steps that act are tried by nobody.
 
-use super::advice::Adviser;
-use super::opened::Before;
-use super::run::{Tally, Values, has_failed, refused};
-use super::{ModelChoice, Work, views};
+use crate::advice::Adviser;
+use crate::errors::{refused, replay_refused};
+use crate::opened::Before;
+use crate::run::{Tally, has_failed};
+use crate::runner::Values;
+use crate::views;
+use crate::work::Work;
+use longhaul_api::graphs::ModelChoice;
 use longhaul_core::graph::{DiagnosisView, Failure, GraphError, PatchView, Replayed, State, Surroundings, ValueView};
 use longhaul_core::store::Op;
 use longhaul_core::text::{printable, truncate};
@@ -89,7 +93,7 @@ impl Work<'_> {
         }
         let found = self.find(step).await?;
         let adviser = self.adviser(model.as_ref())?;
-        let rules = patch::candidates(self.opened.graph(), &found.failure).map_err(super::opened::refused)?;
+        let rules = patch::candidates(self.opened.graph(), &found.failure).map_err(refused)?;
         let (mut tries, mut failed, mut best) = (0, Vec::new(), None::<Mended>);
         for candidate in rules {
             if tries >= tries_max || best.as_ref().is_some_and(|best| best.is_clean) {
@@ -153,7 +157,7 @@ impl Work<'_> {
             line: failure.line,
             values,
         };
-        let diagnosis = diagnose::diagnose(self.opened.graph(), &told).map_err(super::opened::refused)?;
+        let diagnosis = diagnose::diagnose(self.opened.graph(), &told).map_err(refused)?;
         let view = view(&diagnosis, failure);
         Ok(Found { step, failure: told, diagnosis, view })
     }
@@ -187,7 +191,7 @@ impl Work<'_> {
         copy.change_step(step, probe_source(names)).ok()?;
         copy.start().ok()?;
         let sees = Surroundings { limits: self.opened.head.surroundings.limits.clone(), ..Surroundings::default() };
-        let values = self.desk.runner.values();
+        let values = self.services.runner.values();
         loop {
             let request = match copy.next().ok()? {
                 Todo::Run(request) if request.step == *step => request,
@@ -197,7 +201,7 @@ impl Work<'_> {
                 }
                 Todo::Skipped { .. } | Todo::Answered { .. } => continue,
             };
-            let report = self.desk.runner.run(&request, &sees, &values).await.ok()?;
+            let report = self.services.runner.run(&request, &sees, &values).await.ok()?;
             if report.ended != Ended::Well {
                 return None;
             }
@@ -238,7 +242,7 @@ impl Work<'_> {
         if let Err(error) = copy.change_step(&step, source.clone()) {
             return Ok(Err(error.to_string()));
         }
-        let mut values = self.desk.runner.values();
+        let mut values = self.services.runner.values();
         let did = self.walk(&mut copy, &mut values).await?;
         let after = views::states(&copy);
         let is_well = |id: &StepId| after.get(id) == Some(&State::Fresh);
@@ -257,15 +261,15 @@ impl Work<'_> {
     async fn walk(&self, copy: &mut Replay, values: &mut Values) -> Result<Replayed, GraphError> {
         let settings = longhaul_graph::replay::Settings { keeps_going: false, ..copy.settings().clone() };
         copy.set_settings(settings);
-        copy.start().map_err(refused)?;
+        copy.start().map_err(replay_refused)?;
         let mut tally = Tally::default();
         loop {
-            match copy.next().map_err(refused)? {
+            match copy.next().map_err(replay_refused)? {
                 Todo::Done => return Ok(tally.replayed(copy)),
                 Todo::Skipped { step, why } => tally.skipped(step, why),
                 Todo::Answered { step, .. } => tally.answered(step),
                 Todo::Run(request) => {
-                    let report = self.desk.runner.run(&request, &self.opened.head.surroundings, values).await?;
+                    let report = self.services.runner.run(&request, &self.opened.head.surroundings, values).await?;
                     values.tried.extend(report.blobs.iter().map(|(digest, bytes)| (*digest, Arc::clone(bytes))));
                     tally.ran(copy, report)?;
                 }
@@ -289,7 +293,7 @@ impl Work<'_> {
 
     fn adviser(&self, model: Option<&ModelChoice>) -> Result<Option<Adviser>, GraphError> {
         let Some(choice) = model else { return Ok(None) };
-        Adviser::open(&*self.desk.models, choice).map_err(|error| GraphError::Invalid(format!("{error:#}")))
+        Adviser::open(&*self.services.models, choice).map_err(|error| GraphError::Invalid(format!("{error:#}")))
     }
 }
 

@@ -2,15 +2,19 @@
 //! and a relative path would name another project, or another file, there. Surfaces make paths whole; here they are
 //! refused where one was forgotten.
 
-use super::{CheckpointAsk, Request};
+use crate::checkpoints::CheckpointAsk;
 use crate::graphs::GraphAsk;
+use crate::request::Request;
 use longhaul_core::fault::Fault;
 use longhaul_models::set::ModelOptions;
 use std::path::{Path, PathBuf};
 
 impl Request {
     /// Refuses a request with a relative path.
-    pub(super) fn expect_whole_paths(&self) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn expect_whole_paths(&self) -> Result<(), Fault> {
         self.paths().into_iter().try_for_each(expect_whole)
     }
 
@@ -43,7 +47,10 @@ fn with_models<'a>(directory: &'a Path, models: &'a ModelOptions) -> Vec<&'a Pat
 }
 
 /// Refuses a path that means something else in another directory.
-pub(super) fn expect_whole(path: &Path) -> Result<(), Fault> {
+///
+/// # Errors
+/// Where it is relative.
+pub fn expect_whole(path: &Path) -> Result<(), Fault> {
     if path.is_absolute() {
         return Ok(());
     }

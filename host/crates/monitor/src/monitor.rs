@@ -1,21 +1,6 @@
-//! What runs in this process use of the machine, and that they stay within their limits.
-//!
-//! The owner of a data directory looks at its children twice a second while there are any. A tree that is over a limit
-//! is asked to end and killed when it does not; whoever started it is told the limit. Where control groups can be made,
-//! each child gets one, so that the kernel holds the limits between two looks. Instances of components are held to
-//! theirs by the engine, and only shown here. Refuses to end what it did not start.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `resources/room.rs` | whether there is room for a task of an agent |
-//! | `resources/view.rs` | what others see of it |
+//! Watches one process's children and its machine.
 
-mod room;
-mod view;
-
-pub use room::Doorkeeper;
-pub use view::{ChildView, EndedView, GuestView, ResourceAsk, Resources, RunUse, TaskUse};
-
+use longhaul_api::resources::{ChildView, EndedView, GuestView, Resources};
 use longhaul_config::resources::{Settings, Watched};
 use longhaul_core::capacity::{Capacity, Need, Verdict};
 use longhaul_core::census::{Child, Guest, Listed as _};

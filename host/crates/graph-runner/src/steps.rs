@@ -11,11 +11,11 @@
 
 mod answer;
 
-use crate::exec::{Code, ExecError, Executor, Job, JobLimits, Language};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_exec::{Code, ExecError, Executor, Job, JobLimits, Language};
 use longhaul_graph::step::{Ended, Given, StepReport, StepRequest};
 use serde_json::{Value, json};
 
@@ -153,7 +153,7 @@ impl Steps {
     fn arguments(&self, request: &StepRequest, blobs: &impl Blobs) -> Result<String, StepError> {
         let sources = request.before.iter().map(|before| &before.source).chain([&request.source]);
         for source in sources {
-            if source.len() > crate::exec::SOURCE_BYTES_MAX {
+            if source.len() > longhaul_exec::SOURCE_BYTES_MAX {
                 return Err(ExecError::SourceTooLong { bytes: source.len() }.into());
             }
         }

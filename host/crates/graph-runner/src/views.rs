@@ -1,7 +1,7 @@
 //! How a graph stands, in the words of the outside.
 
-use super::Task;
-use super::opened::{Opened, syntax_failure};
+use crate::opened::{Opened, syntax_failure};
+use crate::task::Task;
 use longhaul_core::graph::{Answer, Ask, Failure, Format, GraphError, State, StepView};
 use longhaul_core::text::truncate;
 use longhaul_graph::draw;

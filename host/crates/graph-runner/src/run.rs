@@ -1,97 +1,22 @@
 //! Steps run, and what each gave is kept as it ends: its rows and its values are one transaction. That a step which
 //! acts begins is one before it, so that a kill in between is known.
 
-use super::opened::Opened;
-use super::{Work, broken, views};
-use crate::exec::{ExecError, Executor, JobLimits, Places};
-use crate::home::Home;
-use crate::steps::{Blobs, StepError, Steps};
-use longhaul_core::graph::{GraphError, Replayed, State, StepLimits, Surroundings};
-use longhaul_core::store::{Batch, Op, Store};
+use crate::errors::{broken, replay_refused};
+use crate::views;
+use crate::work::Work;
+use longhaul_core::graph::{GraphError, Replayed, State};
+use longhaul_core::store::{Batch, Op};
 use longhaul_core::text;
-use longhaul_core::{Denial, Digest};
 use longhaul_graph::graph::StepId;
-use longhaul_graph::replay::{Ran, Replay, ReplayError, Skip, Todo};
-use longhaul_graph::step::{StepReport, StepRequest};
-use longhaul_home::plugin_directories;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
-use tokio::sync::OnceCell;
+use longhaul_graph::replay::{Ran, Replay, Skip, Todo};
+use longhaul_graph::step::StepReport;
+use std::collections::BTreeSet;
 
 /// Warnings that are told of one run.
 const WARNINGS_MAX: usize = 50;
 
 /// Changes that wait for the next step that ends before they are written by themselves.
 const WAITING_OPS_MAX: usize = 1_000;
-
-/// The interpreter, once a step is to run.
-pub(super) struct Lazy {
-    store: Arc<dyn Store>,
-    home: Home,
-    executor: OnceCell<Executor>,
-}
-
-/// Values: those of the store, and those of a trial, which are in no store.
-pub(super) struct Values {
-    store: Arc<dyn Store>,
-    pub(super) tried: HashMap<Digest, Arc<[u8]>>,
-}
-
-impl Blobs for Values {
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, String> {
-        match self.tried.get(digest) {
-            Some(bytes) => Ok(Some(bytes.to_vec())),
-            None => self.store.blob(digest).map_err(|error| error.to_string()),
-        }
-    }
-}
-
-impl Lazy {
-    pub(super) fn new(store: Arc<dyn Store>, home: Home) -> Self {
-        Self { store, home, executor: OnceCell::new() }
-    }
-
-    /// The values of the store.
-    pub(super) fn values(&self) -> Values {
-        Values { store: Arc::clone(&self.store), tried: HashMap::new() }
-    }
-
-    pub(super) async fn run(
-        &self,
-        request: &StepRequest,
-        sees: &Surroundings,
-        values: &Values,
-    ) -> Result<StepReport, GraphError> {
-        let StepLimits { timeout_ms, memory_bytes_max, fuel_max } = sees.limits;
-        let limits = JobLimits { timeout_ms, memory_bytes_max, fuel_max, ..JobLimits::default() };
-        let steps = Steps::new(self.executor().await?.clone(), limits);
-        let steps = steps.with_grants(sees.directories.clone(), sees.hosts.clone());
-        steps.run(request, values).await.map_err(|error| match error {
-            StepError::Exec(error) => not_there(error),
-            other => GraphError::Failed(other.to_string()),
-        })
-    }
-
-    async fn executor(&self) -> Result<&Executor, GraphError> {
-        let open = || async {
-            let mut places = Places::usual()?;
-            places.runtimes = plugin_directories(&self.home);
-            Executor::new(places)
-        };
-        self.executor.get_or_try_init(open).await.map_err(not_there)
-    }
-}
-
-/// What is missing before any step can run is a denial with its remedy; the rest is the host's.
-fn not_there(error: ExecError) -> GraphError {
-    match error {
-        ExecError::NoRuntime { name, searched } => GraphError::Denied(Denial {
-            reason: format!("there is no `{name}.wasm` in {searched}"),
-            fix: format!("fetch it with: longhaul runtimes pull {name}"),
-        }),
-        other => GraphError::Failed(other.to_string()),
-    }
-}
 
 /// What a walk over the stale steps did so far.
 #[derive(Default)]
@@ -108,7 +33,9 @@ impl Tally {
     /// Takes in a report, which the replay keeps or asks for again. Answers which steps are stale now.
     pub(super) fn ran(&mut self, replay: &mut Replay, report: StepReport) -> Result<Vec<StepId>, GraphError> {
         let (step, unkept) = (report.step.clone(), report.unkept.clone());
-        let Ran::Kept { missed, mut stale, .. } = replay.ran(report).map_err(refused)? else { return Ok(Vec::new()) };
+        let Ran::Kept { missed, mut stale, .. } = replay.ran(report).map_err(replay_refused)? else {
+            return Ok(Vec::new());
+        };
         for edge in missed {
             let (from, to, name) = (edge.from, edge.to, edge.variable);
             self.warn(format!("`{to}` needs `{name}` of `{from}`, which its source does not show; noted"));
@@ -189,13 +116,13 @@ impl Work<'_> {
         keep_going: bool,
     ) -> Result<Replayed, GraphError> {
         for step in from.into_iter().chain(again) {
-            self.opened.replay.again(&StepId::new(step)).map_err(refused)?;
+            self.opened.replay.again(&StepId::new(step)).map_err(replay_refused)?;
         }
         self.opened.start(keep_going)?;
         let (mut tally, mut waiting) = (Tally::default(), Batch::new());
-        let values = self.desk.runner.values();
+        let values = self.services.runner.values();
         loop {
-            match self.opened.replay.next().map_err(refused)? {
+            match self.opened.replay.next().map_err(replay_refused)? {
                 Todo::Done => break,
                 Todo::Skipped { step, why } => tally.skipped(step, why),
                 Todo::Answered { step, is_same } => {
@@ -212,7 +139,7 @@ impl Work<'_> {
                     if request.acts {
                         self.commit(&mut waiting).await?;
                     }
-                    let report = self.desk.runner.run(&request, &self.opened.head.surroundings, &values).await?;
+                    let report = self.services.runner.run(&request, &self.opened.head.surroundings, &values).await?;
                     waiting.ops.extend(report.blobs.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
                     let stale = tally.ran(&mut self.opened.replay, report)?;
                     self.opened.write_steps(stale.iter(), &mut waiting)?;
@@ -232,8 +159,8 @@ impl Work<'_> {
     /// What waits, and the rows of whatever changed, in one transaction.
     async fn commit(&mut self, waiting: &mut Batch) -> Result<(), GraphError> {
         self.opened.write_changed(waiting)?;
-        self.opened.write_head(self.desk.clock.now_ms(), waiting)?;
-        self.desk.store.commit(std::mem::take(waiting)).await.map_err(broken)
+        self.opened.write_head(self.services.clock.now_ms(), waiting)?;
+        self.services.store.commit(std::mem::take(waiting)).await.map_err(broken)
     }
 }
 
@@ -248,21 +175,4 @@ fn what(did: &Replayed) -> String {
         }
     }
     parts.join(", ")
-}
-
-impl Opened {
-    /// Begins a walk over what is stale.
-    pub(super) fn start(&mut self, keep_going: bool) -> Result<(), GraphError> {
-        let settings = longhaul_graph::replay::Settings { keeps_going: keep_going, ..self.replay.settings().clone() };
-        self.replay.set_settings(settings);
-        self.replay.start().map_err(refused)
-    }
-}
-
-/// A refusal of the replay in the words of the outside.
-pub(super) fn refused(error: ReplayError) -> GraphError {
-    match error {
-        ReplayError::Graph(error) => super::opened::refused(error),
-        other => GraphError::Failed(other.to_string()),
-    }
 }

@@ -1,14 +1,16 @@
 //! A graph in memory, as its rows have it; and what of it goes into the next transaction.
 
-use super::{OF_AGENT, broken, bytes, no_graph, of_agent};
+use crate::agents::{OF_AGENT, of_agent};
+use crate::errors::{broken, no_graph, refused, replay_refused};
 use longhaul_core::Digest;
 use longhaul_core::graph::{Failure, GraphError};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text;
 use longhaul_graph::analysis::{Language, Python};
-use longhaul_graph::graph::{self, Graph, Node, NodeState, Observed, StepId};
+use longhaul_graph::graph::{Graph, Node, NodeState, Observed, StepId};
 use longhaul_graph::record::{self, Head, StepRow, Text};
 use longhaul_graph::replay::{Replay, Settings, StepHistory};
+use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -81,8 +83,15 @@ impl Opened {
                 histories.push((row.id, row.history));
             }
         }
-        opened.replay = Replay::restore(graph, settings(&opened.head), histories).map_err(super::run::refused)?;
+        opened.replay = Replay::restore(graph, settings(&opened.head), histories).map_err(replay_refused)?;
         Ok(opened)
+    }
+
+    /// Begins a walk over what is stale.
+    pub(super) fn start(&mut self, keep_going: bool) -> Result<(), GraphError> {
+        let settings = Settings { keeps_going: keep_going, ..self.replay.settings().clone() };
+        self.replay.set_settings(settings);
+        self.replay.start().map_err(replay_refused)
     }
 
     pub(super) fn graph(&self) -> &Graph {
@@ -106,7 +115,7 @@ impl Opened {
     ) -> Result<(Vec<StepId>, Option<Failure>), GraphError> {
         let steps: Vec<(StepId, String)> = steps.into_iter().map(|(id, source)| (StepId::new(id), source)).collect();
         let ids: Vec<StepId> = steps.iter().map(|(id, _)| id.clone()).collect();
-        self.replay.add_steps(steps).map_err(super::run::refused)?;
+        self.replay.add_steps(steps).map_err(replay_refused)?;
         let mut failure = None;
         for id in &ids {
             self.rows.insert(id.clone(), Row { number: self.head.next_row, last_good: None });
@@ -127,7 +136,7 @@ impl Opened {
         let id = StepId::new(step);
         let node = self.node(&id)?;
         let (old, was_good) = (Arc::from(node.source.as_str()), node.state == NodeState::Parsed);
-        let touched = self.replay.change_step(&id, source).map_err(super::run::refused)?;
+        let touched = self.replay.change_step(&id, source).map_err(replay_refused)?;
         let failure = syntax_failure(self.node(&id)?);
         if let Some(row) = self.rows.get_mut(&id) {
             row.last_good = match (&failure, was_good) {
@@ -145,7 +154,7 @@ impl Opened {
     pub(super) fn remove(&mut self, step: &str, batch: &mut Batch) -> Result<(Vec<String>, Before), GraphError> {
         let id = StepId::new(step);
         let old = self.node(&id)?.source.clone();
-        let touched = self.replay.remove_step(&id).map_err(super::run::refused)?;
+        let touched = self.replay.remove_step(&id).map_err(replay_refused)?;
         if let Some(row) = self.rows.remove(&id) {
             batch.push(Op::Delete(Table::Graphs, record::step_key(&self.head.name, row.number)));
         }
@@ -227,6 +236,11 @@ impl Stored {
     }
 }
 
+/// A row as it is stored.
+pub(super) fn bytes(record: &impl Serialize) -> Result<Vec<u8>, GraphError> {
+    serde_json::to_vec(record).map_err(|error| GraphError::Failed(format!("a graph cannot be written: {error}")))
+}
+
 /// What is the same for all steps of a graph.
 fn settings(head: &Head) -> Settings {
     let sees = serde_json::to_vec(&head.surroundings).unwrap_or_default();
@@ -275,14 +289,6 @@ pub(super) fn syntax_failure(node: &Node) -> Option<Failure> {
         column: Some(error.column),
         traceback: String::new(),
     })
-}
-
-/// A refusal of the graph in the words of the outside.
-pub(super) fn refused(error: graph::GraphError) -> GraphError {
-    match error {
-        graph::GraphError::UnknownStep { id } => GraphError::UnknownStep(id.to_string()),
-        other => GraphError::Invalid(other.to_string()),
-    }
 }
 
 #[cfg(test)]

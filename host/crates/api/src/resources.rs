@@ -1,4 +1,4 @@
-//! What others see of what is used: the words of requests and answers. Measures nothing.
+//! What is asked of the machine's resources, and what is shown of their use. Measures nothing.
 
 use longhaul_config::resources::Settings;
 use longhaul_core::census::{Child, ChildKind, Guest};
@@ -153,7 +153,9 @@ pub struct EndedView {
 }
 
 impl ChildView {
-    pub(super) fn new(child: &Child, usage: Usage, limits: Rule, has_group: bool) -> Self {
+    /// A child with what it uses and may use.
+    #[must_use]
+    pub fn new(child: &Child, usage: Usage, limits: Rule, has_group: bool) -> Self {
         let ending = child.hit().map(ToString::to_string);
         let (name, run) = (child.name.clone(), run_of(child.place.as_deref()));
         Self { pid: child.pid, kind: child.kind, name, run, usage, limits, has_group, ending }
@@ -161,7 +163,9 @@ impl ChildView {
 }
 
 impl GuestView {
-    pub(super) fn of(guest: &Guest) -> Self {
+    /// An instance as it is now.
+    #[must_use]
+    pub fn of(guest: &Guest) -> Self {
         Self {
             invocation: guest.invocation.clone(),
             project: guest.project.clone(),
@@ -182,7 +186,9 @@ impl GuestView {
 }
 
 impl EndedView {
-    pub(super) fn new(at_ms: u64, child: &Child, reason: &str, Ended { asked, killed }: Ended) -> Self {
+    /// A child that was ended for a reason, and what that took.
+    #[must_use]
+    pub fn new(at_ms: u64, child: &Child, reason: &str, Ended { asked, killed }: Ended) -> Self {
         let (name, run, reason) = (child.name.clone(), run_of(child.place.as_deref()), reason.to_owned());
         Self { at_ms, pid: child.pid, kind: child.kind, name, run, reason, asked, killed }
     }

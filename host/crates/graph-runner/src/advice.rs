@@ -4,7 +4,7 @@
 //! and a source is tried like any other. A model that is away, or answers something else, is said in a warning of the
 //! log, and the rules alone decide.
 
-use super::ModelChoice;
+use longhaul_api::graphs::ModelChoice;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::graph::{DiagnosisView, SOURCE_BYTES_MAX};
 use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};

@@ -1,6 +1,5 @@
 //! What can be asked of agents and schedules, and what is answered: the same for all surfaces.
 
-use clap::ValueEnum;
 use longhaul_agents::{AgentPatch, AgentRecord, Artifact, ExecutionResult, NewAgent};
 use longhaul_core::Name;
 use longhaul_core::RunId;
@@ -276,7 +275,7 @@ pub enum ScheduleAsk {
 }
 
 /// The statuses that tasks are listed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusFilter {
     /// It waits.

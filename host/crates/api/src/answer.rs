@@ -1,0 +1,263 @@
+//! What a surface is answered: one list, the same for all surfaces.
+
+use crate::agents::{AgentSaid, ScheduleSaid};
+use crate::checkpoints::{Checkpoint, Saved};
+use crate::checks::{Finding, Overview};
+use crate::memory::Memory;
+use crate::resources::Resources;
+use crate::runs::{Carried, ProjectSummary, Rechecked, Replayed, Reverted, Status, Summary};
+use crate::security::SecurityDone;
+use crate::tokens::{AccessToken, Shown};
+use crate::trajectories::Trajectory;
+use crate::upkeep::UpkeepDone;
+use longhaul_approval::{Approval, RunRule};
+use longhaul_core::decision::Hit;
+use longhaul_core::event::RunEvent;
+use longhaul_core::graph;
+use longhaul_core::journal::{Entry, Finished};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_mcp::Definition;
+use longhaul_records::proposals::Proposal;
+use longhaul_resources::Sample;
+use longhaul_worktree::Logged;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What is answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done; the run is this one.
+    Run {
+        /// Its name.
+        run: RunId,
+    },
+    /// A run came from elsewhere.
+    Imported {
+        /// Its name.
+        run: RunId,
+        /// Who signed it.
+        signer: String,
+        /// What the longhaul.toml in it asks for beyond the tree of a run. None of it counts here.
+        powers: Vec<String>,
+    },
+    /// The goal is read again.
+    Reread {
+        /// The run.
+        run: RunId,
+        /// What changed, one line each.
+        changes: Vec<String>,
+    },
+    /// What is wrong with a project.
+    Checked {
+        /// All of it; none: nothing is.
+        findings: Vec<Finding>,
+        /// What would run.
+        overview: Box<Overview>,
+    },
+    /// A revert is done.
+    Reverted(Box<Reverted>),
+    /// Commits.
+    Log {
+        /// The branch.
+        branch: String,
+        /// The commit that the run began at.
+        base: String,
+        /// Newest first.
+        commits: Vec<Logged>,
+    },
+    /// What the checks said.
+    Rechecked {
+        /// Its name.
+        run: RunId,
+        /// The features that pass, or did.
+        features: Vec<Rechecked>,
+    },
+    /// What was kept.
+    Kept {
+        /// JSON, or whatever was kept.
+        text: String,
+    },
+    /// A project is made.
+    Project {
+        /// Its name.
+        project: String,
+        /// Where it is.
+        directory: PathBuf,
+        /// Whether its git repository was made, too.
+        repository_is_new: bool,
+    },
+    /// Projects.
+    Projects {
+        /// The one that something happened to last comes first.
+        projects: Vec<ProjectSummary>,
+    },
+    /// Runs in short.
+    Runs {
+        /// Oldest first.
+        runs: Vec<Summary>,
+    },
+    /// A run.
+    Status(Box<Status>),
+    /// The invocations of a run.
+    Invocations {
+        /// In the order in which they started; a delegation follows the one that asked for it.
+        invocations: Vec<InvocationId>,
+    },
+    /// The entries of an invocation.
+    Entries {
+        /// Which.
+        invocation: InvocationId,
+        /// With their numbers.
+        entries: Vec<(u32, Entry)>,
+        /// How it ended, if it has.
+        finished: Option<Finished>,
+    },
+    /// What replays gave.
+    Replayed {
+        /// One for each invocation.
+        invocations: Vec<Replayed>,
+    },
+    /// Decisions.
+    Decisions {
+        /// Each with why it is among them.
+        hits: Vec<Hit>,
+    },
+    /// Events.
+    Events {
+        /// In order.
+        events: Vec<RunEvent>,
+    },
+    /// Proposals.
+    Proposals {
+        /// Oldest first, the decided ones included.
+        proposals: Vec<Proposal>,
+    },
+    /// Approvals, oldest first in each run.
+    Approvals {
+        /// The answered ones included.
+        approvals: Vec<Approval>,
+        /// The revoked ones included.
+        rules: Vec<(RunId, RunRule)>,
+    },
+    /// An approval has its answer.
+    Approved {
+        /// With the answer.
+        approval: Box<Approval>,
+        /// What the answer allows from now on.
+        rule: Option<RunRule>,
+        /// Whether its run is worked on in this moment.
+        active: bool,
+    },
+    /// Where runs can be gone on from.
+    Checkpoints {
+        /// Positions in journals.
+        checkpoints: Vec<Checkpoint>,
+        /// What is saved in the data directory.
+        saved: Vec<Saved>,
+        /// What is on the server.
+        shared: Vec<String>,
+    },
+    /// A run as it stands.
+    Snapshot {
+        /// All of it, as the document that an export is.
+        snapshot: Value,
+    },
+    /// What a graph answers.
+    Graph {
+        /// To what it was asked.
+        said: Box<graph::Answer>,
+    },
+    /// Graphs in short.
+    Graphs {
+        /// By name.
+        graphs: Vec<graph::Summary>,
+    },
+    /// What was changed in a graph.
+    GraphVersions {
+        /// The newest first.
+        versions: Vec<graph::Version>,
+    },
+    /// What is answered of agents.
+    Agents {
+        /// As it was asked for.
+        said: Box<AgentSaid>,
+    },
+    /// What is answered of schedules and tasks.
+    Schedules {
+        /// As it was asked for.
+        said: Box<ScheduleSaid>,
+    },
+    /// What is remembered.
+    Memories {
+        /// In the order of the request.
+        memories: Vec<Memory>,
+    },
+    /// Trajectories.
+    Trajectories {
+        /// In the order in which they started.
+        trajectories: Vec<Trajectory>,
+    },
+    /// Who carried out what.
+    Parts {
+        /// In the order in which they started; a delegation follows the one that asked for it.
+        parts: Vec<Carried>,
+    },
+    /// What upkeep came to.
+    Upkeep {
+        /// What was done.
+        done: Box<UpkeepDone>,
+    },
+    /// What is used of the machine.
+    Resources {
+        /// Now.
+        resources: Box<Resources>,
+    },
+    /// What was used of it.
+    ResourceHistory {
+        /// Oldest first.
+        samples: Vec<Sample>,
+    },
+    /// A child is ended.
+    ChildEnded {
+        /// Processes that went when they were asked.
+        asked: usize,
+        /// Processes that had to be killed.
+        killed: usize,
+    },
+    /// All runs summed up.
+    Metrics {
+        /// In Prometheus' text format.
+        text: String,
+    },
+    /// Tokens.
+    Tokens {
+        /// By name; the one that was removed.
+        tokens: Vec<AccessToken>,
+    },
+    /// A token is made.
+    TokenMade {
+        /// What is kept of it.
+        token: AccessToken,
+        /// All of it, for the only time.
+        shown: Shown,
+    },
+    /// What an MCP server says of its tools.
+    McpTools {
+        /// The digest of all of it, by which it is accepted.
+        digest: String,
+        /// Each tool.
+        tools: Vec<Definition>,
+    },
+    /// What was asked of the audit log, of trust, or of projects.
+    Security {
+        /// As it was asked for.
+        done: Box<SecurityDone>,
+    },
+    /// It is accepted.
+    Accepted {
+        /// The digest.
+        digest: String,
+    },
+}

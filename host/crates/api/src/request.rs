@@ -1,0 +1,388 @@
+//! What a surface can ask for: one list, the same for all surfaces.
+
+use crate::agents::{AgentAsk, ScheduleAsk};
+use crate::checkpoints::CheckpointAsk;
+use crate::graphs::GraphAsk;
+use crate::memory::MemoryAsk;
+use crate::resources::ResourceAsk;
+use crate::runs::{Question, Which};
+use crate::security::SecurityAsk;
+use crate::tokens::TokenAsk;
+use crate::trajectories::Wanted;
+use crate::upkeep::UpkeepAsk;
+use longhaul_core::decision::Outcome;
+use longhaul_core::journal::Resolution;
+use longhaul_core::work::{FeatureSpec, Plan};
+use longhaul_models::set::ModelOptions;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Something that is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Request {
+    /// Start a run of the project in a directory.
+    Run {
+        /// The project.
+        directory: PathBuf,
+        /// What is done to its models.
+        models: ModelOptions,
+        /// The plan that it follows; none: a planner is asked.
+        #[serde(default)]
+        plan: Option<Plan>,
+        /// Pause when the plan is there.
+        plan_only: bool,
+        /// Pause after so many sessions.
+        #[serde(default)]
+        sessions: Option<u32>,
+        /// Also when the project was given up.
+        #[serde(default)]
+        again: bool,
+    },
+    /// Look for what is wrong with a project, without asking a model.
+    Check {
+        /// The project.
+        directory: PathBuf,
+        /// What is done to its models.
+        #[serde(default)]
+        models: ModelOptions,
+    },
+    /// Start an ask: a run without a repository.
+    Ask {
+        /// What is asked.
+        question: Box<Question>,
+    },
+    /// Correct what is worked on; the agent hears it at its next step.
+    Steer {
+        /// Which.
+        run: Which,
+        /// The task or feature; none: all that is worked on.
+        task: Option<String>,
+        /// What it is told.
+        text: String,
+    },
+    /// Stop the work on one task or feature; a resume takes it up again.
+    CancelTask {
+        /// Which.
+        run: Which,
+        /// The task or feature.
+        task: String,
+    },
+    /// Go on with a run.
+    Resume {
+        /// Which.
+        run: Which,
+        /// Try failing features again.
+        retry_failing: bool,
+        /// Pause after so many sessions. None: one that broke off goes as far as it was asked to, others to their end.
+        #[serde(default)]
+        sessions: Option<u32>,
+    },
+    /// Read the goal's file of a run again: features are added, changed and dropped; what passes stays.
+    RereadGoal {
+        /// Which.
+        run: Which,
+    },
+    /// Start no new work and stop the work under way; it goes on from its journal later.
+    Pause {
+        /// Which.
+        run: Which,
+    },
+    /// Give a run up.
+    Abandon {
+        /// Which.
+        run: Which,
+        /// Why.
+        reason: String,
+    },
+    /// Answer a question.
+    Answer {
+        /// Which.
+        run: Which,
+        /// The feature that is blocked; none when the run waits.
+        feature: Option<String>,
+        /// The question about an effect, by its name.
+        #[serde(default)]
+        question: Option<String>,
+        /// What is known of the effect that is asked about, if one is.
+        resolution: Option<Resolution>,
+        /// In words.
+        text: String,
+    },
+    /// Take back what was answered about an effect, as long as nobody acted on it.
+    TakeBackAnswer {
+        /// Which.
+        run: Which,
+        /// The feature whose work asked.
+        feature: Option<String>,
+        /// The question, by its name.
+        question: Option<String>,
+    },
+    /// Go back to an earlier commit of a run that is not working.
+    Revert {
+        /// Which.
+        run: Which,
+        /// The commit, or the beginning of its name.
+        to: String,
+        /// Keep what is in no commit instead of refusing.
+        stash: bool,
+    },
+    /// The commits of a run.
+    Log {
+        /// Which.
+        run: Which,
+        /// At most so many.
+        limit: usize,
+        /// Those that reverts took back, in place of those of the branch.
+        reverted: bool,
+    },
+    /// Run the checks of features that pass once more.
+    Recheck {
+        /// Which.
+        run: Which,
+        /// Only of this one.
+        feature: Option<String>,
+    },
+    /// What a failing feature, or a revert, left.
+    Kept {
+        /// Which.
+        run: Which,
+        /// The feature, or the name that the revert gave it.
+        name: String,
+    },
+    /// Make a project.
+    CreateProject {
+        /// Where.
+        directory: PathBuf,
+        /// Its name. Default: the directory's.
+        name: Option<String>,
+        /// Whether the directory is to be made, or is empty, or is one that holds files already.
+        fresh: bool,
+    },
+    /// Every project.
+    Projects,
+    /// Backup, check and collection of the data directory.
+    Upkeep {
+        /// Which.
+        wanted: UpkeepAsk,
+    },
+    /// What is used of the machine, and by whom.
+    Resources {
+        /// Which part of it.
+        wanted: ResourceAsk,
+    },
+    /// Every run.
+    Runs,
+    /// One run.
+    Status {
+        /// Which.
+        run: Which,
+    },
+    /// The invocations of a run, or the entries of one.
+    Journal {
+        /// Which.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: Option<String>,
+        /// Entries after this one.
+        after: u32,
+    },
+    /// Run finished invocations again from their journals and compare.
+    Replay {
+        /// Which.
+        run: Which,
+        /// Only this one.
+        invocation: Option<String>,
+        /// With this component in place of the pinned one.
+        with: Option<PathBuf>,
+    },
+    /// Events of a run.
+    Events {
+        /// Which.
+        run: Which,
+        /// After this number.
+        after: u64,
+    },
+    /// Add a feature.
+    AddFeature {
+        /// Which.
+        run: Which,
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// Replace what a feature asks for.
+    EditFeature {
+        /// Which.
+        run: Which,
+        /// The feature.
+        spec: FeatureSpec,
+    },
+    /// Decisions of the project of a run.
+    Decisions {
+        /// Which.
+        run: Which,
+        /// Those that bear on this question, the best first; none: all, the newest first.
+        question: Option<String>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// One decision.
+    Decision {
+        /// The run whose project it is.
+        run: Which,
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Say what came of a decision.
+    JudgeDecision {
+        /// The run whose project it is.
+        run: Which,
+        /// Its id, or the beginning of it.
+        id: String,
+        /// What came of it.
+        outcome: Option<Outcome>,
+        /// How good it was, from -1 to 1; what is beyond is cut.
+        score: Option<f64>,
+        /// What is to be learnt.
+        lesson: Option<String>,
+    },
+    /// Take a feature off the list.
+    DropFeature {
+        /// Which.
+        run: Which,
+        /// Its id.
+        feature: String,
+    },
+    /// What agents of a run proposed.
+    Proposals {
+        /// Which.
+        run: Which,
+    },
+    /// Do what an agent proposed.
+    AcceptProposal {
+        /// Which.
+        run: Which,
+        /// Its id.
+        proposal: String,
+    },
+    /// Do not do what an agent proposed.
+    RejectProposal {
+        /// Which.
+        run: Which,
+        /// Its id.
+        proposal: String,
+        /// Why.
+        why: String,
+    },
+    /// Runs as they stand.
+    Checkpoints {
+        /// What of them.
+        wanted: CheckpointAsk,
+    },
+    /// Graphs of steps of code.
+    Graph {
+        /// What of them.
+        wanted: GraphAsk,
+        /// Whoever asks twice, since the owner stopped before it answered, says the same here.
+        token: String,
+    },
+    /// Agents, and what they hand from run to run.
+    Agents {
+        /// What of them.
+        wanted: AgentAsk,
+    },
+    /// Schedules of agents, and tasks.
+    Schedules {
+        /// What of them.
+        wanted: ScheduleAsk,
+    },
+    /// What a project remembers of its runs.
+    Memory {
+        /// A run of the project.
+        run: Which,
+        /// What of it.
+        wanted: MemoryAsk,
+    },
+    /// What agents were told, said and did, without the messages.
+    Trajectories {
+        /// The run.
+        run: Which,
+        /// Which of them.
+        wanted: Wanted,
+    },
+    /// One of them, with its messages.
+    Trajectory {
+        /// The run.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: String,
+    },
+    /// Say what a trajectory is worth.
+    AnnotateTrajectory {
+        /// The run.
+        run: Which,
+        /// The invocation, with or without the run's name.
+        invocation: String,
+        /// From 1, bad, to 5, good; none: as it was.
+        rating: Option<u8>,
+        /// What the answer should have been; none: as it was.
+        correction: Option<String>,
+    },
+    /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
+    Parts {
+        /// Which.
+        run: Which,
+    },
+    /// All runs summed up, for Prometheus.
+    Metrics,
+    /// What people were asked about calls of tools, and the rules that came of it.
+    Approvals {
+        /// Which run; none: all.
+        run: Option<Which>,
+    },
+    /// One approval.
+    Approval {
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Answer an approval.
+    AnswerApproval {
+        /// Its id, or the beginning of it.
+        id: String,
+        /// What the person wrote.
+        text: String,
+    },
+    /// Revoke a rule of a run.
+    RevokeRule {
+        /// Which.
+        run: Which,
+        /// The rule.
+        rule: String,
+    },
+    /// Who is let in over HTTP.
+    Tokens {
+        /// What of them.
+        wanted: TokenAsk,
+    },
+    /// Start an MCP server and look at what it says of its tools.
+    DescribeMcp {
+        /// The project.
+        directory: PathBuf,
+        /// The server, by its name in `longhaul.toml`.
+        server: String,
+    },
+    /// The audit log, trust, and which project a checkout is.
+    Security {
+        /// What.
+        wanted: SecurityAsk,
+    },
+    /// Let an MCP server describe its tools as it does now.
+    AcceptMcp {
+        /// The project.
+        directory: PathBuf,
+        /// The server, by its name in `longhaul.toml`.
+        server: String,
+        /// The digest of what it says now.
+        digest: String,
+    },
+}

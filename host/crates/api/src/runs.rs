@@ -1,0 +1,215 @@
+//! Projects and runs as surfaces see them. Looks nothing up: whoever answers fills these in.
+
+use longhaul_core::event::Used;
+use longhaul_core::project::ProjectStatus;
+use longhaul_core::work::{Plan, Synthesis};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::{Dispatch, Feature, RunStatus};
+use longhaul_models::set::ModelOptions;
+use longhaul_records::ledger::LedgerView;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A run, by its name, by the beginning of it, or as the newest one of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// The name or its beginning.
+    Named(String),
+    /// The newest run of the project in this directory.
+    NewestIn(PathBuf),
+}
+
+/// What is asked, and of whom.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// The project, whose `longhaul.toml` says which agents there are. It needs no repository.
+    pub directory: PathBuf,
+    /// What is asked. At most 1 MiB.
+    pub goal: String,
+    /// Who answers.
+    pub dispatch: Dispatch,
+    /// The tasks that are to be done; none: a planner says which, if it comes to a plan.
+    #[serde(default)]
+    pub plan: Option<Plan>,
+    /// What is done to its models.
+    #[serde(default)]
+    pub models: ModelOptions,
+}
+
+/// A project in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProjectSummary {
+    /// Its name.
+    pub project: String,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// That of its newest run.
+    pub status: ProjectStatus,
+    /// Features that pass, of all that were not dropped, in its newest run.
+    pub passing: (usize, usize),
+    /// Its newest run.
+    pub run: Option<RunId>,
+    /// How many runs it had.
+    pub runs: usize,
+    /// When it was made, or first run, in milliseconds since 1970-01-01 UTC.
+    pub created_ms: u64,
+    /// When something last happened in its newest run.
+    pub last_ms: u64,
+}
+
+/// A run in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name.
+    pub run: RunId,
+    /// Its project.
+    pub project: String,
+    /// Where that is.
+    pub directory: PathBuf,
+    /// Where the run is.
+    pub status: RunStatus,
+    /// What that means for its project.
+    pub project_status: ProjectStatus,
+    /// Features that pass, of all that were not dropped.
+    pub passing: (usize, usize),
+    /// When it was asked for.
+    pub created_ms: u64,
+    /// When something last happened in it, in milliseconds since 1970-01-01 UTC.
+    #[serde(default)]
+    pub last_ms: u64,
+    /// Whether it is an ask, which commits nothing.
+    #[serde(default)]
+    pub is_ask: bool,
+    /// Whether it is being worked on in this moment.
+    pub active: bool,
+    /// When it tries again by itself, in milliseconds since 1970-01-01 UTC, if it waits for a service.
+    pub wakes_at_ms: Option<u64>,
+}
+
+/// A run at length.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// In short.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The branch that it commits to; empty for an ask.
+    pub branch: String,
+    /// What is asked, if it is an ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// What the results come to, once there is an answer.
+    #[serde(default)]
+    pub synthesis: Option<Synthesis>,
+    /// What it spent, and what it still may.
+    #[serde(default)]
+    pub ledger: LedgerView,
+    /// Why it waits or how it ended, in one line.
+    pub why: String,
+    /// The question that it waits with, if one is about an effect: the first of `questions`.
+    pub question: Option<String>,
+    /// The questions about effects that it waits with.
+    #[serde(default)]
+    pub questions: Vec<OpenQuestion>,
+    /// What a person types for each of its other waits for one.
+    #[serde(default)]
+    pub answer_with: Vec<String>,
+    /// Its features.
+    pub features: Vec<Feature>,
+    /// What it used.
+    pub used: Used,
+    /// The cap on money, in millionths of a US dollar, if one is set.
+    pub cost_microdollars_max: Option<u64>,
+    /// The cap on tokens: the run's own, or what its invocations may use together.
+    pub tokens_max: u64,
+}
+
+/// A question about an effect whose outcome nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenQuestion {
+    /// Its name.
+    pub id: String,
+    /// The feature whose work asks; none: the planner's.
+    pub feature: Option<String>,
+    /// The question.
+    pub text: String,
+    /// What a person types to answer it: one of three commands.
+    pub answer_with: String,
+}
+
+impl From<longhaul_core::journal::Question> for OpenQuestion {
+    fn from(of: longhaul_core::journal::Question) -> Self {
+        let feature = of.invocation.feature().map(str::to_owned);
+        Self { id: of.id(), feature, answer_with: of.answer_with(), text: of.text }
+    }
+}
+
+/// Who carried out an invocation, and when.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Carried {
+    /// Which.
+    pub invocation: InvocationId,
+    /// The table of `longhaul.toml`, for example `agents.code`.
+    pub table: String,
+    /// The plugin.
+    pub plugin: String,
+    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    pub from_ms: u64,
+    /// When it ended; none while it has not.
+    pub until_ms: Option<u64>,
+}
+
+/// What the checks of one feature said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rechecked {
+    /// The feature.
+    pub feature: String,
+    /// The checks that were run.
+    pub checks: Vec<String>,
+    /// Those of them that failed.
+    pub failed: Vec<String>,
+    /// Why they could not be run, if so; the feature passes as before.
+    pub not_run: Option<String>,
+}
+
+/// What a replay gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// Which invocation.
+    pub invocation: InvocationId,
+    /// Calls that were answered from the journal.
+    pub calls: u32,
+    /// Fuel that the journal holds, and that the replay used.
+    pub fuel: (u64, u64),
+    /// Whether result, calls and fuel are the same.
+    pub same: bool,
+    /// What differs, in one line.
+    pub difference: Option<String>,
+}
+
+/// What a revert did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reverted {
+    /// The run.
+    pub run: RunId,
+    /// The commit that the branch was at.
+    pub from: String,
+    /// The commit that branch and tree are at now.
+    pub to: String,
+    /// The commits that were left behind, newest first.
+    pub left: Vec<String>,
+    /// The ref that keeps them; none when the branch did not move.
+    pub kept_as: Option<String>,
+    /// Features that no longer pass, or are no longer worked on.
+    pub features: Vec<String>,
+    /// The names under which the work is kept that was in no commit, one for each tree that held some.
+    pub stashed: Vec<String>,
+}
+
+impl Reverted {
+    /// Whether there was nothing to do.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.left.is_empty() && self.stashed.is_empty()
+    }
+}

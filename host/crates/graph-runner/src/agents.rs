@@ -1,0 +1,15 @@
+//! Graphs that agents make in their invocations: how they are named, and what their steps see.
+
+use longhaul_core::graph::{StepLimits, Surroundings};
+
+/// Time of each step, in milliseconds.
+const AGENT_STEP_MS_MAX: u64 = 60_000;
+
+/// What stands between the invocation and the name that its agent gave to a graph.
+pub(super) const OF_AGENT: char = '#';
+
+/// What the steps of agents see: nothing.
+pub(super) fn of_agent() -> Surroundings {
+    let limits = StepLimits { timeout_ms: AGENT_STEP_MS_MAX, ..StepLimits::default() };
+    Surroundings { limits, ..Surroundings::default() }
+}

@@ -1,0 +1,297 @@
+//! Keeps the graphs of a data directory, and answers what is asked of them. One graph is changed by one caller at a time,
+//! and looked at by any.
+
+use crate::agents::{OF_AGENT, of_agent};
+use crate::errors::{broken, no_graph};
+use crate::opened::{Opened, bytes};
+use crate::runner::Lazy;
+use crate::task::{Task, task_only_looks};
+use crate::views;
+use crate::work::{Services, Work};
+use longhaul_api::graphs::{GraphAsk, Language};
+use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::graph::{
+    Answer, Answered, Ask, Changes, GraphError, Graphs, PatchView, Summary, Surroundings, Version, check_name,
+};
+use longhaul_core::project_models::ProjectModels;
+use longhaul_core::store::{Batch, Op, Store, Table};
+use longhaul_core::{Clock, InvocationId, LimitHit};
+use longhaul_graph::record::{self, Head, VersionRow};
+use longhaul_home::Home;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Sources that one patch may be told to try.
+const TRIES_MOST: u32 = 100;
+
+/// Steps of an agent's graph.
+const AGENT_STEPS_MAX: usize = 1_000;
+
+/// Graphs that stay in memory between two questions.
+const OPEN_MAX: usize = 16;
+
+/// Rows that are read at once.
+const PAGE_ROWS: usize = 1_000;
+
+/// What is answered.
+pub enum Reply {
+    /// What an agent is answered as well.
+    One(Box<Answer>),
+    /// Graphs in short, by name.
+    Graphs(Vec<Summary>),
+    /// Changes, the newest first.
+    Versions(Vec<Version>),
+}
+
+/// A graph's place: held by whoever changes it.
+type Slot = Arc<tokio::sync::Mutex<Option<Opened>>>;
+
+/// Keeps the graphs.
+pub struct Desk {
+    services: Services,
+    slots: Mutex<HashMap<String, Slot>>,
+}
+
+impl Desk {
+    /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
+        let runner = Lazy::new(Arc::clone(&store), home.clone());
+        Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
+    }
+
+    /// Answers; a request whose token is known was carried out.
+    pub async fn answer(&self, wanted: GraphAsk, token: &str) -> fault::Result<Reply> {
+        match wanted {
+            GraphAsk::New { name, language, surroundings } => {
+                self.make(&name, language, surroundings, token).await.map(Reply::Graphs)
+            }
+            GraphAsk::List => self.list().map(Reply::Graphs),
+            GraphAsk::Remove { name } => self.remove(&name).await.map(Reply::Graphs),
+            GraphAsk::History { name } => self.history(&name).map(Reply::Versions),
+            other => Ok(Reply::One(Box::new(self.one(other, token).await?))),
+        }
+    }
+
+    async fn one(&self, wanted: GraphAsk, token: &str) -> fault::Result<Answer> {
+        let (name, ask) = match wanted {
+            GraphAsk::One { name, ask } => (name, Task::Ask(ask)),
+            GraphAsk::AddMany { name, steps } => (name, Task::AddMany(steps)),
+            GraphAsk::Run { name, keep_going, again } => (name, Task::Run { keep_going, again }),
+            GraphAsk::Draw { name, width } => (name, Task::Draw { width }),
+            GraphAsk::Diagnose { name, step, model } => (name, Task::Diagnose { step, model }),
+            GraphAsk::Patch { name, step, model, tries_max } => {
+                if !(1..=TRIES_MOST).contains(&tries_max) {
+                    bail!("--tries is {tries_max}, and may be 1 to {TRIES_MOST}");
+                }
+                (name, Task::Patch { step, model, tries_max })
+            }
+            GraphAsk::New { .. } | GraphAsk::List | GraphAsk::Remove { .. } | GraphAsk::History { .. } => {
+                bail!(Fault::internal("this is no question to one graph"))
+            }
+        };
+        if task_only_looks(&ask) {
+            return Ok(self.look(&name, &ask)?);
+        }
+        if name.contains(OF_AGENT) {
+            bail!("`{name}` is an agent's, which nobody else changes; export it, and make a graph of your own");
+        }
+        let slot = self.slot(&name);
+        let mut place = slot.lock().await;
+        let mut opened = self.take(&mut place, &name)?;
+        if let Some(done) = opened.head.done(token) {
+            let answer = known(&opened, done.patch.clone());
+            *place = Some(opened);
+            return Ok(answer);
+        }
+        let mut work = Work { services: &self.services, opened: &mut opened, token, batch: Batch::new() };
+        let done = work.carry_out(ask).await;
+        let batch = std::mem::take(&mut work.batch);
+        // What is refused changed nothing; what is in memory may still be ahead of the store, and goes.
+        let answer = done?;
+        self.services.store.commit(batch).await?;
+        *place = Some(opened);
+        Ok(answer)
+    }
+
+    /// What changes nothing is answered from the store while somebody else changes the graph.
+    fn look(&self, name: &str, task: &Task) -> Result<Answer, GraphError> {
+        let slot = self.slot(name);
+        match slot.try_lock() {
+            Ok(mut place) => {
+                let opened = self.take(&mut place, name)?;
+                let answer = views::look(&opened, task);
+                *place = Some(opened);
+                answer
+            }
+            Err(_) => views::look(&Opened::load(&*self.services.store, name)?, task),
+        }
+    }
+
+    async fn make(
+        &self,
+        name: &str,
+        language: Language,
+        surroundings: Surroundings,
+        token: &str,
+    ) -> fault::Result<Vec<Summary>> {
+        check_name("graph", name).map_err(Fault::invalid)?;
+        if name.contains(OF_AGENT) {
+            bail!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
+        }
+        let slot = self.slot(name);
+        let _place = slot.lock().await;
+        if let Some(head) = self.head(name)? {
+            if head.done(token).is_some() {
+                return Ok(vec![head.summary()]);
+            }
+            bail!(Fault::conflict(format!(
+                "there is a graph `{name}` already; choose another name, or remove it first"
+            )));
+        }
+        let mut head = self.fresh_head(name, language.name(), surroundings)?;
+        head.note(token, None);
+        let what = format!("made, in {}", head.language);
+        let batch = version(Batch::new(), &head, what)?.insert(Table::Graphs, record::head_key(name), bytes(&head)?);
+        self.services.store.commit(batch).await?;
+        Ok(vec![head.summary()])
+    }
+
+    fn fresh_head(&self, name: &str, language: &str, surroundings: Surroundings) -> Result<Head, GraphError> {
+        // The seed only has to differ between graphs.
+        let seed = longhaul_core::Digest::of(format!("{name} {}", self.services.clock.now_ms()).as_bytes());
+        Ok(Head::new(name, language, seed, surroundings, self.services.clock.now_ms()))
+    }
+
+    fn list(&self) -> fault::Result<Vec<Summary>> {
+        let (mut graphs, mut after) = (Vec::new(), None::<Vec<u8>>);
+        loop {
+            let rows = self.services.store.scan(Table::Graphs, &record::heads(), after.as_deref(), PAGE_ROWS)?;
+            let Some((last, _)) = rows.last() else { return Ok(graphs) };
+            after = Some(last.clone());
+            for (_, value) in &rows {
+                graphs.push(Head::read(value).map_err(Fault::internal)?.summary());
+            }
+        }
+    }
+
+    async fn remove(&self, name: &str) -> fault::Result<Vec<Summary>> {
+        let slot = self.slot(name);
+        let mut place = slot.lock().await;
+        let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
+        let mut batch = Batch::new();
+        for prefix in [record::steps(name), record::versions(name)] {
+            let mut after = None::<Vec<u8>>;
+            loop {
+                let rows = self.services.store.scan(Table::Graphs, &prefix, after.as_deref(), PAGE_ROWS)?;
+                let Some((last, _)) = rows.last() else { break };
+                after = Some(last.clone());
+                let delete = |(key, _)| Op::Delete(Table::Graphs, longhaul_core::store::Key::from_bytes(key));
+                batch.ops.extend(rows.into_iter().map(delete));
+            }
+        }
+        batch.push(Op::Delete(Table::Graphs, record::head_key(name)));
+        self.services.store.commit(batch).await?;
+        *place = None;
+        Ok(vec![head.summary()])
+    }
+
+    fn history(&self, name: &str) -> fault::Result<Vec<Version>> {
+        self.head(name)?.ok_or_else(|| no_graph(name))?;
+        let most = usize::try_from(record::VERSIONS_MAX).unwrap_or(usize::MAX);
+        let rows = self.services.store.last(Table::Graphs, &record::versions(name), most)?;
+        let version = |(key, value): (Vec<u8>, Vec<u8>)| {
+            let row: VersionRow = serde_json::from_slice(&value)?;
+            Ok::<_, Fault>(row.version(longhaul_core::store::Key::last_number(&key).unwrap_or_default()))
+        };
+        rows.into_iter().map(version).collect()
+    }
+
+    fn head(&self, name: &str) -> Result<Option<Head>, GraphError> {
+        let found = self.services.store.get(Table::Graphs, &record::head_key(name)).map_err(broken)?;
+        found.map(|bytes| Head::read(&bytes)).transpose().map_err(GraphError::Failed)
+    }
+
+    /// The graph in memory, if that is what lies in the store, else from there. It is taken out: whoever is cut off
+    /// with it leaves nothing half done behind.
+    fn take(&self, place: &mut Option<Opened>, name: &str) -> Result<Opened, GraphError> {
+        let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
+        match place.take() {
+            Some(opened) if opened.head.revision == head.revision && opened.head.created_ms == head.created_ms => {
+                Ok(opened)
+            }
+            _ => Opened::load(&*self.services.store, name),
+        }
+    }
+
+    fn slot(&self, name: &str) -> Slot {
+        let mut slots = self.slots();
+        if slots.len() >= OPEN_MAX && !slots.contains_key(name) {
+            // Whoever holds one is not disturbed.
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        Arc::clone(slots.entry(name.to_owned()).or_default())
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait::async_trait]
+impl Graphs for Desk {
+    async fn ask(&self, owner: &InvocationId, name: &str, ask: Ask) -> Answered {
+        match self.ask_of_agent(owner, name, ask).await {
+            Ok(answered) => answered,
+            Err(error) => error.into(),
+        }
+    }
+}
+
+impl Desk {
+    async fn ask_of_agent(&self, owner: &InvocationId, name: &str, ask: Ask) -> Result<Answered, GraphError> {
+        check_name("graph", name).map_err(GraphError::Invalid)?;
+        let full = format!("{owner}{OF_AGENT}{name}");
+        let slot = self.slot(&full);
+        let mut place = slot.lock().await;
+        let is_new = self.head(&full)?.is_none();
+        let mut opened = match (is_new, &ask) {
+            (false, _) => self.take(&mut place, &full)?,
+            (true, Ask::Add { .. }) => {
+                let mut head = self.fresh_head(&full, "python", of_agent())?;
+                head.owner = Some(owner.to_string());
+                Opened::new(head)?
+            }
+            (true, _) => return Err(no_graph(name)),
+        };
+        if matches!(ask, Ask::Add { .. }) && opened.len() >= AGENT_STEPS_MAX {
+            let hit = LimitHit::new("graph_steps_max", opened.len() as u64 + 1, AGENT_STEPS_MAX as u64);
+            *place = Some(opened);
+            return Err(GraphError::Limit(hit));
+        }
+        let task = Task::of_agent(ask);
+        if task_only_looks(&task) {
+            let answer = views::look(&opened, &task);
+            *place = Some(opened);
+            return answer.map(|answer| Answered { answer: Ok(answer), closing: Batch::new() });
+        }
+        let mut work = Work { services: &self.services, opened: &mut opened, token: "", batch: Batch::new() };
+        let answer = work.carry_out(task).await?;
+        let closing = std::mem::take(&mut work.batch);
+        // Ahead of the store until the caller commits; if it never does, the next question finds another revision.
+        *place = Some(opened);
+        Ok(Answered { answer: Ok(answer), closing })
+    }
+}
+
+/// What a request is answered that was carried out before.
+fn known(opened: &Opened, patch: Option<PatchView>) -> Answer {
+    match patch {
+        Some(patch) => Answer::Patched(patch),
+        None => Answer::Changed(Changes { stale: opened.stale(), failure: None }),
+    }
+}
+
+fn version(batch: Batch, head: &Head, what: String) -> Result<Batch, GraphError> {
+    let row = VersionRow { at_ms: head.changed_ms, what, step: None, before: None };
+    Ok(batch.put(Table::Graphs, record::version_key(&head.name, head.version), bytes(&row)?))
+}

@@ -1,0 +1,33 @@
+//! What callers are told of what the store, the graph and the replay refuse.
+
+use longhaul_core::graph::GraphError;
+use longhaul_core::store::StoreError;
+use longhaul_graph::graph;
+use longhaul_graph::replay::ReplayError;
+
+/// Nothing has this name.
+pub(super) fn no_graph(name: &str) -> GraphError {
+    let name = longhaul_core::text::printable(name, 100);
+    GraphError::Invalid(format!("there is no graph `{name}`; `longhaul graph list` has those that there are"))
+}
+
+/// The store could not be read or written.
+pub(super) fn broken(error: StoreError) -> GraphError {
+    GraphError::Failed(error.to_string())
+}
+
+/// A refusal of the graph in the words of the outside.
+pub(super) fn refused(error: graph::GraphError) -> GraphError {
+    match error {
+        graph::GraphError::UnknownStep { id } => GraphError::UnknownStep(id.to_string()),
+        other => GraphError::Invalid(other.to_string()),
+    }
+}
+
+/// A refusal of the replay in the words of the outside.
+pub(super) fn replay_refused(error: ReplayError) -> GraphError {
+    match error {
+        ReplayError::Graph(error) => refused(error),
+        other => GraphError::Failed(other.to_string()),
+    }
+}

@@ -1,0 +1,91 @@
+//! One change of a graph that is under way: steps added, changed and removed, and each change noted.
+
+use crate::opened::{Before, Opened, bytes};
+use crate::runner::Lazy;
+use longhaul_core::Clock;
+use longhaul_core::graph::{Answer, Changes, GraphError, PatchView, check_name};
+use longhaul_core::project_models::ProjectModels;
+use longhaul_core::store::{Batch, Op, Store, Table};
+use longhaul_core::text::count;
+use longhaul_graph::record::{self, VersionRow};
+use std::sync::Arc;
+
+/// What graphs are kept and run with.
+pub(super) struct Services {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) runner: Lazy,
+    pub(super) models: Arc<dyn ProjectModels>,
+}
+
+/// One change of a graph that is under way.
+pub(super) struct Work<'a> {
+    pub(super) services: &'a Services,
+    pub(super) opened: &'a mut Opened,
+    pub(super) token: &'a str,
+    /// What the caller commits.
+    pub(super) batch: Batch,
+}
+
+impl Work<'_> {
+    pub(super) fn add(&mut self, steps: Vec<(String, String)>) -> Result<Answer, GraphError> {
+        steps.iter().try_for_each(|(step, source)| acceptable(step, source))?;
+        let (added, failure) = self.opened.add(steps, &mut self.batch)?;
+        let what = match &added[..] {
+            [one] => format!("added `{one}`"),
+            all => format!("added {}", count(all.len(), "step")),
+        };
+        self.changed(what, None)?;
+        let stale = added.iter().map(ToString::to_string).collect();
+        Ok(Answer::Changed(Changes { stale, failure }))
+    }
+
+    pub(super) fn change(&mut self, step: &str, source: String) -> Result<Answer, GraphError> {
+        acceptable(step, &source)?;
+        let (stale, failure, before) = self.opened.change(step, source, &mut self.batch)?;
+        self.changed(format!("changed `{step}`"), Some(before))?;
+        Ok(Answer::Changed(Changes { stale, failure }))
+    }
+
+    pub(super) fn remove(&mut self, step: &str) -> Result<Answer, GraphError> {
+        let (stale, before) = self.opened.remove(step, &mut self.batch)?;
+        self.changed(format!("removed `{step}`"), Some(before))?;
+        Ok(Answer::Changed(Changes { stale, failure: None }))
+    }
+
+    /// A version more.
+    pub(super) fn changed(&mut self, what: String, before: Option<Before>) -> Result<(), GraphError> {
+        self.noted(what, before, None)
+    }
+
+    pub(super) fn noted(
+        &mut self,
+        what: String,
+        before: Option<Before>,
+        patch: Option<PatchView>,
+    ) -> Result<(), GraphError> {
+        self.opened.head.note(self.token, patch);
+        self.opened.head.version += 1;
+        let now_ms = self.services.clock.now_ms();
+        let (step, before) = before.map_or((None, None), |before| (Some(before.step), Some(before.source)));
+        let row = VersionRow { at_ms: now_ms, what, step, before };
+        let head = &self.opened.head;
+        let key = record::version_key(&head.name, head.version);
+        self.batch.push(Op::Put(Table::Graphs, key, bytes(&row)?));
+        if let Some(old) = head.version.checked_sub(record::VERSIONS_MAX) {
+            self.batch.push(Op::Delete(Table::Graphs, record::version_key(&head.name, old)));
+        }
+        self.opened.write_head(now_ms, &mut self.batch)
+    }
+}
+
+fn acceptable(step: &str, source: &str) -> Result<(), GraphError> {
+    check_name("step", step).map_err(GraphError::Invalid)?;
+    let (bytes, max) = (source.len(), longhaul_core::graph::SOURCE_BYTES_MAX);
+    if bytes > max {
+        return Err(GraphError::Invalid(format!(
+            "the source of `{step}` has {bytes} bytes, and at most {max} are kept; read data from a file with --dir"
+        )));
+    }
+    Ok(())
+}

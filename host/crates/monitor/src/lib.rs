@@ -1,0 +1,17 @@
+//! What runs in this process use of the machine, and that they stay within their limits.
+//!
+//! The owner of a data directory looks at its children twice a second while there are any. A tree that is over a limit
+//! is asked to end and killed when it does not; whoever started it is told the limit. Where control groups can be made,
+//! each child gets one, so that the kernel holds the limits between two looks. Instances of components are held to
+//! theirs by the engine, and only shown here. Refuses to end what it did not start.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `monitor.rs` | the looks at children and machine, and the end of a child that is over a limit |
+//! | `room.rs` | whether there is room for a task of an agent |
+
+mod monitor;
+mod room;
+
+pub use monitor::Monitor;
+pub use room::Doorkeeper;
