@@ -5,7 +5,6 @@
 // What is printed goes through `cli::terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod agents;
 pub mod ask;
 pub mod backup;
 pub mod bombs;
@@ -37,3 +36,13 @@ pub use longhaul_plugins::manifest;
 pub use longhaul_records as records;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
 pub use toolbox::plugin_set as cast;
+
+/// Agents, schedules and tasks: what is asked and answered of them, and what works on them.
+pub mod agents {
+    pub use longhaul_agents as record;
+    pub use longhaul_api::agents::{
+        AgentAsk, AgentSaid, AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX, ScheduleAsk,
+        ScheduleSaid, ScheduleView, SchedulerStatus, StatusFilter, Tally, TaskView,
+    };
+    pub use longhaul_scheduler::{AgentWork, Desk, Hands, Scheduler};
+}
