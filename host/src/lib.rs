@@ -5,7 +5,6 @@
 // What is printed goes through `cli::terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod agents;
 pub mod ask;
 pub mod backup;
 pub mod checkpoint;
@@ -13,8 +12,6 @@ pub mod cli;
 pub mod client;
 pub mod events;
 pub mod gc;
-pub mod memory;
-pub mod notify;
 mod project_models;
 mod report;
 pub mod run;
@@ -32,9 +29,21 @@ pub use longhaul_graph_runner::steps;
 pub use longhaul_home as home;
 pub use longhaul_home::{crash, logs};
 pub use longhaul_monitor as resources;
+pub use longhaul_memory as memory;
+pub use longhaul_notify as notify;
 pub use longhaul_plugins as plugins;
 pub use longhaul_plugins::manifest;
 pub use longhaul_preflight as check;
 pub use longhaul_records as records;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
 pub use longhaul_toolbox as toolbox;
+
+/// Agents, schedules and tasks: what is asked and answered of them, and what works on them.
+pub mod agents {
+    pub use longhaul_agents as record;
+    pub use longhaul_api::agents::{
+        AgentAsk, AgentSaid, AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX, ScheduleAsk,
+        ScheduleSaid, ScheduleView, SchedulerStatus, StatusFilter, Tally, TaskView,
+    };
+    pub use longhaul_scheduler::{AgentWork, Desk, Hands, Scheduler};
+}

@@ -3,7 +3,7 @@
 
 use super::{Answer, Question, Service, Which};
 use crate::agents::record::{Code, ExecutionResult};
-use crate::agents::{Desk, Hands, Work};
+use crate::agents::{AgentWork, Desk, Hands};
 use longhaul_api::agents::AgentAsk;
 use longhaul_core::RunId;
 use longhaul_core::fault;
@@ -43,7 +43,7 @@ struct Carrier(Arc<Service>);
 
 #[async_trait::async_trait]
 impl Hands for Carrier {
-    async fn run(&self, work: &Work) -> Option<ExecutionResult> {
+    async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
         let since = Instant::now();
         let code = &work.agent().code;
         if !code.is_run() {
@@ -64,7 +64,7 @@ impl Hands for Carrier {
 
 impl Service {
     /// The run of an attempt. One of an earlier attempt that is not over is gone on with, and no second one begun.
-    fn run_of(&self, work: &Work) -> fault::Result<RunId> {
+    fn run_of(&self, work: &AgentWork) -> fault::Result<RunId> {
         for run in work.runs() {
             if record::load(&*self.host.store, &run)?.is_some_and(|stored| !is_over(stored.state.status())) {
                 return Ok(run);
@@ -78,7 +78,7 @@ impl Service {
         self: &Arc<Self>,
         run: &RunId,
         code: &Code,
-        work: &Work,
+        work: &AgentWork,
     ) -> fault::Result<Option<ExecutionResult>> {
         let named = Which::Named(run.to_string());
         match record::load(&*self.host.store, run)? {
@@ -104,7 +104,7 @@ impl Service {
         }
     }
 
-    async fn begin_as(self: &Arc<Self>, run: &RunId, code: &Code, work: &Work) -> fault::Result<()> {
+    async fn begin_as(self: &Arc<Self>, run: &RunId, code: &Code, work: &AgentWork) -> fault::Result<()> {
         let run = Some(run.clone());
         match code {
             Code::Ask { directory, goal, agent } => {
@@ -174,7 +174,7 @@ async fn until_gone(mut watching: Watching) -> Option<String> {
 }
 
 /// The goal, and behind it as data what the runs before this one left.
-fn with_what_was_left(goal: &str, work: &Work) -> String {
+fn with_what_was_left(goal: &str, work: &AgentWork) -> String {
     let context = work.context();
     if context.as_object().is_none_or(serde_json::Map::is_empty) {
         return goal.to_owned();

@@ -1,4 +1,4 @@
-//! The parts of memory that are not this room's own: sentence models, and servers that several machines share. The
+//! The parts of memory that are not this crate's own: sentence models, and servers that several machines share. The
 //! program that opens the data directory makes them.
 
 use longhaul_config::memory::MemoryConfig;

@@ -1,24 +1,17 @@
-//! What executes an agent: its code in the sandbox, here; an ask or a run, by the service that has those.
+//! An agent's code in the sandbox. Refuses an agent that is an ask or a run: it has no code of its own.
 
-use super::Desk;
-use super::attempt::Work;
-use crate::exec::{Code as Source, ExecError, Executor, Job, JobLimits, Places, Report};
+use crate::desk::Desk;
+use crate::work::AgentWork;
 use longhaul_agents::{Code, ExecutionResult};
+use longhaul_exec::{Code as Source, ExecError, Executor, Job, JobLimits, Places, Report};
 use longhaul_home::plugin_directories;
 
 /// Instructions of a millisecond, in wasmtime's fuel, at the most: twice those of 10^12 in five minutes.
 const FUEL_PER_MS: u64 = 7_000_000;
 
-/// Executes agents.
-#[async_trait::async_trait]
-pub(crate) trait Hands: Send + Sync {
-    /// Executes one to its end. None where it goes on elsewhere: nothing is known of its end then.
-    async fn run(&self, work: &Work) -> Option<ExecutionResult>;
-}
-
 impl Desk {
     /// Runs an agent's code in the sandbox.
-    pub(crate) async fn run_code(&self, work: &Work) -> ExecutionResult {
+    pub async fn run_code(&self, work: &AgentWork) -> ExecutionResult {
         let agent = &work.record.agent;
         let code = match &agent.code {
             Code::Python { source } => Source::Python(source.clone()),

@@ -1,13 +1,13 @@
 //! What is stored of agents, schedules and tasks, and what of it changes with a step of the scheduler. The keys are in
 //! the table of `tables.rs` of `longhaul-store`.
 
-use super::words::Tally;
-use super::{BY_HAND, StatusFilter};
-use crate::notify::{self, Notifier};
+use crate::work::BY_HAND;
 use longhaul_agents::{AgentRecord, Artifact, ExecutionResult, Head, VERSIONS_MAX};
+use longhaul_api::agents::{StatusFilter, Tally};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_notify::{self as notify, Notifier};
 use longhaul_schedule::{Action, Fate, Skipped, State, Task, TaskId, TaskStatus};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

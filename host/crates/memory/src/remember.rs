@@ -9,13 +9,13 @@
 //! asked again when the next run of this data directory begins, and after three times the rules make do without the
 //! model. Whoever waits for the run does not wait for any of this.
 
-use super::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
-use super::recollect::{EPISODES_KEPT, keys};
-use super::{MemoryFactory, episodes_of, facts_of};
-use crate::config::Config;
-use crate::toolbox::plugin_host::PluginHost;
-use crate::trust;
+use crate::backend;
+use crate::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
+use crate::factory::MemoryFactory;
+use crate::namespaces::{episodes_of, facts_of};
+use crate::recollect::{EPISODES_KEPT, keys};
 use longhaul_capabilities::{Models as _, turns};
+use longhaul_config::Config;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
@@ -27,6 +27,8 @@ use longhaul_harness::HarnessLimits;
 use longhaul_models::set::{ModelSet, ProgramEnvironment};
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::{self, RunRecord};
+use longhaul_security::trust;
+use longhaul_toolbox::plugin_host::PluginHost;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -234,7 +236,7 @@ impl Memorist<'_> {
     async fn keep(&self, due: &Due, extracted: Extracted) -> fault::Result<()> {
         let RunRecord { pins, directory, .. } = self.record;
         let project = self.record.scope();
-        let memory = super::open(&self.with.host, &*self.with.factory, self.config, pins, directory).await?;
+        let memory = backend::open(&self.with.host, &*self.with.factory, self.config, pins, directory).await?;
         let mut batch = Batch::new();
         let namespace = facts_of(project);
         // Until they are durable, so that an agent that notes one of them meanwhile finds it there.

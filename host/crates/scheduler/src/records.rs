@@ -1,9 +1,10 @@
 //! Agents: made, changed, switched on and off, removed.
 
-use super::words::{AgentSaid, AgentSummary, AgentView, PAGE_MAX};
-use super::{Desk, Turn, lock, rows, rows::Writing};
+use crate::desk::{Desk, Turn, lock};
+use crate::rows::{self, Writing};
 use base64::Engine as _;
 use longhaul_agents::{AgentError, AgentPatch, AgentRecord, Code, NewAgent, WASM_BYTES_MAX};
+use longhaul_api::agents::{AgentSaid, AgentSummary, AgentView, PAGE_MAX};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Digest, Name};
 use longhaul_schedule::{Input, Schedule, TaskStatus, Trigger};

@@ -1,7 +1,9 @@
 //! Tasks, as they are listed, looked at and tried again.
 
-use super::words::{AttemptView, PAGE_MAX, ScheduleSaid, StatusFilter, TaskView};
-use super::{BY_HAND, Desk, Turn, attempt, rows, rows::Writing};
+use crate::desk::{Desk, Turn};
+use crate::rows::{self, Writing};
+use crate::work::{self, BY_HAND};
+use longhaul_api::agents::{AttemptView, PAGE_MAX, ScheduleSaid, StatusFilter, TaskView};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{Input, ScheduleError, Task, TaskId, TaskStatus};
@@ -57,7 +59,7 @@ impl Desk {
         let (mut results, is_run) = (rows::results(&*self.store, id)?, self.is_run(&task.agent)?);
         for (number, attempt) in (1..).zip(&mut view.attempts) {
             attempt.result = results.remove(&number);
-            let own = usize::try_from(number).ok().filter(|_| is_run).map(|number| attempt::run_id(&task, number));
+            let own = usize::try_from(number).ok().filter(|_| is_run).map(|number| work::run_id(&task, number));
             attempt.run = attempt.result.as_ref().and_then(|result| result.run.clone()).or(own);
         }
         Ok(ScheduleSaid::Task(Box::new(view)))

@@ -7,6 +7,7 @@
 //! answer is kept by the rule. What was answered to an ask is a fact for a time, by what was asked: the same question
 //! replaces its earlier answer, and another one does not.
 
+use crate::recollect::told_words;
 use longhaul_config::Config;
 use longhaul_config::tools::is_web_tool;
 use longhaul_core::InvocationId;
@@ -156,6 +157,9 @@ fn heard(
 }
 
 /// The least trusted words that an agent had heard by the end of an invocation, which may be in its answer.
+///
+/// # Errors
+/// When the journal of the invocation cannot be read.
 pub fn words_heard(store: &dyn Store, invocation: &InvocationId, config: &Config) -> fault::Result<Trust> {
     Ok(heard(store, invocation, config)?.0)
 }
@@ -174,7 +178,7 @@ fn told(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Trust> {
     }
     // A journal of before does not say it; what was remembered is in the input.
     let input = store.blob(&began.input)?.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    Ok(input.as_ref().and_then(super::told_words).unwrap_or(Trust::OwnWords))
+    Ok(input.as_ref().and_then(told_words).unwrap_or(Trust::OwnWords))
 }
 
 /// Whose words an agent recalled. A journal of before does not say it.

@@ -1,12 +1,12 @@
 //! A component as the memory backend: each call in a fresh instance, with the directories and hosts that it was
 //! granted, and a key-value space of its own. What it says is bounded as an entry is, and believed no further.
 
-use crate::toolbox::plugin_set::{Cast, Part};
 use longhaul_capabilities::Setup;
 use longhaul_config::memory::PLUGIN;
 use longhaul_core::InvocationId;
 use longhaul_core::memory::{Entry, Hit, MemoryBackend, MemoryError, Page};
 use longhaul_engine::{CallError, Called, Cancel};
+use longhaul_toolbox::plugin_set::{Cast, Part};
 
 /// See the module.
 pub(super) struct PluginMemory {

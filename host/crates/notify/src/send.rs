@@ -4,7 +4,7 @@
 //! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use super::letter::{About, Letter};
+use crate::letter::{About, Letter};
 use longhaul_config::notify::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::variable;

@@ -1,8 +1,9 @@
 //! What agents hand from run to run, as people look at it and change it.
 
-use super::words::AgentSaid;
-use super::{Desk, rows, rows::Writing};
+use crate::desk::Desk;
+use crate::rows::{self, Writing};
 use longhaul_agents::{AgentError, Head, Next};
+use longhaul_api::agents::AgentSaid;
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use serde_json::Value;

@@ -1,19 +1,26 @@
 //! The desk over a store in memory, with hands that do as a test says, and a clock that is moved.
 
-use super::attempt::Work;
-use super::record::{AgentPatch, Artifact, Code, NewAgent};
-use super::*;
-use longhaul_agents::{Admitted, SummaryBy, Wanted};
+use crate::desk::{Desk, lock};
+use crate::rows::{self, Writing};
+use crate::scheduler::Scheduler;
+use crate::work::{AgentWork, BY_HAND, Hands, Start};
+use longhaul_agents::{Admission, Admitted, AgentPatch, Artifact, Code, ExecutionResult, NewAgent, SummaryBy, Wanted};
+use longhaul_api::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid, StatusFilter, Tally, TaskView};
 use longhaul_core::fault;
-use longhaul_core::store::{Key, Row, StoreError, Table};
-use longhaul_core::{Digest, RunId};
-use longhaul_schedule::{Missed, Schedule, Trigger, When};
+use longhaul_core::project_models::ProjectModels;
+use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
+use longhaul_core::{Clock, Digest, Name, RunId};
+use longhaul_home::Home;
+use longhaul_home::crash::CrashPoints;
+use longhaul_notify::Notifier;
+use longhaul_schedule::{Missed, Schedule, TaskId, TaskStatus, Trigger, When};
 use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 const MINUTE: u64 = 60_000;
 
@@ -46,7 +53,7 @@ impl Store for Mortal {
 }
 
 /// What an execution is to come to, by how many there were before.
-type Script = dyn Fn(&Work, u64) -> ExecutionResult + Send + Sync;
+type Script = dyn Fn(&AgentWork, u64) -> ExecutionResult + Send + Sync;
 
 /// Hands that do as they are told, and count.
 struct Told {
@@ -56,13 +63,13 @@ struct Told {
 
 #[async_trait::async_trait]
 impl Hands for Told {
-    async fn run(&self, work: &Work) -> Option<ExecutionResult> {
+    async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
         let before = self.executed.fetch_add(1, Ordering::SeqCst);
         Some((self.script)(work, before))
     }
 }
 
-fn told(script: impl Fn(&Work, u64) -> ExecutionResult + Send + Sync + 'static) -> Arc<Told> {
+fn told(script: impl Fn(&AgentWork, u64) -> ExecutionResult + Send + Sync + 'static) -> Arc<Told> {
     Arc::new(Told { script: Box::new(script), executed: AtomicU64::new(0) })
 }
 
@@ -317,7 +324,7 @@ async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
     struct Changing(Arc<Desk>);
     #[async_trait::async_trait]
     impl Hands for Changing {
-        async fn run(&self, work: &Work) -> Option<ExecutionResult> {
+        async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
             self.0
                 .set_artifact(&work.agent().name, json!({"n": 100}), Some("mine".to_owned()), None)
                 .await

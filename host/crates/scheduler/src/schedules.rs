@@ -1,8 +1,10 @@
 //! Schedules, as they are made, changed and looked at.
 
-use super::words::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, SchedulerStatus};
-use super::{BY_HAND, Desk, Turn, lock, rows};
+use crate::desk::{Desk, Turn, lock};
+use crate::rows;
+use crate::work::BY_HAND;
 use longhaul_agents::{AgentError, ExecutionResult};
+use longhaul_api::agents::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, SchedulerStatus};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{Action, Cause, Entry, Fate, Input, Schedule, ScheduleError, TaskId, TaskStatus, Trigger};

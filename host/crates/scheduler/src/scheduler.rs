@@ -3,8 +3,9 @@
 //! One works in the process that owns the data directory. It sleeps until something is due, is changed, or has ended,
 //! and never for long, since the clock of a machine may jump. It looks at no clock but the desk's.
 
-use super::attempt::Start;
-use super::{Desk, Hands, lock};
+use crate::desk::{Desk, lock};
+use crate::rows::Writing;
+use crate::work::{Hands, Start};
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Input, Task, TaskStatus};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When one works in this process already, and when the store cannot be read.
-    pub(crate) async fn start(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> fault::Result<Self> {
+    pub async fn start(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> fault::Result<Self> {
         // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
         let _ = desk.notifier.config();
         Self::over(desk, hands).await
@@ -133,7 +134,7 @@ impl Desk {
         if actions.is_empty() && state.tasks == turn.state().tasks && state.schedules == turn.state().schedules {
             return Ok(wake_in_ms);
         }
-        let writing = super::rows::Writing::new(&*self.store, self.clock.now_ms());
+        let writing = Writing::new(&*self.store, self.clock.now_ms());
         turn.keep(state, &actions, writing).await?;
         Ok(wake_in_ms)
     }

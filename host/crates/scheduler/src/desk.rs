@@ -1,85 +1,43 @@
-//! The agents of a data directory: records, what each hands from run to run, schedules, and tasks with all their
-//! attempts.
-//!
-//! A task that ends, what its agent hands on, and what the scheduler knows are one transaction, so that a kill neither
-//! loses a run nor counts it twice. What may be done next is the affair of `longhaul-schedule`; what is handed on, of
-//! `longhaul-agents`. Whatever changes anything here goes through one lock, and is in memory only once it is stored.
-//!
-//! Nothing fires without a [`Scheduler`]: whoever changes a schedule where none works starts nothing by it.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `agents/rows.rs` | what is stored, and what of it changes |
-//! | `agents/records.rs` | agents: made, changed, removed |
-//! | `agents/artifacts.rs` | what runs hand on, in the hands of people |
-//! | `agents/schedules.rs` | schedules, as they are asked about |
-//! | `agents/tasks.rs` | tasks, as they are asked about |
-//! | `agents/attempt.rs` | one attempt: load, execute, sum up, save |
-//! | `agents/hands.rs` | what executes: the sandbox, an ask, a run |
-//! | `agents/summary.rs` | what a model makes of an output |
-//! | `agents/scheduler.rs` | who waits for what is due |
+//! The desk that keeps the agents: the state of the scheduler behind one lock, and what is asked of it. Refuses to have in
+//! memory what is not stored.
 
-mod artifacts;
-mod attempt;
-mod hands;
-mod records;
-mod rows;
-mod scheduler;
-mod schedules;
-mod summary;
-mod tasks;
-#[cfg(test)]
-mod tests;
-
-use crate::crash::CrashPoints;
-use crate::exec::Executor;
-use crate::home::Home;
-use crate::notify::Notifier;
-use attempt::Start;
+use crate::rows::{self, Writing};
+use crate::work::{self, Hands, Start};
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
-use longhaul_api::agents as words;
+use longhaul_api::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Clock, Name};
-use longhaul_schedule::{Action, Input, Outcome, State, Task, TaskId, TaskStatus, edit, step};
-use rows::Writing;
+use longhaul_exec::Executor;
+use longhaul_home::Home;
+use longhaul_home::crash::CrashPoints;
+use longhaul_notify::Notifier;
+use longhaul_schedule::{Action, Input, State, Task, TaskId, TaskStatus, edit, step};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OnceCell, mpsc};
 
-pub(crate) use attempt::Work;
-pub(crate) use hands::Hands;
-pub use longhaul_agents as record;
-pub use scheduler::Scheduler;
-pub use words::{
-    AgentAsk, AgentSaid, AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX, ScheduleAsk,
-    ScheduleSaid, ScheduleView, SchedulerStatus, StatusFilter, Tally, TaskView,
-};
-
-/// The schedule that tasks have which somebody asked for; no schedule can have its name.
-pub const BY_HAND: &str = "by-hand";
-
 /// Keeps the agents.
 pub struct Desk {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    home: Home,
-    crash: CrashPoints,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) home: Home,
+    pub(crate) crash: CrashPoints,
     /// Tells of tasks that failed.
-    notifier: Arc<Notifier>,
+    pub(crate) notifier: Arc<Notifier>,
     /// Sum outputs up.
-    models: Arc<dyn ProjectModels>,
+    pub(crate) models: Arc<dyn ProjectModels>,
     /// Held by whoever changes anything; read from the store by whoever comes first.
     state: tokio::sync::Mutex<Option<State>>,
-    executor: OnceCell<Executor>,
+    pub(crate) executor: OnceCell<Executor>,
     /// Where tasks go that are to be started, while a scheduler works.
-    starts: Mutex<Option<mpsc::UnboundedSender<Start>>>,
+    pub(crate) starts: Mutex<Option<mpsc::UnboundedSender<Start>>>,
     /// Agents that are run because somebody asked for it.
-    by_hand: Mutex<BTreeMap<Name, TaskId>>,
+    pub(crate) by_hand: Mutex<BTreeMap<Name, TaskId>>,
     admission: Mutex<Arc<dyn Admission>>,
     /// Something changed that a scheduler may wait for.
-    changed: Notify,
+    pub(crate) changed: Notify,
 }
 
 impl Desk {
@@ -114,7 +72,10 @@ impl Desk {
     }
 
     /// Answers what is asked of agents; `hands` execute.
-    pub(crate) async fn agents(&self, wanted: AgentAsk, hands: &dyn Hands) -> fault::Result<AgentSaid> {
+    ///
+    /// # Errors
+    /// What is wrong with what is asked for, and when the store fails. An execution that fails is an answer.
+    pub async fn agents(&self, wanted: AgentAsk, hands: &dyn Hands) -> fault::Result<AgentSaid> {
         match wanted {
             AgentAsk::Register { agent, wasm } => self.register(*agent, wasm).await,
             AgentAsk::Update { name, patch, wasm, version } => self.update(&name, *patch, wasm, version).await,
@@ -133,7 +94,10 @@ impl Desk {
     }
 
     /// Answers what is asked of schedules and tasks.
-    pub(crate) async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
+    ///
+    /// # Errors
+    /// What is wrong with what is asked for, and when the store fails.
+    pub async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
         match wanted {
             ScheduleAsk::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
             ScheduleAsk::List { limit, offset } => self.list_schedules(limit, offset).await,
@@ -153,7 +117,7 @@ impl Desk {
     }
 
     /// The state of the scheduler, to be looked at or changed.
-    async fn turn(&self) -> fault::Result<Turn<'_>> {
+    pub(crate) async fn turn(&self) -> fault::Result<Turn<'_>> {
         let mut held = self.state.lock().await;
         let state = match held.take() {
             Some(state) => state,
@@ -177,18 +141,18 @@ impl Desk {
                 continue;
             }
             writing.result(&task, &ended)?;
-            let actions = edit(&mut state, Input::Ended(task.id.clone(), outcome(&ended)), now_ms)?;
+            let actions = edit(&mut state, Input::Ended(task.id.clone(), work::outcome(&ended)), now_ms)?;
             writing.take(&actions)?;
             writing.tell(&self.notifier, &actions, &ended)?;
         }
         for mut task in rows::direct(&*self.store)? {
             let mut ended = ended.clone();
             if self.is_run(&task.agent)? {
-                let run = attempt::run_id(&task, task.attempts.len());
+                let run = work::run_id(&task, task.attempts.len());
                 ended.error_message = Some(format!("the host ended while it ran; go on with `longhaul resume {run}`"));
                 ended.run = Some(run);
             }
-            attempt::end_by_hand(&mut task, &ended, now_ms);
+            work::end_by_hand(&mut task, &ended, now_ms);
             writing.result(&task, &ended)?;
             writing.ended_by_hand(task)?;
         }
@@ -198,33 +162,33 @@ impl Desk {
         Ok(state)
     }
 
-    async fn commit(&self, batch: Batch) -> fault::Result<()> {
+    pub(crate) async fn commit(&self, batch: Batch) -> fault::Result<()> {
         if !batch.is_empty() {
             self.store.commit(batch).await?;
         }
         Ok(())
     }
 
-    fn admission(&self) -> Arc<dyn Admission> {
+    pub(crate) fn admission(&self) -> Arc<dyn Admission> {
         Arc::clone(&lock(&self.admission))
     }
 }
 
 /// The state, held.
-struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     desk: &'a Desk,
     held: tokio::sync::MutexGuard<'a, Option<State>>,
 }
 
 impl Turn<'_> {
-    fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         static EMPTY: std::sync::LazyLock<State> = std::sync::LazyLock::new(State::default);
         // It was read before the turn was given.
         self.held.as_ref().unwrap_or(&EMPTY)
     }
 
     /// Takes an input: the state then, and what is to be done. Nothing is stored yet.
-    fn next(&self, input: Input) -> fault::Result<(State, Vec<Action>)> {
+    pub(crate) fn next(&self, input: Input) -> fault::Result<(State, Vec<Action>)> {
         let (mut state, now_ms) = (self.state().clone(), self.desk.clock.now_ms());
         let works = lock(&self.desk.starts).is_some();
         let actions = if works { step(&mut state, input, now_ms)? } else { edit(&mut state, input, now_ms)? };
@@ -232,14 +196,19 @@ impl Turn<'_> {
     }
 
     /// Takes an input and stores what it changes.
-    async fn take(&mut self, input: Input) -> fault::Result<()> {
+    pub(crate) async fn take(&mut self, input: Input) -> fault::Result<()> {
         let (state, actions) = self.next(input)?;
         let writing = Writing::new(&*self.desk.store, self.desk.clock.now_ms());
         self.keep(state, &actions, writing).await
     }
 
     /// Stores a state with what led to it, and has done what is to be done.
-    async fn keep(&mut self, state: State, actions: &[Action], mut writing: Writing<'_>) -> fault::Result<()> {
+    pub(crate) async fn keep(
+        &mut self,
+        state: State,
+        actions: &[Action],
+        mut writing: Writing<'_>,
+    ) -> fault::Result<()> {
         writing.take(actions)?;
         writing.state(self.state(), &state)?;
         self.desk.commit(writing.finish()?).await?;
@@ -260,17 +229,6 @@ impl Turn<'_> {
     }
 }
 
-/// How an attempt ended, in the words of the scheduler.
-fn outcome(result: &ExecutionResult) -> Outcome {
-    match result.success {
-        true => Outcome::Completed,
-        false => Outcome::Failed {
-            error: result.error_message.clone().unwrap_or_else(|| "it failed".to_owned()),
-            retryable: result.retryable,
-        },
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

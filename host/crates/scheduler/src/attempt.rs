@@ -1,13 +1,17 @@
 //! One attempt at a task: what its agent was handed is loaded, its code is executed, what it gave is summed up and
 //! saved. The end of the task, what is handed on, and what the scheduler knows then are one transaction.
 
-use super::{BY_HAND, Desk, Turn, lock, outcome, rows, rows::Writing};
-use crate::agents::words::AgentSaid;
+use crate::desk::{Desk, Turn, lock};
+use crate::rows::{self, Writing};
+use crate::schedules;
+use crate::summary;
+use crate::work::{AgentWork, BY_HAND, Hands, Start, end_by_hand, outcome};
 use futures_util::FutureExt as _;
 use longhaul_agents::compress::{self, Ran};
-use longhaul_agents::{Admitted, AgentRecord, ExecutionResult, Head, NewAgent, Next, Wanted};
+use longhaul_agents::{Admitted, ExecutionResult, Head, Next, Wanted};
+use longhaul_api::agents::AgentSaid;
+use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_core::{Name, RunId};
 use longhaul_schedule::{Attempt, Cause, Input, RETRIES_MAX, Task, TaskId, TaskStatus};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -28,80 +32,17 @@ const ERROR_BYTES_MAX: usize = 2_000;
 /// Bytes of what is given to an execution by hand.
 const INPUT_BYTES_MAX: usize = 1 << 20;
 
-/// An attempt that is to be made. Its task is stored as running.
-#[derive(Clone, Debug)]
-pub(crate) struct Start {
-    pub(super) task: Task,
-}
-
-/// What is executed.
-#[derive(Clone, Debug)]
-pub(crate) struct Work {
-    /// The task.
-    pub(super) task: Task,
-    /// The agent as it was when the attempt began.
-    pub(super) record: AgentRecord,
-    /// What it was handed.
-    pub(super) head: Head,
-    /// What somebody gives it.
-    pub(super) input: Option<Value>,
-}
-
 /// What stands at the beginning of an attempt.
 enum Prepared {
-    Work(Box<Work>),
+    Work(Box<AgentWork>),
     Wait { reason: String, for_ms: u64 },
     Over(ExecutionResult),
-}
-
-/// The run of an attempt of an ask or a run: always the same, so that it is found again and not begun twice.
-pub(super) fn run_id(task: &Task, attempt: usize) -> RunId {
-    RunId::derive(task.agent.as_str(), task.fire_ms, format!("{}/{attempt}", task.id).as_bytes())
-}
-
-/// Ends the attempt of a task that no schedule knows.
-pub(super) fn end_by_hand(task: &mut Task, result: &ExecutionResult, now_ms: u64) {
-    task.status = if result.success { TaskStatus::Completed } else { TaskStatus::Failed };
-    if let Some(attempt) = task.attempts.last_mut() {
-        (attempt.ended_ms, attempt.outcome) = (Some(now_ms), Some(outcome(result)));
-    }
-}
-
-impl Work {
-    /// What its code sees as `CONTEXT`.
-    pub(crate) fn context(&self) -> Value {
-        compress::context(self.state(), &self.record.agent.config, self.input.as_ref())
-    }
-
-    /// Whose work it is.
-    pub(crate) fn agent(&self) -> &NewAgent {
-        &self.record.agent
-    }
-
-    /// The run that this attempt is, if it is one.
-    pub(crate) fn run(&self) -> RunId {
-        run_id(&self.task, self.task.attempts.len())
-    }
-
-    /// That one and those of earlier attempts, the newest first.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = RunId> {
-        (1..=self.task.attempts.len()).rev().map(|attempt| run_id(&self.task, attempt))
-    }
-
-    fn state(&self) -> Option<&Value> {
-        self.head.artifact.as_ref().map(|artifact| &artifact.state)
-    }
 }
 
 impl Desk {
     /// Makes an attempt at a task of the scheduler, to its end in the store. An ask or a run that goes on elsewhere is
     /// left as it is, as is everything when `stopping` says so and no time is left.
-    pub(super) async fn attempt(
-        &self,
-        start: Start,
-        hands: Arc<dyn super::Hands>,
-        mut stopping: watch::Receiver<bool>,
-    ) {
+    pub(super) async fn attempt(&self, start: Start, hands: Arc<dyn Hands>, mut stopping: watch::Receiver<bool>) {
         let task = start.task;
         let work = match self.prepare(&task) {
             Ok(Prepared::Work(work)) => work,
@@ -135,7 +76,7 @@ impl Desk {
         &self,
         name: &Name,
         input: Option<Value>,
-        hands: &dyn super::Hands,
+        hands: &dyn Hands,
     ) -> fault::Result<AgentSaid> {
         if input.as_ref().is_some_and(|input| input.to_string().len() > INPUT_BYTES_MAX) {
             bail!("the input has more than {INPUT_BYTES_MAX} bytes; hand data over as a file in a directory");
@@ -159,7 +100,7 @@ impl Desk {
         &self,
         name: &Name,
         input: Option<Value>,
-    ) -> fault::Result<Result<(Task, Box<Work>), (Option<TaskId>, ExecutionResult)>> {
+    ) -> fault::Result<Result<(Task, Box<AgentWork>), (Option<TaskId>, ExecutionResult)>> {
         let turn = self.turn().await?;
         if let Some(busy) = self.busy(&turn, name) {
             let error = format!(
@@ -169,7 +110,7 @@ impl Desk {
         }
         let mut task = self.task_by_hand(name)?;
         let (work, over) = match self.prepare(&task) {
-            Ok(Prepared::Work(work)) => (Some(Box::new(Work { input, ..*work })), None),
+            Ok(Prepared::Work(work)) => (Some(Box::new(AgentWork { input, ..*work })), None),
             Ok(Prepared::Wait { reason, .. }) => {
                 let error = format!("Agent {name} cannot start now: it waits for {reason}");
                 return Ok(Err((None, ExecutionResult::failed(error, true))));
@@ -200,7 +141,7 @@ impl Desk {
 
     fn task_by_hand(&self, agent: &Name) -> fault::Result<Task> {
         let (schedule, now_ms) = (by_hand_schedule()?, self.clock.now_ms());
-        let cause = Cause::Hand { nonce: super::schedules::nonce() };
+        let cause = Cause::Hand { nonce: schedules::nonce() };
         Ok(Task {
             id: TaskId::of(&schedule, now_ms, &cause),
             schedule,
@@ -244,7 +185,7 @@ impl Desk {
         if let Admitted::Wait { reason, for_ms } = self.admission().admit(&wanted) {
             return Ok(Prepared::Wait { reason, for_ms: for_ms.max(ADMISSION_WAIT_MS_MIN) });
         }
-        Ok(Prepared::Work(Box::new(Work { task: task.clone(), record, head, input: None })))
+        Ok(Prepared::Work(Box::new(AgentWork { task: task.clone(), record, head, input: None })))
     }
 
     async fn defer(&self, task: &Task, reason: &str, for_ms: u64, stopping: &watch::Receiver<bool>) {
@@ -268,7 +209,7 @@ impl Desk {
     async fn ended(
         &self,
         task: &Task,
-        work: Option<&Work>,
+        work: Option<&AgentWork>,
         result: &ExecutionResult,
         stopping: &watch::Receiver<bool>,
     ) {
@@ -286,7 +227,7 @@ impl Desk {
     async fn finish(
         &self,
         task: &Task,
-        work: Option<&Work>,
+        work: Option<&AgentWork>,
         result: &ExecutionResult,
     ) -> fault::Result<ExecutionResult> {
         let mut result = result.clone();
@@ -326,12 +267,12 @@ impl Desk {
     }
 
     /// What was printed, told apart, with its summary.
-    async fn sum_up(&self, work: &Work, result: &ExecutionResult) -> Handed {
+    async fn sum_up(&self, work: &AgentWork, result: &ExecutionResult) -> Handed {
         let printed = compress::printed(&result.stdout);
         let error = result.error_message.as_deref();
         let summary = match (&printed.summary, &work.record.agent.summary_by) {
             (Some(summary), _) => summary.clone(),
-            (None, Some(by)) if result.success => match super::summary::of(&*self.models, by, &printed.output).await {
+            (None, Some(by)) if result.success => match summary::of(&*self.models, by, &printed.output).await {
                 Ok(summary) => summary,
                 Err(why) => {
                     tracing::warn!(agent = %work.task.agent, "no model summed its output up: {why:#}");
@@ -344,7 +285,7 @@ impl Desk {
     }
 
     /// What the agent hands on when its task is over; none where that cannot be kept, which is in the result then.
-    fn next_head(&self, work: &Work, handed: &Handed, result: &mut ExecutionResult, now_ms: u64) -> Option<Head> {
+    fn next_head(&self, work: &AgentWork, handed: &Handed, result: &mut ExecutionResult, now_ms: u64) -> Option<Head> {
         let name = &work.task.agent;
         let now = match rows::head(&*self.store, name) {
             Ok(now) => now,
@@ -421,7 +362,7 @@ pub(super) fn by_hand_schedule() -> fault::Result<Name> {
 }
 
 /// A defect of ours is a result as well.
-async fn carry_out(hands: &dyn super::Hands, work: &Work) -> Option<ExecutionResult> {
+async fn carry_out(hands: &dyn Hands, work: &AgentWork) -> Option<ExecutionResult> {
     match AssertUnwindSafe(hands.run(work)).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Some(ExecutionResult::failed("a defect of longhaul; its log says more", false)),

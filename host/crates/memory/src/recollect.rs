@@ -8,7 +8,7 @@
 //! is, and under a note that says so: text that came from a tool is never an instruction. Refuses what does not bear
 //! on the task, times, and names of runs: with those no recording of a model would fit a second run.
 
-use super::{episodes_of, facts_of};
+use crate::namespaces::{episodes_of, facts_of};
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::memory::{Entry, Episode, MemoryBackend, MemoryError, Note, Trust, closest};
 use longhaul_core::text::printable;
@@ -95,7 +95,7 @@ pub fn told_words(input: &Value) -> Option<Trust> {
 }
 
 /// The episodes of a project, oldest first.
-pub(crate) async fn episodes(memory: &dyn MemoryBackend, project: &str) -> Result<Vec<(Note, Episode)>, MemoryError> {
+async fn episodes(memory: &dyn MemoryBackend, project: &str) -> Result<Vec<(Note, Episode)>, MemoryError> {
     let namespace = episodes_of(project);
     let mut found = Vec::new();
     for key in keys(memory, &namespace).await? {

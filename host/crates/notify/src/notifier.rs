@@ -1,23 +1,8 @@
-//! Somebody is told: when a run asks, parks, fails or completes, or a task of a schedule has failed for good, a
-//! command, an address or a mailbox of the operator's hears of it. Of a run its project's `longhaul.toml` says who; of a
-//! task, `server.toml` of the data directory.
-//!
-//! What is told is a letter in the store, written in the transaction of the event that it is about, so a kill loses
-//! none. A letter is sent once as far as can be known: an attempt is counted before it leaves, and one that a kill cut
-//! off is made again under the same id. It says which run or task and what to type; what agents wrote, which may hold
-//! secrets or prompts, is in it only where the operator says so.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `notify.rs` | letters, and who sends them when |
-//! | `notify/letter.rs` | what a letter says |
-//! | `notify/send.rs` | one letter on one way: a command, an address, a mailbox |
+//! Letters in the store: writing one in the transaction of its event, and sending it when it is due, at most so many an
+//! hour. Refuses to read a project's `[notify]` that nobody trusts.
 
-mod letter;
-mod send;
-
-pub use letter::{About, Letter};
-
+use crate::letter::{About, Letter};
+use crate::send;
 use longhaul_agents::ExecutionResult;
 use longhaul_config::notify::{NotifyConfig, Occasion, Way};
 use longhaul_config::{Config, server};
@@ -124,7 +109,7 @@ impl Notifier {
     ///
     /// # Errors
     /// What is wrong with the file, where nothing was read before.
-    pub(crate) fn config(&self) -> fault::Result<Option<NotifyConfig>> {
+    pub fn config(&self) -> fault::Result<Option<NotifyConfig>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match server::notify(&self.home) {
             Ok(config) => *known = Known { config, was_read: true, complaint: None },
@@ -147,6 +132,9 @@ impl Notifier {
 /// Adds the letters about these events to the batch that keeps them.
 ///
 /// What cannot be read of the configuration tells nobody: a run must not stop for it.
+///
+/// # Errors
+/// When a letter cannot be written as JSON.
 pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::Result<Batch> {
     if events.iter().all(|event| occasion(&event.event).is_none()) {
         return Ok(batch);
@@ -175,7 +163,10 @@ pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) ->
 /// Adds the letter about a task that has failed for good to the batch that keeps its end.
 ///
 /// As with runs, a configuration that was never read tells nobody: a task must not stay running for it.
-pub(crate) fn put_letter_of(
+///
+/// # Errors
+/// When the letter cannot be written as JSON.
+pub fn put_letter_of(
     batch: Batch,
     notifier: &Notifier,
     task: &Task,

@@ -1,0 +1,42 @@
+//! The backend that `[memory]` of a project names: the store, a server, or a component. Refuses to fall back to another
+//! one.
+
+use crate::factory::MemoryFactory;
+use crate::plugin::PluginMemory;
+use longhaul_config::Config;
+use longhaul_config::memory::{BackendName, MemoryConfig};
+use longhaul_core::fault;
+use longhaul_core::memory::{Embedded, MemoryBackend};
+use longhaul_records::pins::Pins;
+use longhaul_toolbox::plugin_host::PluginHost;
+use longhaul_toolbox::plugin_set::Cast;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The backend of a project, for the runs that have these pins.
+///
+/// # Errors
+/// When the table names something that is not there: a sentence model, a variable, a component. A server is not asked.
+pub async fn open(
+    host: &Arc<PluginHost>,
+    factory: &dyn MemoryFactory,
+    config: &Config,
+    pins: &Pins,
+    directory: &Path,
+) -> fault::Result<Arc<dyn MemoryBackend>> {
+    let clock = Arc::clone(&host.clock);
+    let MemoryConfig { backend, embeddings, .. } = &config.memory;
+    let ranking = factory.ranking(embeddings.as_deref(), &host.store)?;
+    let on_server = match backend {
+        BackendName::Redis => factory.on_server(&config.memory, directory, Arc::clone(&clock), Arc::clone(&ranking))?,
+        BackendName::Embedded | BackendName::Plugin => None,
+    };
+    Ok(match (backend, on_server) {
+        (_, Some(server)) => server,
+        (BackendName::Plugin, _) => {
+            let cast = Cast::of_memory(Arc::clone(host), config, pins, directory).await?;
+            Arc::new(PluginMemory::new(cast))
+        }
+        _ => Arc::new(Embedded::new(Arc::clone(&host.store), clock).ranked_by(ranking)),
+    })
+}

@@ -1,0 +1,11 @@
+//! The namespaces of a project. Refuses to read or write what is in them.
+
+/// The namespace of the facts of a project.
+pub fn facts_of(project: &str) -> String {
+    format!("episodic/{project}")
+}
+
+/// The namespace of the episodes of a project.
+pub fn episodes_of(project: &str) -> String {
+    format!("episodes/{project}")
+}
