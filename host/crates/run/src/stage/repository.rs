@@ -6,10 +6,8 @@
 use super::ending::{Closing, End, Ended};
 use super::troupe::began;
 use super::{protected, survey};
-use crate::config::Config;
-use crate::protect;
-use crate::toolbox::plugin_host::PluginHost;
-use crate::toolbox::unkept::Unkept;
+use longhaul_config::Config;
+use longhaul_config::protect;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::{EffectClass, Finished, Journal, JournalError, NewCall, Next, Ticket};
@@ -21,6 +19,8 @@ use longhaul_journal::{Opened, Recorder};
 use longhaul_records::approvals;
 use longhaul_records::record::{self, RunRecord, put_best_effort};
 use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_toolbox::plugin_host::PluginHost;
+use longhaul_toolbox::unkept::Unkept;
 use longhaul_worktree::{
     Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Protected,
     ProtectedChange, Tree, TreeCaps, TreeError, runner_file,
