@@ -10,7 +10,6 @@ pub mod ask;
 pub mod backup;
 pub mod bombs;
 pub mod check;
-pub mod checkpoint;
 pub mod cli;
 pub mod client;
 pub mod events;
@@ -26,6 +25,7 @@ pub mod steps;
 mod toolbox;
 pub mod wiring;
 
+pub use longhaul_checkpoints as checkpoint;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;
