@@ -7,13 +7,11 @@
 
 pub mod agents;
 pub mod ask;
-pub mod backup;
 pub mod bombs;
 pub mod check;
 pub mod cli;
 pub mod client;
 pub mod events;
-pub mod gc;
 pub mod graphs;
 pub mod memory;
 pub mod notify;
@@ -31,6 +29,7 @@ pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;
 pub use longhaul_home as home;
 pub use longhaul_home::{crash, logs};
+pub use longhaul_maintenance::{backup, gc};
 pub use longhaul_plugins as plugins;
 pub use longhaul_plugins::manifest;
 pub use longhaul_records as records;

@@ -26,8 +26,8 @@ mod restore;
 pub use archive::{Parts, Written, write};
 pub use restore::{Keeps, Prepared, Restored, restore};
 
-use crate::audit::Verified;
 use longhaul_core::Digest;
+use longhaul_security::audit::Verified;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
