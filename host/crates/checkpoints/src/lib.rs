@@ -22,7 +22,7 @@ mod shelf;
 mod snapshot;
 
 pub use longhaul_core::event::CheckpointCause as Cause;
-pub use positions::{Checkpoint, Key, list, newest_of};
+pub use positions::{Key, list, newest_of};
 pub use shared::{RunShareFactory, Shared, of_record};
-pub use shelf::{Saved, Shelf};
+pub use shelf::Shelf;
 pub use snapshot::{Origin, Snapshot, digests, removal, restore, take};

@@ -2,6 +2,7 @@
 //!
 //! A key is a run, for all of it, or `RUN:PART` for the newest work of an agent, such as `r-3f9c02d1a4be:agents.code`.
 
+use longhaul_api::checkpoints::Checkpoint;
 use longhaul_core::event::{CheckpointCause as Cause, Event};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::Entry;
@@ -9,7 +10,6 @@ use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_records::invocation::{APPROVAL, STEP};
 use longhaul_records::record;
-use serde::{Deserialize, Serialize};
 
 /// Entries of one journal that are looked at.
 pub(crate) const ENTRIES_MAX: usize = 100_000;
@@ -35,25 +35,6 @@ impl Key {
             _ => Self { run: text.to_owned(), part: None },
         }
     }
-}
-
-/// A position that can be gone on from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checkpoint {
-    /// `RUN:PART`.
-    pub key: String,
-    /// The invocation.
-    pub invocation: InvocationId,
-    /// Steps that were made before it.
-    pub step: u32,
-    /// Entries of the journal before it.
-    pub entries: u32,
-    /// Why.
-    pub cause: Cause,
-    /// When, in milliseconds since 1970-01-01 UTC.
-    pub at_ms: u64,
-    /// Whether its invocation goes on from here; one that has ended is history.
-    pub open: bool,
 }
 
 /// The checkpoints of a run, by invocation, each `every` steps (0: none) and before each approval.

@@ -3,22 +3,9 @@
 //! A key is a row's, so it may be of any length and have any characters, and names no file. One that is over is not
 //! given any more; it is removed by `gc`, as are those of a certain age.
 
+use longhaul_api::checkpoints::Saved;
 use longhaul_core::Clock;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
-use serde::{Deserialize, Serialize};
-
-/// What a saved snapshot is known by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
-    /// The key.
-    pub key: String,
-    /// When it was saved, in milliseconds since 1970-01-01 UTC.
-    pub saved_ms: u64,
-    /// When it is over.
-    pub until_ms: u64,
-    /// Its length.
-    pub bytes: u64,
-}
 
 /// The saved snapshots of a data directory.
 pub struct Shelf<'a> {

@@ -23,11 +23,11 @@
 mod archive;
 mod restore;
 
-pub use archive::{Parts, Written, write};
+pub use archive::{Parts, write};
 pub use restore::{Keeps, Prepared, Restored, restore};
 
+use longhaul_api::upkeep::AuditHead;
 use longhaul_core::Digest;
-use longhaul_security::audit::Verified;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
@@ -75,29 +75,6 @@ pub struct Manifest {
     pub signer: Option<String>,
     /// All other entries.
     pub files: Vec<Entry>,
-}
-
-/// The end of an audit log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditHead {
-    /// Records of its chain.
-    pub records: u64,
-    /// The digest of the last of them.
-    pub last: Digest,
-    /// Whether the chain breaks behind that record.
-    pub is_broken: bool,
-}
-
-impl AuditHead {
-    /// What a look at the whole log gave.
-    pub fn of(verified: &Verified) -> Self {
-        Self { records: verified.records, last: verified.last, is_broken: verified.broken.is_some() }
-    }
-
-    /// The digest of a record that a log which goes on from here has.
-    pub fn expected(&self) -> Option<Digest> {
-        (self.records > 0).then_some(self.last)
-    }
 }
 
 /// One file of an archive.

@@ -6,55 +6,14 @@
 
 use longhaul_core::RunId;
 use longhaul_core::fault;
-use longhaul_core::store::{Collected, Store};
+use longhaul_core::store::Store;
 use longhaul_harness::RunStatus;
 use longhaul_home::Home;
 use longhaul_records::record::{self, StoredRun};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// What is to go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
-    /// Only say what would go.
-    pub dry_run: bool,
-    /// Saved checkpoints that are older, in milliseconds.
-    pub checkpoints_older_ms: u64,
-    /// Runs that ended longer ago, in milliseconds; none: no run.
-    pub runs_older_ms: Option<u64>,
-    /// Compiled code above so many bytes, the longest unused first; none: all of it stays.
-    pub cache_bytes_max: Option<u64>,
-}
-
-/// What went, or would.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Swept {
-    /// Whether nothing was removed in truth.
-    pub dry_run: bool,
-    /// Saved checkpoints.
-    pub checkpoints: usize,
-    /// Entries of memory that were over; none: not counted, since that is done only in earnest.
-    pub memories: Option<usize>,
-    /// Runs, with their journals and trees.
-    pub runs: Vec<RunId>,
-    /// Rows of them.
-    pub rows: usize,
-    /// Trees that belong to no run.
-    pub trees: usize,
-    /// Bytes of all trees that went.
-    pub tree_bytes: u64,
-    /// Content; none: `content_kept_for` says why it was not looked at.
-    pub content: Option<Collected>,
-    /// Why content was not looked at.
-    pub content_kept_for: Option<String>,
-    /// Files of compiled code.
-    pub compiled: usize,
-    /// Their bytes.
-    pub compiled_bytes: u64,
-}
 
 /// The runs that are old enough, and nobody's concern any more.
 pub fn old_runs(store: &dyn Store, now_ms: u64, active: &[RunId], older_ms: u64) -> fault::Result<Vec<RunId>> {

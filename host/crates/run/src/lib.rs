@@ -23,6 +23,5 @@ mod step_rows;
 mod steps;
 
 pub use actor::{Actor, Handle, apply, apply_with};
-pub use revert::Reverted;
 pub use stage::{End, Stage};
 pub use step_rows::put_step;

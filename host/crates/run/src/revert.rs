@@ -6,6 +6,7 @@
 
 use super::actor::applied;
 use super::grounds;
+use longhaul_api::runs::Reverted;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, NewCall, Next};
@@ -26,33 +27,6 @@ const STASH_BYTES_MAX: u64 = 16 << 20;
 
 /// Files that a refusal names.
 const NAMED_MAX: usize = 20;
-
-/// What a revert did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reverted {
-    /// The run.
-    pub run: RunId,
-    /// The commit that the branch was at.
-    pub from: String,
-    /// The commit that branch and tree are at now.
-    pub to: String,
-    /// The commits that were left behind, newest first.
-    pub left: Vec<String>,
-    /// The ref that keeps them; none when the branch did not move.
-    pub kept_as: Option<String>,
-    /// Features that no longer pass, or are no longer worked on.
-    pub features: Vec<String>,
-    /// The names under which the work is kept that was in no commit, one for each tree that held some.
-    pub stashed: Vec<String>,
-}
-
-impl Reverted {
-    /// Whether there was nothing to do.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        self.left.is_empty() && self.stashed.is_empty()
-    }
-}
 
 /// A revert that can be carried out.
 pub struct Looked {

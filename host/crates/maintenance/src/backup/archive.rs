@@ -1,16 +1,16 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{AuditHead, Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
+use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
+use longhaul_api::upkeep::{AuditHead, Written};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};
 use longhaul_home::Home;
 use longhaul_security::signing::SigningKey;
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// zstd's default.
 const LEVEL: i32 = 3;
@@ -29,27 +29,6 @@ pub struct Parts<'a> {
     pub audit: AuditHead,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub now_ms: u64,
-}
-
-/// What was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
-    /// Where.
-    pub file: PathBuf,
-    /// Its length.
-    pub bytes: u64,
-    /// Files in it.
-    pub files: usize,
-    /// Rows of the store.
-    pub rows: u64,
-    /// Whether secrets are in it.
-    pub has_secrets: bool,
-    /// What is not in it and cannot be made again.
-    pub left_out: Vec<String>,
-    /// The public key that it is signed by.
-    pub signer: String,
-    /// Head of the audit log when the backup was made.
-    pub audit: AuditHead,
 }
 
 /// Writes a data directory into a new file, mode 0600.

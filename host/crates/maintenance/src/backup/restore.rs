@@ -2,7 +2,8 @@
 //! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
 //! elsewhere, and more bytes than the disk has room for.
 
-use super::{AuditHead, Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
+use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
+use longhaul_api::upkeep::AuditHead;
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::fault::{self, Context, bail};
