@@ -1,11 +1,11 @@
 //! Bytes that are stored: journals, checkpoints, backups. They come back from other machines, and from damaged disks.
 
-use longhaul::backup::{self, Keeps, Prepared};
-use longhaul::checkpoint::Snapshot;
-use longhaul::home::Home;
-use longhaul::signing::Accepts;
+use longhaul_checkpoints::Snapshot;
 use longhaul_core::store::{Batch, Key, Op, Read, Store, Table};
 use longhaul_core::{InvocationId, Limits};
+use longhaul_home::Home;
+use longhaul_maintenance::backup::{self, Keeps, Prepared};
+use longhaul_security::signing::Accepts;
 use longhaul_testkit::MemoryStore;
 use std::fs;
 

@@ -1,12 +1,12 @@
 //! Texts that a plugin, a repository, a model or an operator's editor writes.
 
-use longhaul::config::Config;
-use longhaul::manifest::Manifest;
 use longhaul_approval::{command_line, command_words, visible};
+use longhaul_config::Config;
 use longhaul_core::section::MANIFEST;
 use longhaul_core::work::FeatureSpec;
 use longhaul_engine::{CompileLimits, inspect, sections};
 use longhaul_harness::{HarnessLimits, Setup, plan as plans};
+use longhaul_plugins::manifest::Manifest;
 
 /// A component's file, and the manifest that one carries.
 pub(crate) fn manifest(bytes: &[u8]) {

@@ -69,7 +69,7 @@ impl Bench {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let cache = tempfile::tempdir().expect("a folder");
-        let program = PROGRAM.get().cloned().unwrap_or_else(|| longhaul::wiring::own_program().expect("a program"));
+        let program = PROGRAM.get().cloned().unwrap_or_else(|| longhaul_home::own_program().expect("a program"));
         let kit = Kit::with_program(program, cache.path().join("compiled")).expect("an engine");
         let limits = Limits { fuel_max: 20_000_000, host_bytes_max: 1 << 20, ..Limits::default() };
         let load = |role: &'static str| {

@@ -6,21 +6,18 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod ask;
-pub mod backup;
-pub mod checkpoint;
 pub mod cli;
 pub mod client;
 pub mod events;
-pub mod gc;
 mod project_models;
 mod report;
-pub mod run;
 pub mod server;
 pub mod service;
 pub mod wiring;
 
 pub use cli::bombs;
 pub use longhaul_api as api;
+pub use longhaul_checkpoints as checkpoint;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;
@@ -31,10 +28,12 @@ pub use longhaul_home::{crash, logs};
 pub use longhaul_monitor as resources;
 pub use longhaul_memory as memory;
 pub use longhaul_notify as notify;
+pub use longhaul_maintenance::{backup, gc};
 pub use longhaul_plugins as plugins;
 pub use longhaul_plugins::manifest;
 pub use longhaul_preflight as check;
 pub use longhaul_records as records;
+pub use longhaul_run as run;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
 pub use longhaul_toolbox as toolbox;
 

@@ -54,7 +54,7 @@ pub fn run(steps: usize) -> Steps {
     let settings = in_toml(&json!({ "calls": calls, "output": "done" }));
     let goal = "# Steps\n\n## Feature: steps\n- id: all\n- criterion: it is fine\n\nMake them.\n";
     let lab = Lab::new(&CONFIG.replace("{settings}", &settings), goal);
-    let log = [("LONGHAUL_LOG", "longhaul_store=trace,longhaul_journal=trace,longhaul::run=trace"), ("NO_COLOR", "1")];
+    let log = [("LONGHAUL_LOG", "longhaul_store=trace,longhaul_journal=trace,longhaul_run=trace"), ("NO_COLOR", "1")];
     let ran = lab.start_with(&["--json", "run"], &log).wait().expect(0);
     let began_ms = began(&lab);
     let checkpoints = lab.json(&["checkpoint", "list", "--every", "1"])["checkpoints"].as_array().map_or(0, Vec::len);

@@ -164,7 +164,7 @@ fn a_late_session_costs_the_store_no_more_than_an_early_one() {
     let lab = Lab::new(CONFIG, &goal(sessions));
     let path = lab.path("recording.jsonl");
     std::fs::write(&path, recording()).expect("ours");
-    let log = [("LONGHAUL_LOG", "longhaul_store=trace,longhaul::run=trace"), ("NO_COLOR", "1")];
+    let log = [("LONGHAUL_LOG", "longhaul_store=trace,longhaul_run=trace"), ("NO_COLOR", "1")];
     let ran = lab.start_with(&["--json", "run", "--recorded", path.to_str().expect("text")], &log).wait();
     let ran = ran.expect(0);
     assert!(lab.fake.asked().is_empty(), "the model is the recorded one");

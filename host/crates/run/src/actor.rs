@@ -3,7 +3,6 @@
 use super::stage::{Closing, End, Ended, Stage};
 use super::step_rows::put_step;
 use super::steps::{Fresh, Marks};
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_approval::Standing;
 use longhaul_core::InvocationId;
 use longhaul_core::capacity::{Capacity, Need, Verdict};
@@ -20,6 +19,7 @@ use longhaul_records::bus::{Bus, Heard};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::until::Until;
 use longhaul_records::{approvals, ledger, project};
+use longhaul_toolbox::plugin_host::PluginHost;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,32 +1,9 @@
-//! Checkpoints: a run as it stands, as one JSON value that another data directory, or another machine, can go on from.
-//!
-//! The journal stays the truth. A checkpoint is a position in it: before each `checkpoint_every`th step of an agent,
-//! and before each approval, found by reading and never written, so that none can be missing or wrong and none costs a
-//! byte. What is written is a snapshot, when somebody exports or saves one.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `checkpoint.rs` | which checkpoints there are, and what a key names |
-//! | `checkpoint/snapshot.rs` | a run as JSON, and back |
-//! | `checkpoint/files.rs` | the files of its trees |
-//! | `checkpoint/shelf.rs` | snapshots that are saved under a key, for a time |
-//! | `checkpoint/shared.rs` | snapshots on a server, and who may go on with one |
+//! The checkpoints that a run has, and what a key names.
 //!
 //! A key is a run, for all of it, or `RUN:PART` for the newest work of an agent, such as `r-3f9c02d1a4be:agents.code`.
 
-mod files;
-mod shared;
-mod shelf;
-mod snapshot;
-
-pub use shared::{RunShareFactory, Shared, of_record};
-pub use shelf::Shelf;
-pub use snapshot::{Origin, Snapshot, restore, take};
-pub(crate) use snapshot::{digests, removal};
-
 use longhaul_api::checkpoints::Checkpoint;
-pub use longhaul_core::event::CheckpointCause as Cause;
-use longhaul_core::event::Event;
+use longhaul_core::event::{CheckpointCause as Cause, Event};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::journal::Entry;
 use longhaul_core::store::Store;
@@ -35,7 +12,7 @@ use longhaul_records::invocation::{APPROVAL, STEP};
 use longhaul_records::record;
 
 /// Entries of one journal that are looked at.
-const ENTRIES_MAX: usize = 100_000;
+pub(crate) const ENTRIES_MAX: usize = 100_000;
 
 /// What a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +78,7 @@ fn positions(entries: &[(u32, Entry)], every: u32) -> Vec<(u32, u32, Cause, u64)
 }
 
 /// The invocations of a run in the order in which they began, those that others asked for behind them.
-pub(crate) fn invocations(store: &dyn Store, run: &RunId) -> fault::Result<Vec<InvocationId>> {
+fn invocations(store: &dyn Store, run: &RunId) -> fault::Result<Vec<InvocationId>> {
     let (mut found, mut after) = (Vec::new(), 0);
     loop {
         let page = record::events_after(store, run, after, 1_000)?;
@@ -129,7 +106,7 @@ fn with_children(store: &dyn Store, invocation: InvocationId, found: &mut Vec<In
 }
 
 /// The newest invocation of a part.
-pub(crate) fn newest_of(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<InvocationId> {
+pub fn newest_of(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<InvocationId> {
     for invocation in invocations(store, run)?.into_iter().rev() {
         if longhaul_journal::began(store, &invocation)?.is_some_and(|began| began.table == part) {
             return Ok(invocation);

@@ -1,12 +1,12 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{AuditHead, Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
-use crate::home::Home;
-use crate::signing::SigningKey;
-use longhaul_api::upkeep::Written;
+use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
+use longhaul_api::upkeep::{AuditHead, Written};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};
+use longhaul_home::Home;
+use longhaul_security::signing::SigningKey;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};

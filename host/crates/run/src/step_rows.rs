@@ -3,8 +3,6 @@
 //!
 //! All of them go into one batch, so that a kill loses a step whole or not at all. Nothing is committed here.
 
-use crate::memory;
-use crate::notify;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
@@ -40,8 +38,8 @@ pub fn put_step(
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
-    let filled = notify::put_letters(filled, record, events)?;
-    let filled = memory::put_due(filled, record, events)?;
+    let filled = longhaul_notify::put_letters(filled, record, events)?;
+    let filled = longhaul_memory::put_due(filled, record, events)?;
     *batch = decisions::put_of_events(filled, store, record, state, events)?;
     Ok(())
 }

@@ -6,9 +6,8 @@
 //! elsewhere. A lease has a fencing number, and a snapshot under an old one is not taken. A holder that cannot renew its
 //! lease stops its work before the lease is over. Refuses to be the truth: that is the store of who holds the lease.
 
-use super::{Key as Named, Snapshot, take};
-use crate::run::Handle;
-use crate::toolbox::plugin_host::PluginHost;
+use super::positions::Key as Named;
+use super::snapshot::{Snapshot, take};
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::shared::{Lease, RunShare, SharedError};
@@ -16,7 +15,9 @@ use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
 use longhaul_home::Home;
 use longhaul_records::record::{self, RunRecord};
+use longhaul_run::Handle;
 use longhaul_security::signing::SigningKey;
+use longhaul_toolbox::plugin_host::PluginHost;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

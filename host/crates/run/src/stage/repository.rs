@@ -3,21 +3,24 @@
 //! A commit is an effect with a journal of its own: its date and its parent are noted before the branch
 //! moves, so that the same commit is found or made again after a kill, never a second one.
 
+use super::ending::{Closing, End, Ended};
 use super::troupe::began;
-use super::{Closing, End, Ended, Stage, protected, survey};
-use crate::toolbox::plugin_host::PluginHost;
-use crate::toolbox::unkept::Unkept;
-use longhaul_core::Digest;
+use super::{protected, survey};
+use longhaul_config::Config;
+use longhaul_config::protect;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::{EffectClass, Finished, Journal, JournalError, NewCall, Next, Ticket};
 use longhaul_core::store::Batch;
 use longhaul_core::work::CheckReport;
+use longhaul_core::{Digest, InvocationId};
 use longhaul_harness::{Failure, Report, Work};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_records::approvals;
 use longhaul_records::record::{self, RunRecord, put_best_effort};
 use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_toolbox::plugin_host::PluginHost;
+use longhaul_toolbox::unkept::Unkept;
 use longhaul_worktree::{
     Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Project, Protected,
     ProtectedChange, Tree, TreeCaps, TreeError, runner_file,
@@ -241,16 +244,16 @@ impl Repository {
     }
 
     /// Commits exactly the files that changed since `base`.
-    pub async fn commit(&self, stage: &Stage, work: &Work, message: &str, base: &str) -> fault::Result<Ended> {
+    pub async fn commit(&self, config: &Config, work: &Work, message: &str, base: &str) -> fault::Result<Ended> {
         let input = serde_json::to_vec(message)?;
         let began = began(&self.0.host, "longhaul", "", Digest::of(b"longhaul"), protected::COMMIT, &input);
-        let limits = stage.config.limits.clone();
+        let invocation = InvocationId::of_action(&self.0.run, &work.key());
         let opened = Recorder::open(
             Arc::clone(&self.0.host.store),
             Arc::clone(&self.0.host.clock),
-            stage.invocation(work),
+            invocation.clone(),
             began,
-            &limits,
+            &config.limits,
         )?;
         let recorder = match opened {
             Opened::Running(recorder) => recorder,
@@ -263,14 +266,14 @@ impl Repository {
         let effect = format!("{}/{}", self.0.run, work.name);
         let judged = record::judged(&*self.0.host.store, &self.0.run, work.feature().unwrap_or_default())?;
         let feature = work.feature().unwrap_or_default();
-        let protected = crate::protect::protected(&stage.config, self.0.project.root());
+        let protected = protect::protected(config, self.0.project.root());
         let order = Order { feature, message, effect: &effect, base, judged, protected };
         let ended = match self.commit_once(&recorder, &order).await {
             Ok(made) => committed(recorder, made, feature, self.0.host.clock.now_ms()),
             Err(NotMade::Journal(JournalError::Parked(question))) => Ended::of(End::Parked(question)),
             Err(other) => Ended::of(End::Report(Report::Failed(Failure::Failed(other.to_string())))),
         };
-        let (asked, batch) = approvals::tell(&*self.0.host.store, &stage.invocation(work), ended.batch)?;
+        let (asked, batch) = approvals::tell(&*self.0.host.store, &invocation, ended.batch)?;
         Ok(Ended { heard: [ended.heard, asked].concat(), batch, ..ended })
     }
 

@@ -3,7 +3,6 @@
 //! The decision is an entry of the commit's journal in front of the commit itself, and an approval like that of a
 //! call: bound to exactly these files as they are. Refuses rules: each such change is looked at on its own.
 
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_approval::{Approval, Asks, Standing, Subject, question};
 use longhaul_core::Digest;
 use longhaul_core::approval::{Decision, ENTRY};
@@ -12,6 +11,7 @@ use longhaul_core::journal::{EffectClass, Journal as _, JournalError, NewCall, N
 use longhaul_core::store::Batch;
 use longhaul_journal::Recorder;
 use longhaul_records::approvals;
+use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::ProtectedChange;
 use serde_json::json;
 

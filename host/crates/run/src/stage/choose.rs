@@ -1,8 +1,9 @@
 //! A choice that the host itself asks a model for: no plugin is called, and the call is an entry of a journal like any
 //! other, so that a kill repeats none that has an answer.
 
+use super::Stage;
+use super::ending::{Closing, End, Ended};
 use super::troupe::began;
-use super::{Closing, End, Ended, Stage};
 use longhaul_capabilities::{Models as _, Watch as _};
 use longhaul_core::Digest;
 use longhaul_core::event::Used;

@@ -5,6 +5,7 @@ mod choose;
 mod ending;
 mod levels;
 mod orientation;
+mod perform;
 mod place;
 mod protected;
 mod repository;
@@ -15,26 +16,23 @@ mod troupe;
 pub use ending::{Closing, End, Ended};
 pub use repository::Native;
 
-use crate::config::Config;
-use crate::memory::{self, MemoryFactory};
-use crate::toolbox::plugin_host::PluginHost;
-use crate::toolbox::plugin_set::Cast;
 use levels::ToldLevels;
+use longhaul_config::Config;
 use longhaul_core::InvocationId;
-use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::graph::Graphs;
 use longhaul_core::memory::MemoryBackend;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::work::Outcome;
-use longhaul_engine::Cancel;
-use longhaul_harness::{Job, State, Work};
+use longhaul_harness::{State, Work};
+use longhaul_memory::factory::MemoryFactory;
 use longhaul_models::set::{ModelSet, ProgramEnvironment};
 use longhaul_records::bus::Bus;
-use longhaul_records::invocation::{CHOICE, Kept};
+use longhaul_records::invocation::Kept;
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::RunRecord;
-use place::Place;
+use longhaul_toolbox::plugin_host::PluginHost;
+use longhaul_toolbox::plugin_set::Cast;
 use repository::Repository;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +67,7 @@ impl Stage {
         let used = config.used_models();
         let models = ModelSet::build(&config.models, used, &record.directory, &record.models, environment)?;
         let models = Arc::new(models);
-        let memory = memory::open(&host, memories, &config, &record.pins, &record.directory).await?;
+        let memory = longhaul_memory::open(&host, memories, &config, &record.pins, &record.directory).await?;
         let ledger = Arc::new(Ledger::open(Arc::clone(&host.store), &record.run)?);
         let (levels, desks) = Default::default();
         let stage = Self { host, graphs, config, models, memory, record, bus, ledger, levels, desks };
@@ -98,33 +96,6 @@ impl Stage {
         Ok((desk, session.and_then(|session| session.base.clone())))
     }
 
-    /// What people hear before work starts.
-    pub fn announcement(&self, work: &Work) -> Option<Event> {
-        let (table, export, round) = match &work.job {
-            Job::Plan { .. } => ("planner".to_owned(), "planner.plan", 1),
-            Job::Replan { .. } => ("planner".to_owned(), "planner.replan", 1),
-            Job::Synthesize { .. } => ("planner".to_owned(), "planner.synthesize", 1),
-            Job::Propose { agent, .. } => (format!("agents.{agent}"), "agent.run", 0),
-            Job::Generate { agent, round, .. } => (format!("agents.{agent}"), "agent.run", *round),
-            Job::Agree { .. } => ("evaluator".to_owned(), "evaluator.judge", 0),
-            Job::Judge { round, .. } => ("evaluator".to_owned(), "evaluator.judge", *round),
-            Job::Choose { .. } => (choose::CHOOSER.to_owned(), CHOICE, 0),
-            Job::TryChecks { .. }
-            | Job::Prepare { .. }
-            | Job::Merge { .. }
-            | Job::Commit { .. }
-            | Job::Discard { .. } => return None,
-        };
-        Some(Event::InvocationStarted {
-            invocation: InvocationId::of_action(&self.record.run, &work.key()),
-            plugin: self.record.pins.get(&table).map_or_else(|| table.clone(), |pin| pin.plugin.clone()),
-            export: export.to_owned(),
-            feature: work.feature().map(str::to_owned),
-            round,
-            agent: table,
-        })
-    }
-
     /// What its plugins are loaded, confined and served with.
     pub(super) fn host(&self) -> &Arc<PluginHost> {
         &self.host
@@ -133,47 +104,6 @@ impl Stage {
     /// The book of the run.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
-    }
-
-    /// Carries one piece of work out.
-    pub async fn perform(&self, work: &Work, state: &State, cancel: &Cancel) -> Ended {
-        self.host.crash.reach("work.start");
-        let done = self.carry_out(work, state, cancel).await;
-        self.host.crash.reach("work.end");
-        done.unwrap_or_else(|error| Ended::failed(format!("{error:#}")))
-    }
-
-    async fn carry_out(&self, work: &Work, state: &State, cancel: &Cancel) -> fault::Result<Ended> {
-        self.ledger.set_caps(&state.limits);
-        if let Job::Choose { system, prompt, among, .. } = &work.job {
-            return self.choose(work, system, prompt, among, cancel).await;
-        }
-        let (desk, base) = self.desk_of(state, work).await?;
-        // A session that an earlier version began, or one that was not prepared, is compared with the tip.
-        let base = match base {
-            Some(base) => base,
-            None => desk.repository()?.tip().await?,
-        };
-        let place = Place { stage: self, desk: &desk, base: &base, work, state, cancel };
-        match &work.job {
-            Job::Choose { .. } => bail!("a choice is made without a desk"),
-            Job::Plan { goal } => place.plan(goal.clone()).await,
-            Job::Replan { goal, plan, results } => place.replan(goal.clone(), plan.clone(), results).await,
-            Job::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,
-            Job::Propose { agent, task, .. } => place.propose(agent, task.clone()).await,
-            Job::TryChecks { plan, proposed, .. } => place.try_checks(plan, proposed).await,
-            Job::Prepare { checks, .. } => place.prepare(checks).await,
-            Job::Agree { instruction, output, criteria, .. } => {
-                place.ask_evaluator(instruction, output, criteria).await
-            }
-            Job::Generate { agent, task, .. } => place.generate(agent, task.clone()).await,
-            Job::Judge { feature, generated, instruction, criteria, .. } => {
-                place.judge(feature, generated, instruction, criteria).await
-            }
-            Job::Merge { .. } => desk.repository()?.merge(&base).await,
-            Job::Commit { message, .. } => desk.repository()?.commit(self, work, message, &base).await,
-            Job::Discard { feature } => desk.repository()?.discard(feature, &base).await,
-        }
     }
 
     fn invocation(&self, work: &Work) -> InvocationId {

@@ -1,11 +1,11 @@
 //! Warnings about tools whose programs less than the full sandbox held: one for each tool and level in a run, also where
 //! another process goes on with the run.
 
-use crate::toolbox::plugin_set::Cast;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Store;
 use longhaul_records::record::events_after;
+use longhaul_toolbox::plugin_set::Cast;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 

@@ -3,9 +3,8 @@
 //! What a check runs comes from the run's state, where it was written when the work started, never from
 //! the tree; an agent can run one and can neither change nor add one.
 
-use crate::config::Config;
-use crate::toolbox::plugin_set::{Cast, Part};
 use longhaul_capabilities::{Console, Setup};
+use longhaul_config::Config;
 use longhaul_core::event::Event;
 use longhaul_core::grant::Grants;
 use longhaul_core::text::{count, printable, truncate};
@@ -15,6 +14,7 @@ use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_harness::TrialOutcome;
 use longhaul_records::pins::PYTHON_CHECKS;
+use longhaul_toolbox::plugin_set::{Cast, Part};
 use longhaul_worktree::{ExactCopy, NativeError};
 
 use super::stage::Native;

@@ -1,8 +1,8 @@
 //! The trees of a run beside its branch: what in them is in no commit. Everything here blocks, and changes nothing
 //! but that a first tree which is gone is made again.
 
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_records::record::RunRecord;
+use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::{Project, Tree, TreeCaps, TreeError};
 use std::path::Path;
 

@@ -2,12 +2,8 @@
 //! of its own, begun here and ended in the transaction that answers its caller.
 
 use super::ending::{finish, words};
-use crate::config::Config;
-use crate::toolbox::Toolbox;
-use crate::toolbox::gatekeeper::Gatekeeper;
-use crate::toolbox::plugin_host::PluginHost;
-use crate::toolbox::plugin_set::{Cast, Part};
 use longhaul_capabilities::{Models as _, Services, Setup};
+use longhaul_config::Config;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, Used};
 use longhaul_core::graph::Graphs;
@@ -25,6 +21,10 @@ use longhaul_records::bus::{Bus, Step};
 use longhaul_records::invocation::Kept;
 use longhaul_records::ledger::Ledger;
 use longhaul_records::marked::Marked;
+use longhaul_toolbox::Toolbox;
+use longhaul_toolbox::gatekeeper::Gatekeeper;
+use longhaul_toolbox::plugin_host::PluginHost;
+use longhaul_toolbox::plugin_set::{Cast, Part};
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -8,8 +8,7 @@
 //! yet, and leave for calls that were not made are left out, and whoever is here is asked again.
 
 use super::files::{self, File};
-use super::{Key as Named, newest_of};
-use crate::toolbox::plugin_host::PluginHost;
+use super::positions::{ENTRIES_MAX, Key as Named, newest_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_config::powers::{self, Power, PowerKind};
@@ -28,6 +27,7 @@ use longhaul_records::invocation::STEP;
 use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_security::signing::{Signed, SigningKey};
+use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::Project;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,7 +239,7 @@ pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Resu
 
 fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<Origin> {
     let invocation = newest_of(store, run, part)?;
-    let entries = longhaul_journal::entries(store, &invocation, 0, super::ENTRIES_MAX)?;
+    let entries = longhaul_journal::entries(store, &invocation, 0, ENTRIES_MAX)?;
     let is_step =
         |entry: &&(u32, longhaul_core::journal::Entry)| entry.1.asked.name == STEP && entry.1.answered.is_some();
     let step = u32::try_from(entries.iter().filter(is_step).count()).unwrap_or(u32::MAX);
@@ -297,7 +297,7 @@ fn content_of(
 }
 
 /// Whatever looks like a digest in a text.
-pub(crate) fn digests(text: &[u8]) -> Vec<Digest> {
+pub fn digests(text: &[u8]) -> Vec<Digest> {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
     let words = text.split(|byte| !is_digit(byte)).filter(|word| word.len() == DIGITS);
     words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok()).collect()
@@ -579,8 +579,8 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// What is here of the run.
-pub(crate) fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
+/// A batch that removes all rows of a run.
+pub fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
         let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);

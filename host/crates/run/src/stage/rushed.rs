@@ -4,7 +4,7 @@
 //! This is looked at where the verdict comes in, since only the evaluator knows what is unmet; the agent's own
 //! checks are its own affair. Nothing follows from the sign but an event.
 
-use super::End;
+use super::ending::End;
 use longhaul_core::InvocationId;
 use longhaul_core::context::Anxiety;
 use longhaul_core::event::Event;

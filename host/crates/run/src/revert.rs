@@ -6,7 +6,6 @@
 
 use super::actor::applied;
 use super::grounds;
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_api::runs::Reverted;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -17,6 +16,7 @@ use longhaul_core::{Digest, InvocationId, RunId};
 use longhaul_harness::{Action, Feature, Input, Reaction, State, step};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_records::record::{self, RunRecord, StoredRun, put_best_effort};
+use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::{Branch, Project, RevertOrder, TreeError, WayBack, keep_as};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

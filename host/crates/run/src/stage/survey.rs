@@ -146,8 +146,8 @@ mod tests {
             let told = Trust::ToolOutput.as_str();
             json!({ "context": { FIELD: { "words_of": told, "map": "1 files", "guides": guides } } })
         };
-        assert_eq!(crate::memory::told_words(&input(json!([{ "file": "AGENTS.md" }]))), Some(Trust::ToolOutput));
-        assert_eq!(crate::memory::told_words(&input(json!([]))), None, "names are no words");
+        assert_eq!(longhaul_memory::told_words(&input(json!([{ "file": "AGENTS.md" }]))), Some(Trust::ToolOutput));
+        assert_eq!(longhaul_memory::told_words(&input(json!([]))), None, "names are no words");
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! Refuses the newest run of a project, which says how the project stands; a run that is worked on, or is still to be
 //! remembered; and content while any run is worked on.
 
-use crate::checkpoint;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::store::Store;
@@ -27,7 +26,7 @@ pub fn old_runs(store: &dyn Store, now_ms: u64, active: &[RunId], older_ms: u64)
         if !has_ended || newest.contains(&record.run) || active.contains(&record.run) {
             continue;
         }
-        let is_due = crate::memory::is_due(store, &record.run)?;
+        let is_due = longhaul_memory::is_due(store, &record.run)?;
         let last_ms = record::last_event_ms(store, &record.run)?.unwrap_or(record.created_ms);
         if !is_due && now_ms.saturating_sub(last_ms) > older_ms {
             old.push(record.run.clone());
@@ -49,7 +48,7 @@ fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
 
 /// Removes a run with its trees; answers its rows, and the bytes of its trees.
 pub async fn remove_run(home: &Home, store: &dyn Store, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
-    let batch = checkpoint::removal(store, run)?;
+    let batch = longhaul_checkpoints::removal(store, run)?;
     let rows = batch.ops.len();
     let trees = trees_of(home, |name| name.split('.').next() == Some(run.as_str()));
     let bytes = trees.iter().map(|tree| bytes_below(tree)).sum();

@@ -2,14 +2,15 @@
 //! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
 //! elsewhere, and more bytes than the disk has room for.
 
-use super::{AuditHead, Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
-use crate::audit::Verified;
-use crate::home::Home;
-use crate::signing::{self, Accepts, Signed, Signer};
+use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
+use longhaul_api::upkeep::AuditHead;
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Read as Counted;
+use longhaul_home::Home;
+use longhaul_security::audit::Verified;
+use longhaul_security::signing::{self, Accepts, Signed, Signer};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::BTreeMap;

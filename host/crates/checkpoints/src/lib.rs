@@ -1,0 +1,28 @@
+//! Checkpoints: a run as it stands, as one JSON value that another data directory, or another machine, can go on from.
+//!
+//! The journal stays the truth. A checkpoint is a position in it: before each `checkpoint_every`th step of an agent,
+//! and before each approval, found by reading and never written, so that none can be missing or wrong and none costs a
+//! byte. What is written is a snapshot, when somebody exports or saves one.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `positions` | the checkpoints of a run, and what a key names |
+//! | `snapshot` | a run as JSON, and back |
+//! | `files` | the files of its trees |
+//! | `shelf` | snapshots that are saved under a key, for a time |
+//! | `shared` | snapshots on a server, and who may go on with one |
+//!
+//! This crate refuses to put back what a person allowed elsewhere, and to go on with a run: it stores what the next resume
+//! finds.
+
+mod files;
+mod positions;
+mod shared;
+mod shelf;
+mod snapshot;
+
+pub use longhaul_core::event::CheckpointCause as Cause;
+pub use positions::{Key, list, newest_of};
+pub use shared::{RunShareFactory, Shared, of_record};
+pub use shelf::Shelf;
+pub use snapshot::{Origin, Snapshot, digests, removal, restore, take};
