@@ -92,7 +92,7 @@ impl Service {
         replace: bool,
         accepts: &Accepts,
     ) -> fault::Result<Answer> {
-        let snapshot: Snapshot = serde_json::from_value(document).context("this is no checkpoint of longhaul")?;
+        let snapshot: Snapshot = serde_json::from_value(document).or_invalid(|| "this is no checkpoint of longhaul")?;
         let _alone = self.alone_with(&snapshot.run, directory).await?;
         let _begins = self.turns.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;

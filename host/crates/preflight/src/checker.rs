@@ -5,9 +5,9 @@
 use crate::finding::{Found, of_diagnostic};
 use crate::machine::EmbeddingsCheck;
 use crate::overview::overview;
-use longhaul_api::checks::{Finding, Overview};
 use crate::scope::Scope;
 use crate::{machine, plugins};
+use longhaul_api::checks::{Finding, Overview};
 use longhaul_config::{Config, FILE};
 use longhaul_core::fault;
 use longhaul_core::ids;

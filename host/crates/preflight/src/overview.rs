@@ -5,7 +5,6 @@ use longhaul_api::checks::Overview;
 use longhaul_config::{Config, PluginConfig};
 use longhaul_models::Provider;
 
-
 pub(crate) fn overview(config: &Config, scope: &Scope) -> Overview {
     let parts = config.parts().filter(|(table, _)| !scope.leaves_out(table));
     let used = config.models.iter().filter(|(name, _)| config.uses_model(name));
