@@ -16,14 +16,15 @@
 //! | `service/answers.rs` | answers to what a run waits with, and taken back |
 //! | `service/reverts.rs` | back to an earlier commit; the log of commits |
 //! | `service/recheck.rs` | checks of passing features, once more |
-//! | `service/handover.rs` | the end of an owner that others are served by |
+//! | `service/handover.rs` | the end of an owner that serves other processes |
+//! | `service/served.rs` | the other processes that are served |
 //! | `service/look.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/mcp.rs` | what a person accepts of an MCP server |
 //! | `service/replay.rs` | invocations run again and compared |
 //! | `service/resources.rs` | what is used of the machine |
-//! | `service/telemetry.rs` | traces, metrics and logs of runs |
+//! | `service/telemetry.rs`, `service/exporters.rs` | traces, metrics and logs of runs |
 //! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
 //! | `service/graphs.rs` | steps of code that build on each other |
 //! | `service/agents.rs` | agents, and those of them that are asks or runs |
@@ -31,7 +32,7 @@
 //! | `service/memory.rs` | what a project remembers of its runs |
 //! | `service/tokens.rs` | who is let in over HTTP |
 //! | `service/watch.rs` | watching a run that is worked on here |
-//! | `service/news.rs` | which runs there is something new of |
+//! | `service/news.rs`, `service/listeners.rs` | changes of runs, told to all who listen |
 //! | `service/security.rs` | the audit log, trust, and which project a checkout is |
 //! | `service/grants.rs` | grants against what runs did of them |
 //! | `service/turns.rs` | who may take up which run |
@@ -47,9 +48,11 @@ mod check;
 mod checkpoints;
 mod codes;
 mod decisions;
+mod exporters;
 mod grants;
 mod graphs;
 mod handover;
+mod listeners;
 mod look;
 mod mcp;
 mod memory;
@@ -64,6 +67,7 @@ mod resources;
 mod reverts;
 mod schedules;
 mod security;
+mod served;
 mod telemetry;
 mod tokens;
 mod trajectories;
@@ -92,7 +96,6 @@ use tokio::task::JoinSet;
 use turns::Turns;
 
 pub use codes::{classified, code_of};
-pub use handover::Follows;
 pub use longhaul_api::answer::Answer;
 pub use longhaul_api::checkpoints::CheckpointAsk;
 pub use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
@@ -105,6 +108,7 @@ pub use longhaul_api::seen::Seen;
 pub use longhaul_api::tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
 pub use longhaul_api::trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
 pub use longhaul_api::upkeep::{UpkeepAsk, UpkeepDone};
+pub use served::Follows;
 pub use watch::watch_here;
 
 /// What a service of one data directory works with. The program makes it.
@@ -151,14 +155,14 @@ pub struct Service {
     /// Held while checks are run again: they share the copy that they run on.
     rechecking: tokio::sync::Mutex<()>,
     /// Who sends telemetry.
-    reporting: Mutex<telemetry::Reporting>,
-    counted: Mutex<telemetry::Counted>,
+    reporting: Mutex<exporters::Reporting>,
+    counted: Mutex<exporters::Counted>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
     /// Who is served, and whether that comes to its end.
-    served: handover::Served,
+    served: served::Served,
     /// Who wants to hear of runs that are taken up, let go of, or changed.
-    news: news::News,
+    listeners: listeners::Listeners,
     /// How many tokens were removed by this process.
     tokens_removed: tokio::sync::watch::Sender<u64>,
     /// Runs in short.
@@ -215,8 +219,8 @@ impl Service {
             reporting: Mutex::default(),
             counted: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
-            served: handover::Served::default(),
-            news: news::News::default(),
+            served: served::Served::default(),
+            listeners: listeners::Listeners::default(),
             tokens_removed: tokio::sync::watch::Sender::default(),
             naming: tokio::sync::RwLock::default(),
             host,
@@ -289,7 +293,7 @@ impl Service {
                 })
             }
             Request::Decisions { run, question, limit } => self.decisions(&self.find(&run)?, question, limit),
-            Request::Decision { run, id } => Ok(decisions::one_hit(self.decision(&self.find(&run)?, &id)?)),
+            Request::Decision { run, id } => self.show_decision(&self.find(&run)?, &id),
             Request::JudgeDecision { run, id, outcome, score, lesson } => {
                 self.judge_decision(&self.find(&run)?, &id, outcome, score, lesson).await
             }

@@ -42,6 +42,11 @@ impl Service {
         }
     }
 
+    /// One decision, by the beginning of its id.
+    pub(super) fn show_decision(&self, stored: &StoredRun, id: &str) -> fault::Result<Answer> {
+        Ok(one_hit(self.decision(stored, id)?))
+    }
+
     pub(super) async fn judge_decision(
         &self,
         stored: &StoredRun,
@@ -61,6 +66,6 @@ impl Service {
     }
 }
 
-pub(super) fn one_hit(decision: Decision) -> Answer {
+fn one_hit(decision: Decision) -> Answer {
     Answer::Decisions { hits: vec![Hit { decision, relevance: 0.0, why: String::new() }] }
 }

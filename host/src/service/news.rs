@@ -8,22 +8,10 @@ use longhaul_core::fault;
 use longhaul_records::record;
 use tokio::sync::broadcast;
 
-/// Runs that a listener may lag behind before it has to look at all of them.
-const BACKLOG: usize = 1_024;
-
-/// The listeners.
-pub(super) struct News(broadcast::Sender<RunId>);
-
-impl Default for News {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(BACKLOG))
-    }
-}
-
 impl Service {
     /// Hears from now on of each run that is taken up, let go of, or changed while nobody works on it.
     pub fn news(&self) -> broadcast::Receiver<RunId> {
-        self.news.0.subscribe()
+        self.listeners.0.subscribe()
     }
 
     /// The runs that are worked on in this moment.
@@ -38,6 +26,6 @@ impl Service {
 
     /// Something is new of a run. Nobody listening is no error.
     pub(super) fn tell(&self, run: &RunId) {
-        let _ = self.news.0.send(run.clone());
+        let _ = self.listeners.0.send(run.clone());
     }
 }

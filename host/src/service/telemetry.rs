@@ -1,38 +1,21 @@
 //! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
 
+use super::exporters::{Counted, Reporting};
 use super::{Answer, Seen, Service, watch_here};
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_home::variable;
 use longhaul_records::record::{self, RunRecord};
-use longhaul_telemetry::{Exporter, TelemetryConfig, Totals, Watcher};
-use std::collections::HashMap;
+use longhaul_telemetry::{Exporter, TelemetryConfig, Watcher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 /// How long the end of the process waits for the last events of its runs to be looked at.
 const LAST_EVENTS_WAIT: Duration = Duration::from_secs(2);
 
 /// Events of a run that are read at once.
 const PAGE: usize = 1_000;
-
-/// Who sends, and for which runs.
-#[derive(Default)]
-pub(super) struct Reporting {
-    /// One for each table that is in use: projects may have collectors of their own.
-    exporters: Vec<(TelemetryConfig, Arc<Exporter>)>,
-    tasks: Vec<JoinHandle<()>>,
-}
-
-/// What the events so far come to.
-#[derive(Default)]
-pub(super) struct Counted {
-    totals: Totals,
-    /// The number of the last event of each run that is in them.
-    last: HashMap<RunId, u64>,
-}
 
 impl Service {
     /// Looks after a run that is active here, if its project wants that. Events up to `after` were sent before.
