@@ -53,7 +53,7 @@ pub fn kept(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// Bound of a target's mutations beyond its corpus.
 #[derive(Clone, Copy, Debug)]
-pub enum Bound {
+pub enum FuzzBudget {
     /// Number of mutations.
     Mutations(u64),
     /// Time to mutate for.
@@ -65,7 +65,7 @@ pub enum Bound {
 ///
 /// # Panics
 /// With every finding.
-pub fn drive((name, target): Target, bound: Bound, seed: u64, findings: &Path) -> u64 {
+pub fn drive((name, target): Target, bound: FuzzBudget, seed: u64, findings: &Path) -> u64 {
     let kept = kept(name);
     assert!(!kept.is_empty(), "`{name}` has no corpus");
     for (path, bytes) in &kept {
@@ -77,8 +77,8 @@ pub fn drive((name, target): Target, bound: Bound, seed: u64, findings: &Path) -
     let mut random = Random(seed | 1);
     let (started, mut done) = (Instant::now(), 0);
     let goes_on = |done| match bound {
-        Bound::Mutations(count) => done < count,
-        Bound::Time(time) => started.elapsed() < time,
+        FuzzBudget::Mutations(count) => done < count,
+        FuzzBudget::Time(time) => started.elapsed() < time,
     };
     while goes_on(done) {
         done += 1;

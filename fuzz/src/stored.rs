@@ -1,11 +1,11 @@
 //! Bytes that are stored: journals, checkpoints, backups. They come back from other machines, and from damaged disks.
 
 use longhaul_checkpoints::Snapshot;
-use longhaul_core::store::{Batch, Key, Op, Read, Store, Table};
+use longhaul_core::store::{Batch, Key, Op, ReadTotals, Store, Table};
 use longhaul_core::{InvocationId, Limits};
 use longhaul_home::Home;
-use longhaul_maintenance::backup::{self, Keeps, Prepared};
-use longhaul_security::signing::Accepts;
+use longhaul_maintenance::backup::{self, PreparedStore, RestoreOptions};
+use longhaul_security::signing::AcceptedRisks;
 use longhaul_testkit::MemoryStore;
 use std::fs;
 
@@ -13,7 +13,7 @@ use std::fs;
 const BREAK: u8 = 0x1e;
 
 /// Rows of an archive are not read here.
-const NOTHING_READ: Read = Read { rows: u64::MAX, bytes: 0 };
+const NOTHING_READ: ReadTotals = ReadTotals { rows: u64::MAX, bytes: 0 };
 
 /// Records of a journal: each begins with the number of its entry and its kind, and the rest is its value.
 pub(crate) fn journal_records(bytes: &[u8]) {
@@ -91,9 +91,9 @@ pub(crate) fn backup(bytes: &[u8]) {
     fs::create_dir(&above).expect("ours");
     let home = Home::find(Some(above.join("home"))).expect("a path");
     // What is read is nobody's: no archive of the fuzzer's has a signature that fits.
-    let accepts = Accepts { unsigned: true, signer: None };
-    let restored = backup::restore(&file, &home, &accepts, Keeps::default(), |_, _, _, _| {
-        Ok(Prepared { read: NOTHING_READ, ..Prepared::default() })
+    let accepts = AcceptedRisks { unsigned: true, signer: None };
+    let restored = backup::restore(&file, &home, &accepts, RestoreOptions::default(), |_, _, _, _| {
+        Ok(PreparedStore { read: NOTHING_READ, ..PreparedStore::default() })
     });
     let left: Vec<_> = fs::read_dir(&above).expect("ours").map(|entry| entry.expect("readable").file_name()).collect();
     match restored {

@@ -5,8 +5,8 @@ use longhaul_config::Config;
 use longhaul_core::section::MANIFEST;
 use longhaul_core::work::FeatureSpec;
 use longhaul_engine::{CompileLimits, inspect, sections};
-use longhaul_harness::{HarnessLimits, Setup, plan as plans};
-use longhaul_plugins::manifest::Manifest;
+use longhaul_harness::{HarnessLimits, HarnessSetup, plan as plans};
+use longhaul_plugins::manifest::PluginManifest;
 
 /// A component's file, and the manifest that one carries.
 pub(crate) fn manifest(bytes: &[u8]) {
@@ -25,7 +25,7 @@ pub(crate) fn manifest(bytes: &[u8]) {
     if let Ok(found) = carried {
         assert_eq!(found.manifest.as_deref(), Some(text));
     }
-    if let Ok(manifest) = Manifest::parse(text) {
+    if let Ok(manifest) = PluginManifest::parse(text) {
         for line in manifest.asks.lines() {
             assert!(!line.contains(char::is_control), "{line:?}");
         }
@@ -75,8 +75,11 @@ pub(crate) fn config(bytes: &[u8]) {
 pub(crate) fn plan(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(plan) = plans::written::read(text) else { return };
-    let setup =
-        Setup { agents: vec!["code".into(), "research".into()], checks: vec!["unit".into()], ..Setup::default() };
+    let setup = HarnessSetup {
+        agents: vec!["code".into(), "research".into()],
+        checks: vec!["unit".into()],
+        ..HarnessSetup::default()
+    };
     let limits = HarnessLimits::default();
     match plans::accept(plan, &setup, &limits) {
         Ok(accepted) => {

@@ -3,7 +3,7 @@
 
 use longhaul_core::Limits;
 use longhaul_core::work::Plan;
-use longhaul_harness::{HarnessLimits, Setup, plan as plans};
+use longhaul_harness::{HarnessLimits, HarnessSetup, plan as plans};
 use longhaul_testkit::{Call, Ending, Kit, Scene};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub(crate) fn wit_values(bytes: &[u8]) {
     if let (Ending::Returned(value), "plan" | "replan") = (&done.ending, export)
         && let Ok(plan) = serde_json::from_value::<Plan>(value.clone())
     {
-        let _ = plans::accept(plan, &Setup::default(), &HarnessLimits::default());
+        let _ = plans::accept(plan, &HarnessSetup::default(), &HarnessLimits::default());
     }
 }
 

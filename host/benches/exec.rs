@@ -9,8 +9,8 @@
 //! Goals: Python 5 times faster than `python3 -I -S -c` as a new process, 25 times from instances made
 //! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
 
-use longhaul::exec::{Code, Executor, Job, JobLimits, Language, Places};
-use longhaul_capabilities::{Console, Scope, Setup, null};
+use longhaul::exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits};
+use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, InvocationId, Limits};
@@ -52,7 +52,7 @@ fn main() -> Outcome<()> {
 
 async fn rows() -> Outcome<()> {
     let place = tempfile::tempdir()?;
-    let places = Places {
+    let places = ExecutorPaths {
         cache: place.path().join("compiled"),
         runtimes: vec![root().join("target/plugins")],
         compiler: longhaul(),
@@ -66,14 +66,14 @@ async fn rows() -> Outcome<()> {
     let code = Code::Python(PYTHON.into());
     compare("a fresh Python", "a new python3 -I -S -c", run(&executor, code.clone()), python).await?;
     back_to_back("Python", &executor, &code).await?;
-    wait_for(&executor, Language::Python).await?;
+    wait_for(&executor, GraphLanguage::Python).await?;
     compare("a Python that waited", "the same", run(&executor, code.clone()), python).await?;
     back_to_back("Python", &executor, &code).await?;
     if Command::new("node").arg("--version").output().is_ok() {
         let node = || Command::new("node").args(["-e", JAVASCRIPT]).output();
         let code = Code::JavaScript(JAVASCRIPT.into());
         compare("a fresh JavaScript", "a new node -e", run(&executor, code.clone()), node).await?;
-        wait_for(&executor, Language::JavaScript).await?;
+        wait_for(&executor, GraphLanguage::JavaScript).await?;
         compare("a JavaScript that waited", "the same", run(&executor, code), node).await?;
     }
     let file = place.path().join("job.py");
@@ -98,7 +98,7 @@ fn run(executor: &Executor, code: Code) -> impl AsyncFn() -> Outcome<()> {
 }
 
 /// Has instances wait, and says what each holds.
-async fn wait_for(executor: &Executor, language: Language) -> Outcome<()> {
+async fn wait_for(executor: &Executor, language: GraphLanguage) -> Outcome<()> {
     let before = private_kib()?;
     executor.keep_ready(language, JobLimits::default(), WAITING).await?;
     let each = private_kib()?.saturating_sub(before) as f64 / WAITING as f64;
@@ -232,10 +232,10 @@ async fn neighbour(small: Arc<Plugin>, ends: Arc<AtomicBool>, longest_us: Arc<At
     answered
 }
 
-fn setup() -> Setup {
-    Setup {
+fn setup() -> InvocationSetup {
+    InvocationSetup {
         invocation: InvocationId::from_text("bench"),
-        scope: Scope { project: "bench".into(), plugin: "tools.bench".into() },
+        scope: InvocationScope { project: "bench".into(), plugin: "tools.bench".into() },
         grants: Grants::default(),
         limits: Limits::default(),
         services: null::services(Arc::new(Machine)),
@@ -243,7 +243,7 @@ fn setup() -> Setup {
         context: None,
         seed: [7; 32],
         console: Some(Console::new(1_000)),
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }

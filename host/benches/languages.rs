@@ -5,7 +5,7 @@
 //! file to its first result, in an engine that has not seen it. Warm: a new store with every limit on, instantiate,
 //! `describe`, drop; medians, in turn over the languages.
 
-use longhaul_capabilities::{Scope, Setup, null};
+use longhaul_capabilities::{InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{Clock, InvocationId, Limits};
 use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
@@ -101,10 +101,10 @@ fn engine(cache: &Path) -> Outcome<Engine> {
     Ok(Engine::new(cache.to_owned(), jail, &EngineOptions::default())?)
 }
 
-fn setup() -> Setup {
-    Setup {
+fn setup() -> InvocationSetup {
+    InvocationSetup {
         invocation: InvocationId::from_text("r-bench/x"),
-        scope: Scope { project: "bench".into(), plugin: "notes".into() },
+        scope: InvocationScope { project: "bench".into(), plugin: "notes".into() },
         grants: Grants::default(),
         limits: Limits::default(),
         services: null::services(Arc::new(Still)),
@@ -112,7 +112,7 @@ fn setup() -> Setup {
         context: None,
         seed: [7; 32],
         console: None,
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }

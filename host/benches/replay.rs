@@ -100,10 +100,10 @@ async fn values() {
     }
 }
 
-fn bytes_of(kept: &longhaul_graph::Kept) -> u64 {
+fn bytes_of(kept: &longhaul_graph::KeptValues) -> u64 {
     match kept {
-        longhaul_graph::Kept::Stored { bytes, .. } => *bytes,
-        longhaul_graph::Kept::Live { .. } => 0,
+        longhaul_graph::KeptValues::Stored { bytes, .. } => *bytes,
+        longhaul_graph::KeptValues::Live { .. } => 0,
     }
 }
 

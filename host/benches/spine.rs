@@ -14,15 +14,15 @@
 //!   to a temporary file, fsync and rename.
 
 use longhaul_bindings::exports::tool::{self, GuestIndices};
-use longhaul_capabilities::{Scope, Services, Setup, null};
+use longhaul_capabilities::{InvocationScope, InvocationSetup, Services, null};
 use longhaul_core::grant::Grants;
-use longhaul_core::journal::{Began, EffectClass, Journal, NewCall, Next};
+use longhaul_core::journal::{Began, CallVerdict, EffectClass, Journal, NewCall};
 use longhaul_core::store::Store;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
 use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
 use longhaul_journal::{Opened, Recorder};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn rows() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;
-    let store: Arc<dyn Store> = Arc::new(RedbStore::open(&place.path().join("home"), Options::default())?);
+    let store: Arc<dyn Store> = Arc::new(RedbStore::open(&place.path().join("home"), StoreOptions::default())?);
     let file = root().join("target/plugins/files.wasm");
     let bytes =
         std::fs::read(&file).map_err(|error| format!("{}: {error}; run `cargo xtask plugins`", file.display()))?;
@@ -194,8 +194,8 @@ async fn journaled(place: &Path, store: &Arc<dyn Store>) -> Result<(), Box<dyn s
             class: EffectClass::ReadOnly,
             fuel_used: 0,
         };
-        if let Next::Go(ticket) = recorder.ask(call).await? {
-            recorder.answer(ticket, format!("\"{answer}\"")).await?;
+        if let CallVerdict::Go(handle) = recorder.ask(call).await? {
+            recorder.answer(handle, format!("\"{answer}\"")).await?;
         }
         ours.push(start.elapsed());
         let start = Instant::now();
@@ -259,10 +259,10 @@ async fn describe(plugin: &Plugin, store: &Arc<dyn Store>) {
     assert!(called.result.is_ok(), "{:?}", called.result);
 }
 
-fn setup(store: &Arc<dyn Store>) -> Setup {
-    Setup {
+fn setup(store: &Arc<dyn Store>) -> InvocationSetup {
+    InvocationSetup {
         invocation: InvocationId::from_text("r-bench/x"),
-        scope: Scope { project: "bench".into(), plugin: "evaluator".into() },
+        scope: InvocationScope { project: "bench".into(), plugin: "evaluator".into() },
         grants: Grants::default(),
         limits: Limits::default(),
         services: Services { store: Arc::clone(store), ..null::services(Arc::new(Machine)) },
@@ -270,7 +270,7 @@ fn setup(store: &Arc<dyn Store>) -> Setup {
         context: None,
         seed: [7; 32],
         console: None,
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }

@@ -1,30 +1,30 @@
 //! Asking from a Rust program: one agent, a routed agent or a planned run answers, as with `longhaul ask`.
 //!
-//! An [`Asker`] opens a data directory or finds who owns it; what it asks is a run like any other, which survives its
-//! process. It decides nothing: who answers is [`Dispatch`]'s affair.
+//! An [`AskClient`] opens a data directory or finds who owns it; what it asks is a run like any other, which survives
+//! its process. It decides nothing: who answers is [`Dispatch`]'s affair.
 //!
 //! A program that embeds this crate is not `longhaul` itself, which compiles plugins in a child of its own: name an
 //! installed one with the environment variable `LONGHAUL_PROGRAM`.
 
-use crate::client::Door;
+use crate::client::Client;
 use crate::events;
 use crate::home::Home;
-use crate::service::{Answer, Request, Seen, Status, Which};
+use crate::service::{Answer, Request, RunNotification, RunRef, Status};
 use crate::wiring;
 use futures_util::Stream;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, bail};
-use longhaul_core::stream::Line;
+use longhaul_core::stream::StreamLine;
 use longhaul_core::work::Synthesis;
 use longhaul_harness::RunStatus;
 use std::path::Path;
 
-pub use crate::service::Question;
+pub use crate::service::AskRequest;
 pub use longhaul_harness::Dispatch;
 
 /// What an ask came to.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct AskOutcome {
     /// The run; `longhaul status RUN` shows it.
     pub run: RunId,
     /// How it ended, or what it waits for.
@@ -36,9 +36,9 @@ pub struct Answered {
 }
 
 /// Asks in one data directory.
-pub struct Asker(Door);
+pub struct AskClient(Client);
 
-impl Asker {
+impl AskClient {
     /// Becomes the owner of the data directory, or finds who is.
     ///
     /// # Errors
@@ -51,16 +51,18 @@ impl Asker {
     ///
     /// # Errors
     /// When the question is refused, with what to do.
-    pub async fn ask(&self, question: Question) -> fault::Result<Answered> {
+    pub async fn ask(&self, question: AskRequest) -> fault::Result<AskOutcome> {
         let run = self.begin(question).await?;
         let (mut after, mut seen) = (0, self.0.watch(&run, 0).await?);
         while let Some(one) = seen.recv().await {
             match one {
-                Seen::Event(event) => after = event.number,
-                Seen::Token(_) | Seen::Lagged => {}
-                Seen::Dropped => seen = self.0.watch(&run, after).await?,
-                Seen::Gone(Some(why)) => bail!("run {run} stopped: {why}; go on with `longhaul resume {run}`"),
-                Seen::Gone(None) => break,
+                RunNotification::Event(event) => after = event.number,
+                RunNotification::Token(_) | RunNotification::Lagged => {}
+                RunNotification::Dropped => seen = self.0.watch(&run, after).await?,
+                RunNotification::Gone(Some(why)) => {
+                    bail!("run {run} stopped: {why}; go on with `longhaul resume {run}`")
+                }
+                RunNotification::Gone(None) => break,
             }
         }
         self.answered(run).await
@@ -70,13 +72,13 @@ impl Asker {
     ///
     /// # Errors
     /// As [`Self::ask`].
-    pub async fn stream(&self, question: Question) -> fault::Result<(RunId, impl Stream<Item = Line> + use<>)> {
+    pub async fn stream(&self, question: AskRequest) -> fault::Result<(RunId, impl Stream<Item = StreamLine> + use<>)> {
         let run = self.begin(question).await?;
         let lines = events::stream(&self.0, &run, 1).await?;
         Ok((run, lines))
     }
 
-    async fn begin(&self, question: Question) -> fault::Result<RunId> {
+    async fn begin(&self, question: AskRequest) -> fault::Result<RunId> {
         match self.0.ask(Request::Ask { question: Box::new(question) }).await? {
             Answer::Run { run } => Ok(run),
             _ => bail!("the service answered something else"),
@@ -87,10 +89,10 @@ impl Asker {
     ///
     /// # Errors
     /// When there is no such run.
-    pub async fn answered(&self, run: RunId) -> fault::Result<Answered> {
-        match self.0.ask(Request::Status { run: Which::Named(run.to_string()) }).await? {
+    pub async fn answered(&self, run: RunId) -> fault::Result<AskOutcome> {
+        match self.0.ask(Request::Status { run: RunRef::Named(run.to_string()) }).await? {
             Answer::Status(details) => {
-                Ok(Answered { run, status: details.summary.status, synthesis: details.synthesis.clone(), details })
+                Ok(AskOutcome { run, status: details.summary.status, synthesis: details.synthesis.clone(), details })
             }
             _ => bail!("the service answered something else"),
         }
@@ -105,11 +107,11 @@ impl Asker {
 /// Asks and waits, in a program that is not asynchronous.
 ///
 /// # Errors
-/// As [`Asker::ask`].
-pub fn ask_blocking(home: &Home, question: Question) -> fault::Result<Answered> {
+/// As [`AskClient::ask`].
+pub fn ask_blocking(home: &Home, question: AskRequest) -> fault::Result<AskOutcome> {
     let runtime = tokio::runtime::Builder::new_multi_thread().event_interval(1).enable_all().build()?;
     let answered = runtime.block_on(async {
-        let asker = Asker::open(home, &question.directory).await?;
+        let asker = AskClient::open(home, &question.directory).await?;
         let answered = asker.ask(question).await;
         asker.close().await;
         answered

@@ -28,7 +28,7 @@ mod exit;
 mod features;
 mod follow;
 mod gc;
-mod given;
+mod grant_args;
 mod graph;
 mod log;
 mod mcp;
@@ -122,18 +122,18 @@ enum Command {
     /// Show the id of a project in this data directory, or link a checkout to another project.
     Project {
         #[command(subcommand)]
-        command: project::Command,
+        command: project::ProjectCommand,
     },
     /// Show the permissions that longhaul.toml asks for and agree to them; manage the keys of signers. Without a
     /// subcommand: ask, or agree with --trust.
     Trust {
         #[command(subcommand)]
-        command: Option<trust::Command>,
+        command: Option<trust::TrustCommand>,
     },
     /// Show the grants that each run used, and grants that no run used; show and verify the audit log.
     Audit {
         #[command(subcommand)]
-        command: Option<audit::Command>,
+        command: Option<audit::AuditCommand>,
     },
     /// Turn the goal into features and work on them until each feature passes or its rounds are used up.
     Run {
@@ -269,7 +269,7 @@ enum Command {
         #[arg(long)]
         checks: bool,
         #[command(subcommand)]
-        command: Option<features::Command>,
+        command: Option<features::FeaturesCommand>,
     },
     /// List and search the decisions of a project, and record their outcomes.
     Decisions {
@@ -278,12 +278,12 @@ enum Command {
         #[command(flatten)]
         list: decisions::ListArgs,
         #[command(subcommand)]
-        command: Option<decisions::Command>,
+        command: Option<decisions::DecisionsCommand>,
     },
     /// List the checkpoints of runs, export them, and import them elsewhere.
     Checkpoint {
         #[command(subcommand)]
-        command: checkpoint::Command,
+        command: checkpoint::CheckpointCommand,
     },
     /// Delete expired data: saved checkpoints, orphaned worktrees, unreferenced content, and old runs on request.
     Gc(gc::GcArgs),
@@ -294,58 +294,58 @@ enum Command {
     /// Run code in dependent steps: after a change, only the affected steps run again.
     Graph {
         #[command(subcommand)]
-        command: graph::Command,
+        command: graph::GraphCommand,
     },
     /// Manage named agents, which run now or on a schedule, and the artifacts that they pass to their next runs.
     Agent {
         #[command(subcommand)]
-        command: agent::Command,
+        command: agent::AgentCommand,
     },
     /// Run agents by cron, in intervals or after each other, and show their tasks.
     Schedule {
         #[command(subcommand)]
-        command: schedule::Command,
+        command: schedule::ScheduleCommand,
     },
     /// Show, search, export and delete the memory of a project: facts, episodes, conversations.
     Memory {
         #[command(subcommand)]
-        command: memory::Command,
+        command: memory::MemoryCommand,
     },
     /// Show, rate, correct and export trajectories: the messages and steps of each invocation of an agent.
     Trajectories {
         #[command(subcommand)]
-        command: trajectories::Command,
+        command: trajectories::TrajectoriesCommand,
     },
     /// Make, build, install and inspect plugins.
     Plugin {
         #[command(subcommand)]
-        command: plugin::Command,
+        command: plugin::PluginCommand,
     },
     /// Manage the interpreters of generated code: Python and JavaScript as components.
     Runtimes {
         #[command(subcommand)]
-        command: runtimes::Command,
+        command: runtimes::RuntimesCommand,
     },
     /// Run as a server: serve the HTTP API, the web page and all other commands, and resume interrupted runs.
     Serve(serve::ServeArgs),
     /// Manage API tokens.
     Token {
         #[command(subcommand)]
-        command: token::Command,
+        command: token::TokenCommand,
     },
     /// Run as an MCP server that offers tool plugins and the verbs of the harness.
     Mcp(mcp::McpArgs),
     /// Manage the secrets that tools authenticate with. Agents and tools never see their values.
     Secrets {
         #[command(subcommand)]
-        command: secrets::Command,
+        command: secrets::SecretsCommand,
     },
     /// Test a component against the rules of the contract: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
     /// List and test the configured models, and fetch a small local model.
     Models {
         #[command(subcommand)]
-        command: models::Command,
+        command: models::ModelsCommand,
     },
     /// Run untrusted Python, JavaScript or a WASI program in a sandbox, with the directories and hosts that you grant
     /// and no others.
@@ -435,7 +435,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
             let form = form.form(context.json);
             let directory = context.project.clone();
             let models = models.options();
-            let plan = plan.as_deref().map(given::plan).transpose()?;
+            let plan = plan.as_deref().map(grant_args::plan).transpose()?;
             follow::start(context, Request::Run { directory, models, plan, plan_only, sessions, again }, form).await
         }
         Command::Ask(args) => ask::ask(context, args).await,

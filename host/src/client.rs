@@ -3,10 +3,10 @@
 
 pub mod wire;
 
-use crate::service::{Answer, Request, Seen, Service, Which, watch_here};
+use crate::service::{Answer, Request, RunNotification, RunRef, Service, watch_here};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
-use longhaul_core::stream::Token;
+use longhaul_core::stream::StreamToken;
 use longhaul_home::Home;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use wire::{Call, Line, OwnerGone, Reply};
+use wire::{ClientMessage, OwnerGone, ServerMessage, SocketReply};
 
 /// The way to the service.
-pub enum Door {
+pub enum Client {
     /// This process owns the data directory and serves others meanwhile.
     Own {
         /// The service.
@@ -31,16 +31,16 @@ pub enum Door {
     Far(Home),
 }
 
-impl Door {
+impl Client {
     /// Asks for something.
     pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
         match self {
             Self::Own { service, .. } => service.answer(request).await,
             Self::Far(home) => {
-                let mut lines = send(home, &Call::Ask(Box::new(request))).await?;
+                let mut lines = send(home, &ClientMessage::Ask(Box::new(request))).await?;
                 match next_line(&mut lines).await?.ok_or(OwnerGone)? {
-                    Line::Reply(Reply::Answer(answer)) => Ok(*answer),
-                    Line::Reply(Reply::Error(wire)) => bail!(wire),
+                    ServerMessage::Reply(SocketReply::Answer(answer)) => Ok(*answer),
+                    ServerMessage::Reply(SocketReply::Error(wire)) => bail!(wire),
                     other => bail!(Fault::internal(format!("the owner answered something else: {other:?}"))),
                 }
             }
@@ -48,7 +48,7 @@ impl Door {
     }
 
     /// Watches a run from the event after `after`. The channel ends when the owner does.
-    pub async fn watch(&self, run: &RunId, after: u64) -> fault::Result<mpsc::Receiver<Seen>> {
+    pub async fn watch(&self, run: &RunId, after: u64) -> fault::Result<mpsc::Receiver<RunNotification>> {
         let (sender, receiver) = mpsc::channel(256);
         match self {
             Self::Own { service, .. } => {
@@ -56,16 +56,18 @@ impl Door {
                 tokio::spawn(async move { watch_here(&service, &run, after, &sender).await });
             }
             Self::Far(home) => {
-                let mut lines = send(home, &Call::Watch { run: run.clone(), after }).await?;
+                let mut lines = send(home, &ClientMessage::Watch { run: run.clone(), after }).await?;
                 tokio::spawn(async move {
                     while let Ok(Some(line)) = next_line(&mut lines).await {
                         let seen = match line {
-                            Line::Event(event) => Seen::Event(event),
-                            Line::Token { token, after, part } => Seen::Token(Token { after, part, ..token }),
-                            Line::Lagged => Seen::Lagged,
-                            Line::Dropped => Seen::Dropped,
-                            Line::Gone(why) => Seen::Gone(why),
-                            Line::Reply(_) => return,
+                            ServerMessage::Event(event) => RunNotification::Event(event),
+                            ServerMessage::Token { token, after, part } => {
+                                RunNotification::Token(StreamToken { after, part, ..token })
+                            }
+                            ServerMessage::Lagged => RunNotification::Lagged,
+                            ServerMessage::Dropped => RunNotification::Dropped,
+                            ServerMessage::Gone(why) => RunNotification::Gone(why),
+                            ServerMessage::Reply(_) => return,
                         };
                         if sender.send(seen).await.is_err() {
                             return;
@@ -90,7 +92,7 @@ impl Door {
         }
     }
 
-    /// As [`Door::close`], but nothing that others have under way here is cut off: it takes as long as the longest
+    /// As [`Client::close`], but nothing that others have under way here is cut off: it takes as long as the longest
     /// effect, or answer of a model, that is on its way.
     pub async fn leave(self) {
         if let Self::Own { service, .. } = &self {
@@ -117,7 +119,7 @@ impl Door {
 
 type Lines = BufReader<UnixStream>;
 
-async fn send(home: &Home, call: &Call) -> fault::Result<Lines> {
+async fn send(home: &Home, call: &ClientMessage) -> fault::Result<Lines> {
     let mut stream = wire::connect(home).await?;
     let mut line = serde_json::to_vec(call)?;
     line.push(b'\n');
@@ -126,7 +128,7 @@ async fn send(home: &Home, call: &Call) -> fault::Result<Lines> {
     Ok(BufReader::new(stream))
 }
 
-async fn next_line(lines: &mut Lines) -> fault::Result<Option<Line>> {
+async fn next_line(lines: &mut Lines) -> fault::Result<Option<ServerMessage>> {
     let mut line = String::new();
     // A connection that breaks and one that ends are the same: its other end is gone.
     if lines.read_line(&mut line).await.unwrap_or(0) == 0 {
@@ -137,6 +139,6 @@ async fn next_line(lines: &mut Lines) -> fault::Result<Option<Line>> {
 }
 
 /// The run that a command means: the one it names, else the newest of the project it stands in.
-pub fn which(named: Option<String>, directory: &Path) -> Which {
-    named.map_or_else(|| Which::NewestIn(directory.to_owned()), Which::Named)
+pub fn which(named: Option<String>, directory: &Path) -> RunRef {
+    named.map_or_else(|| RunRef::NewestIn(directory.to_owned()), RunRef::Named)
 }

@@ -1,12 +1,12 @@
 //! The stream of a run for programs that use this library: the same lines as `longhaul attach --events`.
 
-use crate::client::Door;
-use crate::service::Seen;
+use crate::client::Client;
+use crate::service::RunNotification;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use longhaul_core::RunId;
 use longhaul_core::fault;
-use longhaul_core::stream::{Content, Line};
+use longhaul_core::stream::{Content, StreamLine};
 use tokio::sync::mpsc::Receiver;
 
 /// A run from the event `from` on, counted from 1; then whatever comes, until nobody works on the run. The last
@@ -17,9 +17,9 @@ use tokio::sync::mpsc::Receiver;
 ///
 /// # Errors
 /// When the owner of the data directory is gone.
-pub async fn stream(door: &Door, run: &RunId, from: u64) -> fault::Result<impl Stream<Item = Line> + use<>> {
+pub async fn stream(client: &Client, run: &RunId, from: u64) -> fault::Result<impl Stream<Item = StreamLine> + use<>> {
     let after = from.saturating_sub(1);
-    let seen = door.watch(run, after).await?;
+    let seen = client.watch(run, after).await?;
     Ok(unfold(Reading { seen, run: run.clone(), after, is_over: false }, next))
 }
 
@@ -27,29 +27,29 @@ pub async fn stream(door: &Door, run: &RunId, from: u64) -> fault::Result<impl S
 const OWNER_GONE: &str = "the owner of the data directory is gone; open it again, and read on after the last number";
 
 struct Reading {
-    seen: Receiver<Seen>,
+    seen: Receiver<RunNotification>,
     run: RunId,
     after: u64,
     is_over: bool,
 }
 
-async fn next(mut reading: Reading) -> Option<(Line, Reading)> {
+async fn next(mut reading: Reading) -> Option<(StreamLine, Reading)> {
     if reading.is_over {
         return None;
     }
     let seen = reading.seen.recv().await;
     let after = reading.after;
     let content = match seen {
-        Some(Seen::Event(event)) => {
+        Some(RunNotification::Event(event)) => {
             reading.after = event.number;
-            return Some((Line::of(event), reading));
+            return Some((StreamLine::of(event), reading));
         }
-        Some(Seen::Token(token)) => Content::Token(token),
-        Some(Seen::Lagged) => Content::Lagged { after },
-        Some(Seen::Dropped) => Content::Dropped { after },
-        Some(Seen::Gone(error)) => Content::End { after, error },
+        Some(RunNotification::Token(token)) => Content::Token(token),
+        Some(RunNotification::Lagged) => Content::Lagged { after },
+        Some(RunNotification::Dropped) => Content::Dropped { after },
+        Some(RunNotification::Gone(error)) => Content::End { after, error },
         None => Content::End { after, error: Some(OWNER_GONE.to_owned()) },
     };
     reading.is_over = matches!(content, Content::Dropped { .. } | Content::End { .. });
-    Some((Line { run: reading.run.clone(), content }, reading))
+    Some((StreamLine { run: reading.run.clone(), content }, reading))
 }

@@ -9,18 +9,18 @@ mod formats;
 mod gather;
 mod html;
 mod markdown;
+pub mod messages;
 mod plot;
 mod shares;
-pub mod words;
 
 pub use formats::{ReportFormat, of};
 pub use gather::RequestHandler;
 
-use crate::service::{Carried, Status};
+use crate::service::{CarriedInvocation, Status};
 use basis::{Basis, RestsOn};
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
-use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_records::ledger::LedgerView;
@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 /// A run as it is reported.
 #[derive(Debug, Serialize)]
-struct Report {
+struct RunReport {
     run: RunId,
     project: String,
     directory: PathBuf,
@@ -48,10 +48,10 @@ struct Report {
     /// How often it was taken up again, and how often it paused or waited for a person.
     resumes: usize,
     stops: usize,
-    features: Vec<Row>,
+    features: Vec<FeatureRow>,
     /// Oldest first.
-    commits: Vec<Commit>,
-    used: Used,
+    commits: Vec<CommitRow>,
+    used: WorkUsage,
     /// What the results come to, once there is an answer.
     answer: Option<Synthesis>,
     /// What was spent by each invocation, and of how much.
@@ -63,12 +63,12 @@ struct Report {
     /// Oldest first.
     decisions: Vec<Decision>,
     /// Contexts that were begun anew or made shorter.
-    resets: Vec<Line>,
+    resets: Vec<TimelineRow>,
     /// Caps that were reached.
-    caps: Vec<Line>,
-    warnings: Vec<Line>,
+    caps: Vec<TimelineRow>,
+    warnings: Vec<TimelineRow>,
     /// What happened, in the words of a terminal.
-    timeline: Vec<Line>,
+    timeline: Vec<TimelineRow>,
     /// How many features passed from when on.
     passing_over_time: Vec<(u64, usize)>,
     /// How many tokens were used until when.
@@ -77,7 +77,7 @@ struct Report {
 
 /// A feature.
 #[derive(Debug, Serialize)]
-struct Row {
+struct FeatureRow {
     id: String,
     title: String,
     category: String,
@@ -95,12 +95,12 @@ struct Row {
     /// Files that it changed and that may change a verdict on it: tests, and those of a test runner.
     near_judge: Vec<String>,
     commit: Option<String>,
-    used: Used,
+    used: WorkUsage,
 }
 
 /// A commit.
 #[derive(Debug, Serialize)]
-struct Commit {
+struct CommitRow {
     at_ms: u64,
     commit: String,
     feature: String,
@@ -113,13 +113,13 @@ struct Commit {
 
 /// Something that happened.
 #[derive(Debug, Serialize)]
-struct Line {
+struct TimelineRow {
     at_ms: u64,
     text: String,
 }
 
-impl Report {
-    fn of(status: Status, events: &[RunEvent], parts: &[Carried], decisions: Vec<Decision>) -> Self {
+impl RunReport {
+    fn of(status: Status, events: &[RunEvent], parts: &[CarriedInvocation], decisions: Vec<Decision>) -> Self {
         let Status { summary, branch, why, features, used, synthesis: answer, ledger, .. } = status;
         let last_ms = events.last().map_or(summary.created_ms, |event| event.at_ms);
         let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(&event.event)).count();
@@ -136,7 +136,7 @@ impl Report {
             passing: summary.passing,
             resumes: count(|event| matches!(event, Event::RunResumed)),
             stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
-            features: features.into_iter().map(|feature| Row::of(feature, events)).collect(),
+            features: features.into_iter().map(|feature| FeatureRow::of(feature, events)).collect(),
             commits: commits(events),
             used,
             answer,
@@ -159,7 +159,7 @@ impl Report {
     }
 }
 
-impl Row {
+impl FeatureRow {
     fn of(feature: Feature, events: &[RunEvent]) -> Self {
         let evidence = basis::of(&feature, events);
         let by_exit_code = by_exit_code(&evidence);
@@ -200,7 +200,7 @@ fn near_judge(feature: &str, events: &[RunEvent]) -> Vec<String> {
     near.into_iter().cloned().collect()
 }
 
-fn commits(events: &[RunEvent]) -> Vec<Commit> {
+fn commits(events: &[RunEvent]) -> Vec<CommitRow> {
     let left = events.iter().flat_map(|event| match &event.event {
         Event::Reverted { left, .. } => left.as_slice(),
         _ => &[],
@@ -210,12 +210,12 @@ fn commits(events: &[RunEvent]) -> Vec<Commit> {
         let Event::Committed { feature, commit, files, protected } = &event.event else { return None };
         let (feature, reverted) = (feature.clone(), left.contains(commit));
         let (commit, files, protected) = (commit.clone(), files.clone(), protected.clone());
-        Some(Commit { at_ms: event.at_ms, commit, feature, files, protected, reverted })
+        Some(CommitRow { at_ms: event.at_ms, commit, feature, files, protected, reverted })
     };
     events.iter().filter_map(of).collect()
 }
 
-impl Commit {
+impl CommitRow {
     /// Its files, for people.
     fn shown_files(&self) -> impl Iterator<Item = String> {
         let mark = |file: &String| if self.protected.contains(file) { " (protected)" } else { "" };
@@ -223,12 +223,12 @@ impl Commit {
     }
 }
 
-fn timeline(event: &RunEvent) -> Option<Line> {
-    Some(Line { at_ms: event.at_ms, text: words::line(event)? })
+fn timeline(event: &RunEvent) -> Option<TimelineRow> {
+    Some(TimelineRow { at_ms: event.at_ms, text: messages::line(event)? })
 }
 
-fn lines(events: &[RunEvent], text: impl Fn(&Event) -> Option<String>) -> Vec<Line> {
-    events.iter().filter_map(|event| Some(Line { at_ms: event.at_ms, text: text(&event.event)? })).collect()
+fn lines(events: &[RunEvent], text: impl Fn(&Event) -> Option<String>) -> Vec<TimelineRow> {
+    events.iter().filter_map(|event| Some(TimelineRow { at_ms: event.at_ms, text: text(&event.event)? })).collect()
 }
 
 /// A context that was begun anew or made shorter, by the tag of its event, with what else the event says.
@@ -285,13 +285,13 @@ fn span(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::Summary;
+    use crate::service::RunSummary;
     use longhaul_core::InvocationId;
     use longhaul_core::model::Usage;
     use longhaul_core::work::{Evidence, FeatureSpec, Judgement};
 
-    fn used(tokens: u32) -> Used {
-        Used { fuel: 5, usage: Usage { output_tokens: tokens, ..Usage::default() }, ..Used::default() }
+    fn used(tokens: u32) -> WorkUsage {
+        WorkUsage { fuel: 5, usage: Usage { output_tokens: tokens, ..Usage::default() }, ..WorkUsage::default() }
     }
 
     fn events() -> Vec<RunEvent> {
@@ -351,7 +351,7 @@ mod tests {
             .collect()
     }
 
-    fn report() -> Report {
+    fn report() -> RunReport {
         let spec = FeatureSpec {
             id: "sum".into(),
             title: "Sum of <numbers> | *all*".into(),
@@ -363,7 +363,7 @@ mod tests {
             checks: Vec::new(),
             depends_on: Vec::new(),
         };
-        let summary = Summary {
+        let summary = RunSummary {
             run: RunId::from_text("r-1"),
             project: "p".into(),
             directory: "/p".into(),
@@ -391,7 +391,7 @@ mod tests {
             cost_microdollars_max: None,
             tokens_max: 1,
         };
-        let part = Carried {
+        let part = CarriedInvocation {
             invocation: InvocationId::from_text("r-1/f-sum/1/generate"),
             table: "agents.code".into(),
             plugin: "react".into(),
@@ -399,7 +399,7 @@ mod tests {
             until_ms: Some(1_700_000_003_900),
         };
         let decision = Decision { decision: "use <jiff>".into(), context: "x".repeat(120), ..Decision::default() };
-        Report::of(status, &events(), &[part], vec![decision])
+        RunReport::of(status, &events(), &[part], vec![decision])
     }
 
     #[test]
@@ -444,6 +444,6 @@ mod tests {
             [span(1_999), span(119_000), span(7_199_000), span(7_260_000)],
             ["1 s", "119 s", "119 min", "2 h 1 min"]
         );
-        assert_eq!(words::moment(u64::MAX), format!("{} ms", u64::MAX));
+        assert_eq!(messages::moment(u64::MAX), format!("{} ms", u64::MAX));
     }
 }

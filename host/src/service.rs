@@ -18,7 +18,7 @@
 //! | `service/recheck.rs` | checks of passing features, once more |
 //! | `service/handover.rs` | the end of an owner that serves other processes |
 //! | `service/served.rs` | the other processes that are served |
-//! | `service/look.rs` | what is asked about runs and their journals |
+//! | `service/query.rs` | what is asked about runs and their journals |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/mcp.rs` | what a person accepts of an MCP server |
@@ -35,7 +35,7 @@
 //! | `service/news.rs`, `service/listeners.rs` | changes of runs, told to all who listen |
 //! | `service/security.rs` | the audit log, trust, and which project a checkout is |
 //! | `service/grants.rs` | grants against what runs did of them |
-//! | `service/turns.rs` | who may take up which run |
+//! | `service/keyed_lock.rs` | who may take up which run |
 //! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
 mod agents;
@@ -52,14 +52,15 @@ mod exporters;
 mod grants;
 mod graphs;
 mod handover;
+mod keyed_lock;
 mod listeners;
-mod look;
 mod mcp;
 mod memory;
 mod news;
 mod orders;
 mod projects;
 mod proposals;
+mod query;
 mod recheck;
 mod replay;
 mod reread;
@@ -71,54 +72,54 @@ mod served;
 mod telemetry;
 mod tokens;
 mod trajectories;
-mod turns;
 mod watch;
 
 use crate::checkpoint::RunShareFactory;
 use crate::memory::{MemoryFactory, Rememberer};
 use crate::notify::Notifier;
-use crate::run::Handle;
+use crate::run::RunHandle;
 use crate::toolbox::plugin_host::PluginHost;
+use keyed_lock::KeyedLock;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
-use longhaul_core::stream::Token;
+use longhaul_core::stream::StreamToken;
 use longhaul_harness::Input;
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::Monitor;
-use longhaul_records::bus::Watching;
-use longhaul_records::index::{Index, Touched};
+use longhaul_records::bus::Subscription;
+use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
-use longhaul_records::until::Until;
+use longhaul_records::stop_condition::StopCondition;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
-use turns::Turns;
 
 pub use codes::{classified, code_of};
 pub use longhaul_api::answer::Answer;
-pub use longhaul_api::checkpoints::CheckpointAsk;
-pub use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
+pub use longhaul_api::checkpoints::CheckpointRequest;
+pub use longhaul_api::memory::{MemoryItem, MemoryRequest, MemoryScope};
 pub use longhaul_api::request::Request;
 pub use longhaul_api::runs::{
-    Carried, OpenQuestion, ProjectSummary, Question, Rechecked, Replayed, Status, Summary, Which,
+    AskRequest, CarriedInvocation, FeatureRecheck, OpenQuestion, ProjectSummary, ReplayResult, RunRef, RunSummary,
+    Status,
 };
-pub use longhaul_api::security::{Grants, RunGrants, SecurityAsk, SecurityDone};
-pub use longhaul_api::seen::Seen;
-pub use longhaul_api::tokens::{AccessToken, Lasts, Scope, Shown, TokenAsk};
-pub use longhaul_api::trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
-pub use longhaul_api::upkeep::{UpkeepAsk, UpkeepDone};
-pub use served::Follows;
+pub use longhaul_api::security::{GrantUsage, RunGrants, SecurityRequest, SecurityResponse};
+pub use longhaul_api::seen::RunNotification;
+pub use longhaul_api::tokens::{AccessToken, IssuedToken, TokenRequest, TokenScope, TokenTtl};
+pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter, TrajectoryStep};
+pub use longhaul_api::upkeep::{MaintenanceRequest, MaintenanceResponse};
+pub use served::FollowerGuard;
 pub use watch::watch_here;
 
 /// What a service of one data directory works with. The program makes it.
 pub struct ServiceParts {
     /// Of which runs something was written.
-    pub touched: Arc<Touched>,
+    pub changed_runs: Arc<ChangedRuns>,
     /// Graphs of steps of code.
     pub graphs: Arc<longhaul_graph_runner::Desk>,
     /// Agents, their schedules and tasks.
-    pub agents: Arc<crate::agents::Desk>,
+    pub agents: Arc<crate::agents::SchedulerService>,
     /// What the program gives to the models that it asks.
     pub environment: ProgramEnvironment,
     /// Sends notifications.
@@ -138,7 +139,7 @@ pub struct ServiceParts {
 /// Answers requests for one data directory.
 pub struct Service {
     graphs: Arc<longhaul_graph_runner::Desk>,
-    agents: Arc<crate::agents::Desk>,
+    agents: Arc<crate::agents::SchedulerService>,
     environment: ProgramEnvironment,
     notifier: Arc<Notifier>,
     resources: Arc<Monitor>,
@@ -149,14 +150,14 @@ pub struct Service {
     /// Sends letters, from the first run that is worked on here, or the scheduler.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked for and taken up, so that no run gets two actors.
-    turns: Turns,
+    locks: KeyedLock,
     /// Runs that have ended are remembered here, behind their end.
     remembering: Mutex<JoinSet<()>>,
     /// Held while checks are run again: they share the copy that they run on.
     rechecking: tokio::sync::Mutex<()>,
     /// Who sends telemetry.
-    reporting: Mutex<exporters::Reporting>,
-    counted: Mutex<exporters::Counted>,
+    reporting: Mutex<exporters::TelemetryReporter>,
+    counted: Mutex<exporters::EventTotals>,
     /// Done once: what a kill cut off was cut off in another process.
     reverts_finished: tokio::sync::OnceCell<()>,
     /// Who is served, and whether that comes to its end.
@@ -166,7 +167,7 @@ pub struct Service {
     /// How many tokens were removed by this process.
     tokens_removed: tokio::sync::watch::Sender<u64>,
     /// Runs in short.
-    index: Index<InShort>,
+    index: RunIndex<CachedRun>,
     /// Held by all who may store content before they name it, and alone by who removes what nothing names.
     naming: tokio::sync::RwLock<()>,
     /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
@@ -175,14 +176,14 @@ pub struct Service {
 
 /// What is kept of each run.
 #[derive(Clone)]
-struct InShort {
-    summary: Summary,
+struct CachedRun {
+    summary: RunSummary,
     /// Whether a person was ever asked about a call of it.
     has_approvals: bool,
 }
 
 struct Active {
-    handle: Handle,
+    handle: RunHandle,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -190,7 +191,7 @@ impl Service {
     /// A service over an open data directory. No run is active yet.
     pub fn new(parts: ServiceParts) -> Self {
         let ServiceParts {
-            touched,
+            changed_runs,
             graphs,
             agents,
             environment,
@@ -202,7 +203,7 @@ impl Service {
             host,
         } = parts;
         Self {
-            index: Index::new(touched),
+            index: RunIndex::new(changed_runs),
             graphs,
             agents,
             environment,
@@ -213,7 +214,7 @@ impl Service {
             rememberer,
             active: Mutex::default(),
             courier: Mutex::default(),
-            turns: Turns::default(),
+            locks: KeyedLock::default(),
             remembering: Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
             reporting: Mutex::default(),
@@ -248,13 +249,13 @@ impl Service {
         match request {
             Request::Upkeep { wanted } => self.upkeep(wanted).await,
             Request::Run { directory, models, plan, plan_only, sessions, again } => {
-                let until = if plan_only { Until::Plan } else { Until::sessions(sessions) };
+                let until = if plan_only { StopCondition::Plan } else { StopCondition::sessions(sessions) };
                 self.start(&directory, models, plan, until, again, None).await
             }
             Request::Check { directory, models } => self.check(&directory, &models).await,
             Request::RereadGoal { run } => self.reread_goal(&run).await,
             Request::Resume { run, retry_failing, sessions } => {
-                self.resume(&run, retry_failing, Until::sessions(sessions)).await
+                self.resume(&run, retry_failing, StopCondition::sessions(sessions)).await
             }
             Request::Ask { question } => self.start_ask(*question, None).await,
             Request::Steer { run, task, text } => self.steer(&run, task, text).await,
@@ -327,7 +328,7 @@ impl Service {
     }
 
     /// Hears a run live from now on; none if it is not active here.
-    pub fn watch(&self, run: &RunId) -> Option<Watching> {
+    pub fn watch(&self, run: &RunId) -> Option<Subscription> {
         self.lock().get(run).map(|active| active.handle.bus().watch())
     }
 
@@ -337,7 +338,7 @@ impl Service {
     }
 
     /// What models of a run are saying right now.
-    pub fn so_far(&self, run: &RunId) -> Vec<Token> {
+    pub fn so_far(&self, run: &RunId) -> Vec<StreamToken> {
         self.lock().get(run).map(|active| active.handle.bus().so_far()).unwrap_or_default()
     }
 
@@ -347,7 +348,7 @@ impl Service {
     }
 
     /// Has letters sent from now on.
-    pub(crate) fn send_letters(&self) {
+    pub(crate) fn send_notifications(&self) {
         let notifier = Arc::clone(&self.notifier);
         let courier = || tokio::spawn(async move { notifier.deliver_for_ever().await });
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);

@@ -1,11 +1,11 @@
 //! The only place that names every concrete type: the machine's clock, the store, the engine, models.
 
 use crate::agents;
-use crate::audit::{AuditLog, What};
-use crate::backup::{Keeps, Prepared};
+use crate::audit::{AuditEvent, AuditLog};
+use crate::backup::{PreparedStore, RestoreOptions};
 use crate::checkpoint::RunShareFactory;
-use crate::client::Door;
-use crate::client::wire::{self, StrangeOwner};
+use crate::client::Client;
+use crate::client::wire::{self, ForeignOwner};
 use crate::crash::CrashPoints;
 use crate::home::{Home, Owned};
 use crate::memory::{MemoryFactory, Rememberer};
@@ -28,11 +28,11 @@ use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_graph_runner::Desk;
 use longhaul_models::set::ProgramEnvironment;
-use longhaul_monitor::{Doorkeeper, Monitor};
-use longhaul_records::index::Noticed;
+use longhaul_monitor::{AdmissionController, Monitor};
+use longhaul_records::index::ChangeTrackingStore;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,15 +48,15 @@ const STORE_WAIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// When the directory can neither be opened nor its owner be reached.
-pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Door> {
+pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
             return own(home, owned, project);
         }
         match wire::connect(home).await {
-            Ok(_) => return Ok(Door::Far(home.clone())),
-            Err(error) if error.is::<StrangeOwner>() => return Err(error),
+            Ok(_) => return Ok(Client::Far(home.clone())),
+            Err(error) if error.is::<ForeignOwner>() => return Err(error),
             Err(_) => {}
         }
         if asked.elapsed() > OWNER_WAIT {
@@ -70,7 +70,7 @@ pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Door> {
 ///
 /// # Errors
 /// When the directory cannot be opened, or another process keeps it.
-pub async fn own_soon(home: &Home) -> fault::Result<Door> {
+pub async fn own_soon(home: &Home) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
@@ -86,7 +86,7 @@ pub async fn own_soon(home: &Home) -> fault::Result<Door> {
     }
 }
 
-fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Door> {
+fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Client> {
     // The caps on compiling are the project's, where there is one that can be read.
     let compile = project
         .and_then(|project| Config::read(project).ok())
@@ -95,13 +95,13 @@ fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Door>
     let seed = parts.host.fresh_seed();
     let service = Arc::new(Service::new(parts));
     let server = socket::serve(home, Arc::clone(&service), seed)?;
-    Ok(Door::Own { service, server, home: home.clone() })
+    Ok(Client::Own { service, server, home: home.clone() })
 }
 
 fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
     let asked = Instant::now();
     loop {
-        match RedbStore::open(home.path(), Options { crash_hook: crash.hook() }) {
+        match RedbStore::open(home.path(), StoreOptions { crash_hook: crash.hook() }) {
             Err(StoreError::Held { .. }) if asked.elapsed() < STORE_WAIT => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -120,14 +120,14 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
     longhaul_worktree::clear_scratch(&home.scratch());
     let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
     let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
-    let (store, touched) = Noticed::new(Arc::new(store));
+    let (store, changed_runs) = ChangeTrackingStore::new(Arc::new(store));
     let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
     let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
     let notifier = Arc::new(Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock), crash.clone()));
     let environment = model_environment()?;
     let of_projects: Arc<dyn ProjectModels> =
         Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: environment.clone() });
-    let agents = agents::Desk::new(
+    let agents = agents::SchedulerService::new(
         Arc::clone(&store),
         Arc::clone(&clock),
         &home,
@@ -135,7 +135,7 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
         Arc::clone(&notifier),
         Arc::clone(&of_projects),
     );
-    agents.admit_by(Arc::new(Doorkeeper(resources.clone())));
+    agents.admit_by(Arc::new(AdmissionController(resources.clone())));
     let graphs = Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
     let host = Arc::new(PluginHost::new(owned, store, clock, engine, crash));
     let memories: Arc<dyn MemoryFactory> = Arc::new(Backends);
@@ -144,7 +144,7 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
         resources,
         graphs,
         agents: Arc::new(agents),
-        touched,
+        changed_runs,
         environment,
         notifier,
         memories,
@@ -158,13 +158,13 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
 /// removes what acts by itself and is not kept.
 pub fn prepare_store(
     directory: &Path,
-    keeps: Keeps,
+    keeps: RestoreOptions,
     signer: &Signer,
     expect: Option<Digest>,
-) -> fault::Result<Prepared> {
-    let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, Options::default())?);
+) -> fault::Result<PreparedStore> {
+    let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, StoreOptions::default())?);
     let audit = AuditLog::new(Arc::clone(&store), Arc::new(MachineClock));
-    let mut prepared = Prepared {
+    let mut prepared = PreparedStore {
         read: store.read_all()?,
         powers: powers_in(&*store)?,
         dropped: Vec::new(),
@@ -188,7 +188,7 @@ pub fn prepare_store(
     }
     tokio::runtime::Handle::current().block_on(async {
         store.commit(batch).await?;
-        audit.note(What::Restored { signer: signer.to_string() }).await
+        audit.note(AuditEvent::Restored { signer: signer.to_string() }).await
     })?;
     Ok(prepared)
 }
@@ -245,15 +245,15 @@ impl RunShareFactory for Backends {
 /// A sentence model, one for the whole process. It is loaded when something is searched for.
 #[cfg(feature = "embeddings")]
 fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
-    use longhaul_embeddings::{Files, Pinned, Sentences};
+    use longhaul_embeddings::{ModelFiles, Pinned, Sentences};
     use longhaul_models::pull::{Pulled, files_of};
-    static KNOWN: std::sync::Mutex<Option<(Files, Arc<Sentences>)>> = std::sync::Mutex::new(None);
+    static KNOWN: std::sync::Mutex<Option<(ModelFiles, Arc<Sentences>)>> = std::sync::Mutex::new(None);
     let pinned = |Pulled { path, digest, bytes_max }| Pinned { path, digest, bytes_max };
     let found: Vec<Pinned> = files_of(name, &cache()?).into_iter().map(pinned).collect();
     let Ok([weights, vocabulary]) = <[Pinned; 2]>::try_from(found) else {
         bail!("[memory] embeddings names `{name}`, which is no sentence model; write \"minilm\"");
     };
-    let files = Files { weights, vocabulary };
+    let files = ModelFiles { weights, vocabulary };
     if !files.weights.path.is_file() || !files.vocabulary.path.is_file() {
         bail!("[memory] embeddings names `{name}`, which is not here; fetch it with: longhaul models pull {name}");
     }

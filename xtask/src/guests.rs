@@ -15,8 +15,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use longhaul_build::cache::{create_dir, entries, lock, write_whole};
-use longhaul_build::rust::{Module, Wanted};
-use longhaul_build::{MANIFEST, Project, Workshop};
+use longhaul_build::rust::{Module, ToolchainChoice};
+use longhaul_build::{MANIFEST, PluginBuilder, PluginProject};
 
 /// The names of what the last run made, in each folder of components.
 const MADE: &str = ".made";
@@ -30,13 +30,13 @@ pub(crate) struct PluginsArgs {
 
     /// The compiler of Rust guests: `auto`, `rustup` or `debian`
     #[arg(long, default_value = "auto")]
-    toolchain: Wanted,
+    toolchain: ToolchainChoice,
 }
 
 impl PluginsArgs {
     /// The plugins that are shipped.
     pub(crate) fn shipped() -> Self {
-        Self { tests: false, toolchain: Wanted::default() }
+        Self { tests: false, toolchain: ToolchainChoice::default() }
     }
 
     /// All of them, the guests of the tests and the examples.
@@ -52,7 +52,7 @@ impl PluginsArgs {
 pub(crate) fn plugins(root: &Path, args: &PluginsArgs) -> Result<()> {
     let target = root.join("target");
     let _lock = lock(&target.join("guests/.lock"), say)?;
-    let build = Build { root, shop: Workshop::of_tree(root, args.toolchain, say)? };
+    let build = Build { root, shop: PluginBuilder::of_tree(root, args.toolchain, say)? };
     let mut tally = Tally::default();
     build.folder(&root.join("plugins"), &target.join("plugins"), &mut tally)?;
     if args.tests {
@@ -73,12 +73,12 @@ pub(crate) fn say(line: &str) {
 /// State that all guests of one run share.
 struct Build<'a> {
     root: &'a Path,
-    shop: Workshop,
+    shop: PluginBuilder,
 }
 
 /// A guest that is ready to become a component.
 struct Guest {
-    project: Project,
+    project: PluginProject,
     /// Cargo has made it already.
     module: Option<Module>,
 }
@@ -122,7 +122,7 @@ impl Build<'_> {
                 modules.extend(self.modules(&dir)?);
             }
             let module = modules.iter().position(|module| module.dir == dir).map(|at| modules.swap_remove(at));
-            let guest = Guest { project: Project::open(&dir)?, module };
+            let guest = Guest { project: PluginProject::open(&dir)?, module };
             if let Some(other) = guests.insert(guest.project.name().to_owned(), guest) {
                 bail!("two guests are called `{}` in `{}`", other.project.name(), folder.display());
             }

@@ -3,7 +3,7 @@
 //! It needs no server, no data directory and no `longhaul` beside it: the child that compiles the interpreter is this
 //! program.
 
-use longhaul_exec::{Code, ExecError, Executor, Job, JobLimits, Places, Report, compile_if_asked};
+use longhaul_exec::{Code, ExecError, Executor, ExecutorPaths, Job, JobLimits, JobReport, compile_if_asked};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run() -> Result<(), ExecError> {
-    let executor = Executor::new(Places::usual()?)?;
+    let executor = Executor::new(ExecutorPaths::usual()?)?;
     for source in SOURCES {
         let limits = JobLimits { fuel_max: FUEL_MAX, ..JobLimits::default() };
         let job = Job { context: json!({ "n": 10 }), limits, ..Job::of(Code::Python(source.into())) };
@@ -37,7 +37,7 @@ async fn run() -> Result<(), ExecError> {
 }
 
 /// What the code printed, or why it did not succeed: the last line of its traceback, or the limit that stopped it.
-fn outcome(report: &Report) -> &str {
+fn outcome(report: &JobReport) -> &str {
     if report.success {
         return report.stdout.trim_end();
     }

@@ -10,7 +10,7 @@ use crate::service::{Answer, Request};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
 use longhaul_agents::AgentPatch;
-use longhaul_api::agents::{AgentAsk, AgentSaid, PAGE, ScheduleAsk};
+use longhaul_api::agents::{AgentRequest, AgentResponse, PAGE, ScheduleRequest};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 const JSON_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum AgentCommand {
     /// Add an agent.
     Add {
         /// Name of the agent: 1 to 64 letters, digits, `-`, `_` and `.`.
@@ -92,7 +92,7 @@ pub enum Command {
     /// Show, set and clear the artifact that the next run of an agent starts from.
     Artifact {
         #[command(subcommand)]
-        command: Artifact,
+        command: ArtifactCommand,
     },
     /// List the tasks of an agent: open tasks first, then ended ones, the newest first.
     Tasks {
@@ -111,7 +111,7 @@ pub enum Command {
 }
 
 #[derive(Subcommand, Debug)]
-pub enum Artifact {
+pub enum ArtifactCommand {
     /// Show the artifact that the next run starts from.
     Show {
         /// Name of the agent.
@@ -153,22 +153,22 @@ pub enum Artifact {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: AgentCommand) -> fault::Result<Exit> {
     match command {
-        Command::Add { name, code, settings, inactive } => {
+        AgentCommand::Add { name, code, settings, inactive } => {
             let code = code
                 .read(context)?
                 .context("there is no code; name a --python, --js or --wasm file, an --ask, or --run")?;
             let agent = settings.new_agent(context, name, code.code, !inactive)?;
-            let said = ask(context, AgentAsk::Register { agent: Box::new(agent), wasm: code.wasm }).await?;
+            let said = ask(context, AgentRequest::Register { agent: Box::new(agent), wasm: code.wasm }).await?;
             show::agent(context, &said, "added")
         }
-        Command::Update { name, code, settings, version } => {
+        AgentCommand::Update { name, code, settings, version } => {
             let code = code.read(context)?;
             let (code, wasm) = code.map_or((None, None), |code| (Some(code.code), code.wasm));
             context.client.keep();
-            let old = match ask(context, AgentAsk::Show { name: name.clone() }).await? {
-                AgentSaid::Agent(view) => *view,
+            let old = match ask(context, AgentRequest::Show { name: name.clone() }).await? {
+                AgentResponse::Agent(view) => *view,
                 _ => bail!("the service answered something else"),
             };
             let patch = settings.patch(context, &old.record.agent, code)?;
@@ -177,53 +177,55 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             }
             // Unchanged limits are copied from the version that was read, so the update may only meet that version.
             let version = Some(version.unwrap_or(old.record.version));
-            let said = ask(context, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
+            let said = ask(context, AgentRequest::Update { name, patch: Box::new(patch), wasm, version }).await?;
             show::agent(context, &said, "changed")
         }
-        Command::List { active, inactive, limit, offset } => {
+        AgentCommand::List { active, inactive, limit, offset } => {
             let active = if active || inactive { Some(active) } else { None };
-            show::agents(context, &ask(context, AgentAsk::List { active, limit, offset }).await?)
+            show::agents(context, &ask(context, AgentRequest::List { active, limit, offset }).await?)
         }
-        Command::Show { name } => show::agent_whole(context, &ask(context, AgentAsk::Show { name }).await?),
-        Command::Activate { name } => {
-            show::agent(context, &ask(context, AgentAsk::Activate { name, active: true }).await?, "switched on")
+        AgentCommand::Show { name } => show::agent_whole(context, &ask(context, AgentRequest::Show { name }).await?),
+        AgentCommand::Activate { name } => {
+            show::agent(context, &ask(context, AgentRequest::Activate { name, active: true }).await?, "switched on")
         }
-        Command::Deactivate { name } => {
-            show::agent(context, &ask(context, AgentAsk::Activate { name, active: false }).await?, "switched off")
+        AgentCommand::Deactivate { name } => {
+            show::agent(context, &ask(context, AgentRequest::Activate { name, active: false }).await?, "switched off")
         }
-        Command::Remove { name } => show::agent(context, &ask(context, AgentAsk::Remove { name }).await?, "removed"),
-        Command::Execute { name, input } => {
+        AgentCommand::Remove { name } => {
+            show::agent(context, &ask(context, AgentRequest::Remove { name }).await?, "removed")
+        }
+        AgentCommand::Execute { name, input } => {
             let input = input.map(|text| json(&text, "--input")).transpose()?;
-            show::executed(context, &ask(context, AgentAsk::Execute { name, input }).await?)
+            show::executed(context, &ask(context, AgentRequest::Execute { name, input }).await?)
         }
-        Command::Artifact { command } => artifact(context, command).await,
-        Command::Tasks { name, status, limit, offset } => {
+        AgentCommand::Artifact { command } => artifact(context, command).await,
+        AgentCommand::Tasks { name, status, limit, offset } => {
             let status = status.map(Into::into);
-            let wanted = ScheduleAsk::Tasks { agent: Some(name), status, limit, offset };
+            let wanted = ScheduleRequest::Tasks { agent: Some(name), status, limit, offset };
             super::schedule::tasks(context, wanted).await
         }
     }
 }
 
-async fn artifact(context: &Context, command: Artifact) -> fault::Result<Exit> {
+async fn artifact(context: &Context, command: ArtifactCommand) -> fault::Result<Exit> {
     let wanted = match command {
-        Artifact::Show { name, version } => AgentAsk::Artifact { name, version },
-        Artifact::Set { name, state, file, summary, version } => {
+        ArtifactCommand::Show { name, version } => AgentRequest::Artifact { name, version },
+        ArtifactCommand::Set { name, state, file, summary, version } => {
             let state = match (state, file) {
                 (Some(text), _) => json(&text, "--state")?,
                 (None, Some(path)) => json(&read(&path)?, "the file")?,
                 (None, None) => bail!("there is no state; give one with --state or --file"),
             };
-            AgentAsk::SetArtifact { name, state, summary, version }
+            AgentRequest::SetArtifact { name, state, summary, version }
         }
-        Artifact::Clear { name, version } => AgentAsk::ClearArtifact { name, version },
-        Artifact::History { name } => AgentAsk::ArtifactHistory { name },
+        ArtifactCommand::Clear { name, version } => AgentRequest::ClearArtifact { name, version },
+        ArtifactCommand::History { name } => AgentRequest::ArtifactHistory { name },
     };
     show::artifact(context, &ask(context, wanted).await?)
 }
 
 /// Asked once: repeating the request would execute the agent twice.
-async fn ask(context: &Context, wanted: AgentAsk) -> fault::Result<AgentSaid> {
+async fn ask(context: &Context, wanted: AgentRequest) -> fault::Result<AgentResponse> {
     match context.ask_once(Request::Agents { wanted }).await? {
         Answer::Agents { said } => Ok(*said),
         _ => bail!("the service answered something else"),

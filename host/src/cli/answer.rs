@@ -4,7 +4,7 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::order::print_answer;
-use crate::service::{Answer, OpenQuestion, Request, Status, Which};
+use crate::service::{Answer, OpenQuestion, Request, RunRef, Status};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::Resolution;
@@ -68,7 +68,7 @@ async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<Strin
     if context.json {
         return Ok(Exit::Done);
     }
-    let Answer::Status(status) = context.ask(Request::Status { run: Which::Named(run.to_string()) }).await? else {
+    let Answer::Status(status) = context.ask(Request::Status { run: RunRef::Named(run.to_string()) }).await? else {
         bail!("the service answered something else")
     };
     let Status { summary, questions, .. } = &*status;

@@ -6,18 +6,18 @@ use super::exit::Exit;
 use super::order::order;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
-use longhaul_approval::{Approval, Asks, RunRule, Standing, banner, visible};
+use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, RunRule, banner, visible};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct ApprovalsArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ApprovalsCommand>,
 }
 
 #[derive(Subcommand, Debug)]
-enum Command {
+enum ApprovalsCommand {
     /// List the open approvals of all runs; of one run, list its answered ones and its rules, too.
     List {
         #[command(flatten)]
@@ -50,10 +50,10 @@ enum Command {
 pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> {
     match args.command {
         None => list(context, None).await,
-        Some(Command::List { run }) => list(context, run.named.is_some().then_some(run)).await,
-        Some(Command::Show { id }) => show(context, id).await,
-        Some(Command::Answer { id, answer }) => answer_one(context, id, answer.join(" ")).await,
-        Some(Command::Revoke { run, rule }) => {
+        Some(ApprovalsCommand::List { run }) => list(context, run.named.is_some().then_some(run)).await,
+        Some(ApprovalsCommand::Show { id }) => show(context, id).await,
+        Some(ApprovalsCommand::Answer { id, answer }) => answer_one(context, id, answer.join(" ")).await,
+        Some(ApprovalsCommand::Revoke { run, rule }) => {
             let run = context.which(RunArg { named: Some(run) });
             order(context, Request::RevokeRule { run, rule }, "revoked the rule in").await
         }
@@ -67,7 +67,7 @@ async fn list(context: &Context, run: Option<RunArg>) -> fault::Result<Exit> {
         outln!("{}", serde_json::json!({ "approvals": approvals, "rules": rules }));
         return Ok(Exit::Done);
     }
-    let shown: Vec<&Approval> = approvals.iter().filter(|one| of_one || one.standing == Standing::Open).collect();
+    let shown: Vec<&Approval> = approvals.iter().filter(|one| of_one || one.standing == ApprovalStatus::Open).collect();
     if shown.is_empty() {
         outln!("no approvals are open");
     }
@@ -83,7 +83,7 @@ async fn list(context: &Context, run: Option<RunArg>) -> fault::Result<Exit> {
 
 fn line(one: &Approval) -> String {
     let call = format!("{}.{}", visible(&one.subject.tool), visible(&one.subject.function));
-    let what = if one.asks == Asks::Question { "question by" } else { "asked by" };
+    let what = if one.asks == ApprovalKind::Question { "question by" } else { "asked by" };
     format!("{call} {what} {}", visible(&one.agent))
 }
 

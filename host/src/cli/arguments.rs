@@ -21,18 +21,18 @@ pub(super) struct FormArg {
 
 impl FormArg {
     /// The form for a command with or without `--json`.
-    pub(super) fn form(&self, json: bool) -> Form {
+    pub(super) fn form(&self, json: bool) -> OutputFormat {
         match (self.events, json) {
-            (true, _) => Form::Stream,
-            (false, true) => Form::Json,
-            (false, false) => Form::Words,
+            (true, _) => OutputFormat::Stream,
+            (false, true) => OutputFormat::Json,
+            (false, false) => OutputFormat::Words,
         }
     }
 }
 
 /// The form in which a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OutputFormat {
     /// Lines for people.
     Words,
     /// Events as they are stored.
@@ -41,7 +41,7 @@ pub(super) enum Form {
     Stream,
 }
 
-impl Form {
+impl OutputFormat {
     pub(super) fn is_for_programs(self) -> bool {
         self != Self::Words
     }

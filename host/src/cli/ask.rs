@@ -4,8 +4,8 @@ use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::context::Context;
 use super::exit::Exit;
 use super::order::order;
-use super::{follow, given};
-use crate::service::{Question, Request, Which};
+use super::{follow, grant_args};
+use crate::service::{AskRequest, Request, RunRef};
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_harness::Dispatch;
@@ -55,7 +55,7 @@ pub struct CancelArgs {
 
 /// `longhaul ask`.
 pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit> {
-    let plan = args.tasks.as_deref().map(given::plan).transpose()?;
+    let plan = args.tasks.as_deref().map(grant_args::plan).transpose()?;
     let dispatch = match (args.agent, args.route, args.plan || plan.is_some()) {
         (Some(agent), ..) => Dispatch::Agent(agent),
         (None, true, _) => Dispatch::Route,
@@ -64,7 +64,7 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit>
     };
     let goal = if args.goal == "-" { read_goal()? } else { args.goal };
     let directory = context.project.clone();
-    let question = Question { directory, goal, dispatch, plan, models: args.models.options() };
+    let question = AskRequest { directory, goal, dispatch, plan, models: args.models.options() };
     follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context.json)).await
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn cancel(context: &Context, args: CancelArgs) -> fault::Result
 }
 
 /// The run and the task that `RUN:TASK` names.
-fn named(context: &Context, text: &str) -> (Which, Option<String>) {
+fn named(context: &Context, text: &str) -> (RunRef, Option<String>) {
     let (run, task) = match text.split_once(':') {
         Some((run, task)) => (run, Some(task.to_owned()).filter(|task| !task.is_empty())),
         None => (text, None),

@@ -2,13 +2,13 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::words::{counted, moment};
-use crate::service::{Grants, SecurityAsk, SecurityDone};
+use crate::report::messages::{counted, moment};
+use crate::service::{GrantUsage, SecurityRequest, SecurityResponse};
 use clap::Subcommand;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
-use longhaul_security::audit::Record;
+use longhaul_security::audit::AuditRecord;
 
 /// Default number of records in a list.
 const RECORDS: usize = 50;
@@ -17,7 +17,7 @@ const RECORDS: usize = 50;
 const LINE_BYTES_MAX: usize = 1_000;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum AuditCommand {
     /// List the newest records: approvals, grants, trust, secrets used, tokens, imports.
     Log {
         /// The most records to list.
@@ -34,24 +34,24 @@ pub enum Command {
 
 /// Runs the command. Without a subcommand it shows the grants that no run of the project used, and the use of grants by
 /// each run.
-pub async fn run(context: &Context, command: Option<Command>) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: Option<AuditCommand>) -> fault::Result<Exit> {
     match command {
         None => grants(context).await,
-        Some(Command::Log { limit }) => log(context, limit).await,
-        Some(Command::Verify { expect }) => verify(context, expect).await,
+        Some(AuditCommand::Log { limit }) => log(context, limit).await,
+        Some(AuditCommand::Verify { expect }) => verify(context, expect).await,
     }
 }
 
 async fn grants(context: &Context) -> fault::Result<Exit> {
-    let wanted = SecurityAsk::Grants { directory: context.project.clone() };
-    let SecurityDone::Grants(grants) = context.security(wanted).await? else {
+    let wanted = SecurityRequest::Grants { directory: context.project.clone() };
+    let SecurityResponse::Grants(grants) = context.security(wanted).await? else {
         bail!("the service answered something else")
     };
     if context.json {
         outln!("{}", serde_json::to_string(&grants)?);
         return Ok(Exit::Done);
     }
-    let Grants { unused, unknown, runs } = *grants;
+    let GrantUsage { unused, unknown, runs } = *grants;
     for run in &runs {
         let all = run.used.len() + run.unknown.len() + run.unused.len();
         outln!("run {}: used {} of {}", run.run, run.used.len(), counted(all, "grant"));
@@ -78,7 +78,7 @@ async fn grants(context: &Context) -> fault::Result<Exit> {
 }
 
 async fn log(context: &Context, limit: usize) -> fault::Result<Exit> {
-    let SecurityDone::Audit(records) = context.security(SecurityAsk::AuditLog { limit }).await? else {
+    let SecurityResponse::Audit(records) = context.security(SecurityRequest::AuditLog { limit }).await? else {
         bail!("the service answered something else")
     };
     for record in &records {
@@ -92,7 +92,7 @@ async fn log(context: &Context, limit: usize) -> fault::Result<Exit> {
 }
 
 /// The number, the time, what happened, and its fields.
-fn line(record: &Record) -> fault::Result<String> {
+fn line(record: &AuditRecord) -> fault::Result<String> {
     let mut fields = serde_json::to_value(&record.what)?;
     let fields = fields.as_object_mut().map(std::mem::take).unwrap_or_default();
     let what = fields.get("what").and_then(|what| what.as_str()).unwrap_or_default().replace('_', " ");
@@ -106,7 +106,7 @@ fn line(record: &Record) -> fault::Result<String> {
 }
 
 async fn verify(context: &Context, expect: Option<Digest>) -> fault::Result<Exit> {
-    let SecurityDone::Verified(verified) = context.security(SecurityAsk::VerifyAudit { expect }).await? else {
+    let SecurityResponse::Verified(verified) = context.security(SecurityRequest::VerifyAudit { expect }).await? else {
         bail!("the service answered something else")
     };
     if context.json {

@@ -4,9 +4,9 @@ use super::checkpoint::AcceptArgs;
 use super::context::Context;
 use super::exit::Exit;
 use super::owner;
-use crate::backup::Keeps;
-use crate::report::words::counted;
-use crate::service::{Answer, Request, UpkeepAsk, UpkeepDone};
+use crate::backup::RestoreOptions;
+use crate::report::messages::counted;
+use crate::service::{Answer, MaintenanceRequest, MaintenanceResponse, Request};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
 use std::path::PathBuf;
@@ -36,8 +36,8 @@ pub struct RestoreArgs {
 
 /// `longhaul backup`: asks the owner of the data directory, also while runs are worked on.
 pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> fault::Result<Exit> {
-    let wanted = UpkeepAsk::Backup { file: std::path::absolute(file)?, with_secrets };
-    let UpkeepDone::Backup(written) = upkeep(context, wanted).await? else {
+    let wanted = MaintenanceRequest::Backup { file: std::path::absolute(file)?, with_secrets };
+    let MaintenanceResponse::Backup(written) = upkeep(context, wanted).await? else {
         bail!("the service answered something else")
     };
     if context.json {
@@ -65,7 +65,7 @@ pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: Backup
 pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit> {
     let RestoreArgs { file, accept, with_tokens, with_commands } = args;
     let (home, accepts) = (context.home.clone(), accept.accepts());
-    let keeps = Keeps { tokens: with_tokens, commands: with_commands };
+    let keeps = RestoreOptions { tokens: with_tokens, commands: with_commands };
     let restored = owner::restore::restore(file, home, accepts, keeps).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&restored)?);
@@ -94,7 +94,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit
     Ok(Exit::Done)
 }
 
-pub(super) async fn upkeep(context: &Context, wanted: UpkeepAsk) -> fault::Result<UpkeepDone> {
+pub(super) async fn upkeep(context: &Context, wanted: MaintenanceRequest) -> fault::Result<MaintenanceResponse> {
     // Not repeated at the next owner: a backup that was cut off may have been made.
     let Answer::Upkeep { done } = context.ask_once(Request::Upkeep { wanted }).await? else {
         bail!("the service answered something else")

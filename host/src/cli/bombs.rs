@@ -4,8 +4,8 @@
 //! A refusal for another reason than the expected one does not count, since it may hide a hole. Where the host could
 //! not compile, the result shows nothing.
 
-use longhaul_bombs::{Bomb, End, Form, LIMITS};
-use longhaul_capabilities::{Console, Scope, Setup, null};
+use longhaul_bombs::{Bomb, BombForm, ExpectedEnd, LIMITS};
+use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError};
@@ -24,7 +24,7 @@ const EXHAUSTED: [&str; 2] = ["cpu_ms_max", "memory_bytes_max"];
 /// The verdict over the end of a bomb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum BombVerdict {
     /// The bomb ended as it must.
     Held,
     /// The bomb ended otherwise.
@@ -35,9 +35,9 @@ pub enum Verdict {
 
 /// The outcome of a bomb.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct BombOutcome {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: BombVerdict,
     /// The end, in words.
     pub said: String,
     /// Wall-clock time from load to end, in milliseconds.
@@ -64,47 +64,47 @@ pub fn engine(cache: PathBuf, program: PathBuf) -> Result<Engine, LoadError> {
 }
 
 /// Loads a bomb, runs it if it loads, and compares its end with the expected one.
-pub async fn hold(engine: &Engine, bomb: &Bomb) -> Outcome {
+pub async fn hold(engine: &Engine, bomb: &Bomb) -> BombOutcome {
     let bytes = bomb.bytes();
     let since = Instant::now();
     let ended = end(engine, bomb.form, &bytes).await;
     let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Outcome { verdict: ended.verdict(bomb.end), said: ended.said(), ms }
+    BombOutcome { verdict: ended.verdict(bomb.end), said: ended.said(), ms }
 }
 
 /// The end of a bomb.
-enum Ended {
+enum BombRun {
     Refused(LoadError),
     Stopped(CallError),
     Ran(i32),
     Loaded,
 }
 
-async fn end(engine: &Engine, form: Form, bytes: &[u8]) -> Ended {
+async fn end(engine: &Engine, form: BombForm, bytes: &[u8]) -> BombRun {
     match load(engine, form, bytes).await {
         Ok(ended) => ended,
-        Err(error) => Ended::Refused(error),
+        Err(error) => BombRun::Refused(error),
     }
 }
 
-async fn load(engine: &Engine, form: Form, bytes: &[u8]) -> Result<Ended, LoadError> {
+async fn load(engine: &Engine, form: BombForm, bytes: &[u8]) -> Result<BombRun, LoadError> {
     const NAME: &str = "bomb";
     if let Err(error @ LoadError::Manifest { .. }) = longhaul_engine::sections(NAME, bytes) {
         return Err(error);
     }
     let program = match form {
-        Form::Plugin => return engine.load(NAME, bytes).await.map(|_| Ended::Loaded),
-        Form::Program => bytes.into(),
-        Form::Module => longhaul_exec::component(bytes).await?,
+        BombForm::Plugin => return engine.load(NAME, bytes).await.map(|_| BombRun::Loaded),
+        BombForm::Program => bytes.into(),
+        BombForm::Module => longhaul_exec::component(bytes).await?,
     };
     let called = engine.load_command(NAME, &program).await?.run(setup(), &Cancel::default()).await;
-    Ok(called.result.map_or_else(Ended::Stopped, Ended::Ran))
+    Ok(called.result.map_or_else(BombRun::Stopped, BombRun::Ran))
 }
 
-fn setup() -> Setup {
-    Setup {
+fn setup() -> InvocationSetup {
+    InvocationSetup {
         invocation: InvocationId::from_text("bomb"),
-        scope: Scope { project: "bomb".into(), plugin: "bomb".into() },
+        scope: InvocationScope { project: "bomb".into(), plugin: "bomb".into() },
         grants: Grants::default(),
         limits: Limits {
             fuel_max: LIMITS.fuel_max,
@@ -120,32 +120,34 @@ fn setup() -> Setup {
         context: None,
         seed: [0; 32],
         console: Some(Console::new(0)),
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }
 
-impl Ended {
-    fn verdict(&self, end: End) -> Verdict {
+impl BombRun {
+    fn verdict(&self, end: ExpectedEnd) -> BombVerdict {
         match self {
-            Self::Refused(error) if error.is_of_the_host() => Verdict::NotTried,
-            _ if self.is(end) => Verdict::Held,
-            _ => Verdict::NotHeld,
+            Self::Refused(error) if error.is_of_the_host() => BombVerdict::NotTried,
+            _ if self.is(end) => BombVerdict::Held,
+            _ => BombVerdict::NotHeld,
         }
     }
 
-    fn is(&self, end: End) -> bool {
+    fn is(&self, end: ExpectedEnd) -> bool {
         match (self, end) {
-            (Self::Refused(LoadError::Limit { hit, .. }), End::Cap(name))
-            | (Self::Stopped(CallError::Limit { hit, .. }), End::CallCap(name)) => hit.name == name,
-            (Self::Refused(LoadError::Limit { hit, .. }), End::Exhausted) => EXHAUSTED.contains(&hit.name.as_str()),
-            (Self::Refused(LoadError::TooDeep { .. }), End::Exhausted)
-            | (Self::Refused(LoadError::Compile { .. }), End::Invalid)
-            | (Self::Refused(LoadError::NotAComponent { .. }), End::NoComponent)
-            | (Self::Refused(LoadError::Manifest { .. }), End::Manifest)
-            | (Self::Refused(LoadError::WrongWorld { .. }), End::WrongWorld)
-            | (Self::Stopped(CallError::Trapped { .. }), End::Trap)
-            | (Self::Ran(0) | Self::Loaded, End::Harmless) => true,
+            (Self::Refused(LoadError::Limit { hit, .. }), ExpectedEnd::Cap(name))
+            | (Self::Stopped(CallError::Limit { hit, .. }), ExpectedEnd::CallCap(name)) => hit.name == name,
+            (Self::Refused(LoadError::Limit { hit, .. }), ExpectedEnd::Exhausted) => {
+                EXHAUSTED.contains(&hit.name.as_str())
+            }
+            (Self::Refused(LoadError::TooDeep { .. }), ExpectedEnd::Exhausted)
+            | (Self::Refused(LoadError::Compile { .. }), ExpectedEnd::Invalid)
+            | (Self::Refused(LoadError::NotAComponent { .. }), ExpectedEnd::NoComponent)
+            | (Self::Refused(LoadError::Manifest { .. }), ExpectedEnd::Manifest)
+            | (Self::Refused(LoadError::WrongWorld { .. }), ExpectedEnd::WrongWorld)
+            | (Self::Stopped(CallError::Trapped { .. }), ExpectedEnd::Trap)
+            | (Self::Ran(0) | Self::Loaded, ExpectedEnd::Harmless) => true,
             _ => false,
         }
     }

@@ -4,7 +4,7 @@ use super::arguments::ModelArgs;
 use super::context::Context;
 use super::exit::Exit;
 use super::models;
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Request, RunRef};
 use clap::Args;
 use longhaul_api::checks::{Finding, Overview};
 use longhaul_core::fault::{self, bail};
@@ -37,13 +37,13 @@ pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
         findings.iter().for_each(|finding: &Finding| outln!("{finding}"));
     }
     if args.online && findings.is_empty() {
-        return models::run(context, models::Command::Test { name: None }).await;
+        return models::run(context, models::ModelsCommand::Test { name: None }).await;
     }
     Ok(exit)
 }
 
 /// Reads the goal of a run again and prints the changes.
-pub async fn reread(context: &Context, run: Which, is_for_programs: bool) -> fault::Result<()> {
+pub async fn reread(context: &Context, run: RunRef, is_for_programs: bool) -> fault::Result<()> {
     let answer = context.ask(Request::RereadGoal { run }).await?;
     let Answer::Reread { changes, .. } = answer else { bail!("the service answered something else") };
     // A stream is for programs: no other text is printed between its lines.

@@ -4,13 +4,13 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::checkpoint::{Cause, Origin, Snapshot};
-use crate::report::words::counted;
-use crate::service::{Answer, CheckpointAsk, Request};
+use crate::checkpoint::{Cause, Snapshot, SnapshotOrigin};
+use crate::report::messages::counted;
+use crate::service::{Answer, CheckpointRequest, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
-use longhaul_security::signing::{self, Accepts};
+use longhaul_security::signing::{self, AcceptedRisks};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const LINE_BYTES_MAX: usize = 160;
 const SNAPSHOT_BYTES_MAX: u64 = 512 << 20;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum CheckpointCommand {
     /// List the checkpoints of a run, and the saved checkpoints.
     List {
         #[command(flatten)]
@@ -89,8 +89,8 @@ pub(super) struct AcceptArgs {
 }
 
 impl AcceptArgs {
-    pub(super) fn accepts(self) -> Accepts {
-        Accepts { unsigned: self.unsigned, signer: self.signer }
+    pub(super) fn accepts(self) -> AcceptedRisks {
+        AcceptedRisks { unsigned: self.unsigned, signer: self.signer }
     }
 }
 
@@ -103,28 +103,28 @@ pub(super) fn age_ms(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: CheckpointCommand) -> fault::Result<Exit> {
     match command {
-        Command::List { run, every, shared } => list(context, run, every, shared).await,
-        Command::Show { key } => show(context, &key).await,
-        Command::Export { key, save: Some(name), ttl_s, .. } => {
-            let answer = ask(context, CheckpointAsk::Save { key, name, ttl_s }).await?;
+        CheckpointCommand::List { run, every, shared } => list(context, run, every, shared).await,
+        CheckpointCommand::Show { key } => show(context, &key).await,
+        CheckpointCommand::Export { key, save: Some(name), ttl_s, .. } => {
+            let answer = ask(context, CheckpointRequest::Save { key, name, ttl_s }).await?;
             print_list(context, answer)
         }
-        Command::Export { key, output, .. } => export(context, key, output).await,
-        Command::Import(args) => import(context, args).await,
+        CheckpointCommand::Export { key, output, .. } => export(context, key, output).await,
+        CheckpointCommand::Import(args) => import(context, args).await,
     }
 }
 
-async fn ask(context: &Context, wanted: CheckpointAsk) -> fault::Result<Answer> {
+async fn ask(context: &Context, wanted: CheckpointRequest) -> fault::Result<Answer> {
     context.ask(Request::Checkpoints { wanted }).await
 }
 
 async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> fault::Result<Exit> {
     let wanted = if shared {
-        CheckpointAsk::ListShared { directory: context.project.clone() }
+        CheckpointRequest::ListShared { directory: context.project.clone() }
     } else {
-        CheckpointAsk::List { run: context.which(run), every }
+        CheckpointRequest::List { run: context.which(run), every }
     };
     print_list(context, ask(context, wanted).await?)
 }
@@ -157,7 +157,7 @@ fn print_list(context: &Context, answer: Answer) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn snapshot(context: &Context, wanted: CheckpointAsk) -> fault::Result<Box<Snapshot>> {
+async fn snapshot(context: &Context, wanted: CheckpointRequest) -> fault::Result<Box<Snapshot>> {
     match ask(context, wanted).await? {
         Answer::Snapshot { snapshot } => Ok(Box::new(serde_json::from_value(snapshot)?)),
         _ => bail!("the service answered something else"),
@@ -169,7 +169,7 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
     let (mut snapshot, is_file) = if file.is_file() {
         (Box::new(read(key)?), true)
     } else {
-        (snapshot(context, CheckpointAsk::Show { key: key.to_owned() }).await?, false)
+        (snapshot(context, CheckpointRequest::Show { key: key.to_owned() }).await?, false)
     };
     // A checkpoint that is read from this data directory has no signature yet.
     let signer = if is_file {
@@ -198,8 +198,10 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
         printable(project, LINE_BYTES_MAX)
     );
     match origin {
-        Origin::Plan { features, passing } => outln!("  all of run {run}: {passing} of {features} features pass"),
-        Origin::Agent { agent_id, invocation, step, pending } => {
+        SnapshotOrigin::Plan { features, passing } => {
+            outln!("  all of run {run}: {passing} of {features} features pass")
+        }
+        SnapshotOrigin::Agent { agent_id, invocation, step, pending } => {
             outln!(
                 "  {agent_id} in {invocation}, after {}, {} open",
                 counted(*step, "step"),
@@ -221,7 +223,7 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
 }
 
 async fn export(context: &Context, key: String, output: Option<PathBuf>) -> fault::Result<Exit> {
-    let text = snapshot(context, CheckpointAsk::Export { key }).await?.write()?;
+    let text = snapshot(context, CheckpointRequest::Export { key }).await?.write()?;
     match output {
         Some(path) => {
             // The file holds prompts, and files that the agent wrote.
@@ -240,15 +242,15 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
     let accepts = accept.accepts();
     let directory = context.project.clone();
     let wanted = if shared {
-        CheckpointAsk::TakeOver { key: from, directory, replace, accepts }
+        CheckpointRequest::TakeOver { key: from, directory, replace, accepts }
     } else {
         let snapshot = if saved {
             context.client.keep();
-            self::snapshot(context, CheckpointAsk::Saved { name: from }).await?
+            self::snapshot(context, CheckpointRequest::Saved { name: from }).await?
         } else {
             Box::new(read(&from)?)
         };
-        CheckpointAsk::Import { snapshot: serde_json::to_value(snapshot)?, directory, replace, accepts }
+        CheckpointRequest::Import { snapshot: serde_json::to_value(snapshot)?, directory, replace, accepts }
     };
     let Answer::Imported { run, signer, powers } = ask(context, wanted).await? else {
         bail!("the service answered something else")

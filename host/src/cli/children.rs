@@ -13,17 +13,17 @@ pub enum ChildCommand {
     #[command(name = "compile-child", hide = true)]
     Compile(CompileArgs),
     #[command(name = "check-child", hide = true)]
-    Check(CheckArgs),
+    Check(CheckChildArgs),
     #[command(name = "browser-child", hide = true)]
     Browser(BrowserArgs),
     #[command(name = "mcp-child", hide = true)]
-    Mcp(McpArgs),
+    Mcp(McpChildArgs),
     #[command(name = "keep-child", hide = true)]
     Keep(KeepArgs),
     #[command(name = "bomb-child", hide = true)]
     Bomb(BombArgs),
     #[command(name = "model-child", hide = true)]
-    Model(ModelArgs),
+    Model(ModelChildArgs),
 }
 
 #[derive(Args, Debug)]
@@ -33,7 +33,7 @@ pub struct CompileArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct CheckArgs {
+pub struct CheckChildArgs {
     spec: String,
 }
 
@@ -43,7 +43,7 @@ pub struct BrowserArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct McpArgs {
+pub struct McpChildArgs {
     spec: String,
 }
 
@@ -60,7 +60,7 @@ pub struct BombArgs {
 }
 
 #[derive(Args, Debug)]
-pub struct ModelArgs {
+pub struct ModelChildArgs {
     #[arg(long)]
     file: PathBuf,
     #[arg(long)]
@@ -84,7 +84,7 @@ pub fn run(child: ChildCommand) -> ! {
 }
 
 #[cfg(feature = "local-model")]
-fn model(args: &ModelArgs) -> i32 {
+fn model(args: &ModelChildArgs) -> i32 {
     use longhaul_llama::{LoadOptions, serve};
     use std::os::fd::BorrowedFd;
     if let Err(error) = confine(args.memory_bytes_max) {
@@ -115,8 +115,8 @@ fn confine(memory_bytes_max: u64) -> std::io::Result<()> {
 }
 
 #[cfg(not(feature = "local-model"))]
-fn model(args: &ModelArgs) -> i32 {
-    let ModelArgs { file, context_tokens_max: _, memory_bytes_max: _ } = args;
+fn model(args: &ModelChildArgs) -> i32 {
+    let ModelChildArgs { file, context_tokens_max: _, memory_bytes_max: _ } = args;
     let message = format!(
         "this longhaul was built without local models, so it cannot serve `{}`; build it with: cargo build --release --features local-model",
         file.display()

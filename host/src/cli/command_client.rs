@@ -6,7 +6,7 @@
 //! [`CommandClient::release`].
 
 use super::owner;
-use crate::client::Door;
+use crate::client::Client;
 use crate::client::wire::OwnerGone;
 use crate::service::{Answer, Request};
 use longhaul_core::fault;
@@ -29,7 +29,7 @@ pub struct CommandClient {
     /// Whether one client is kept for all questions.
     keeps: AtomicBool,
     /// Questions that are asked at the same time share it.
-    kept: RwLock<Option<Door>>,
+    kept: RwLock<Option<Client>>,
 }
 
 impl CommandClient {
@@ -48,8 +48,8 @@ impl CommandClient {
     pub async fn release(&self) {
         self.keeps.store(false, Ordering::Relaxed);
         let kept = self.kept.write().await.take();
-        if let Some(door) = kept {
-            owner::hand_over(door).await;
+        if let Some(client) = kept {
+            owner::hand_over(client).await;
         }
     }
 
@@ -58,13 +58,13 @@ impl CommandClient {
     pub async fn close(&self) {
         self.keeps.store(false, Ordering::Relaxed);
         let kept = self.kept.write().await.take();
-        if let Some(door) = kept {
-            door.close().await;
+        if let Some(client) = kept {
+            client.close().await;
         }
     }
 
     /// The client itself, which the caller hands over: the one that is kept, or a new one.
-    pub async fn take(&self) -> fault::Result<Door> {
+    pub async fn take(&self) -> fault::Result<Client> {
         self.let_go_of_other_owner().await;
         let kept = self.kept.write().await.take();
         match kept {
@@ -74,9 +74,9 @@ impl CommandClient {
     }
 
     /// Keeps a client that was opened elsewhere, or taken from here.
-    pub async fn put(&self, door: Door) {
+    pub async fn put(&self, client: Client) {
         self.keep();
-        *self.kept.write().await = Some(door);
+        *self.kept.write().await = Some(client);
     }
 
     /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
@@ -106,18 +106,18 @@ impl CommandClient {
         if self.keeps.load(Ordering::Relaxed) {
             return self.kept().await?.ask(request).await;
         }
-        let door = self.open().await?;
-        let answered = door.ask(request).await;
-        owner::hand_over(door).await;
+        let client = self.open().await?;
+        let answered = client.ask(request).await;
+        owner::hand_over(client).await;
         answered
     }
 
     /// The client that is kept, opened where there is none yet.
-    async fn kept(&self) -> fault::Result<RwLockReadGuard<'_, Door>> {
+    async fn kept(&self) -> fault::Result<RwLockReadGuard<'_, Client>> {
         loop {
             let kept = self.kept.read().await;
-            if let Ok(door) = RwLockReadGuard::try_map(kept, Option::as_ref) {
-                return Ok(door);
+            if let Ok(client) = RwLockReadGuard::try_map(kept, Option::as_ref) {
+                return Ok(client);
             }
             let mut kept = self.kept.write().await;
             if kept.is_none() {
@@ -126,12 +126,12 @@ impl CommandClient {
         }
     }
 
-    async fn open(&self) -> fault::Result<Door> {
+    async fn open(&self) -> fault::Result<Client> {
         owner::open::open(&self.home, &self.project).await
     }
 
     /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then.
     async fn let_go_of_other_owner(&self) {
-        drop(self.kept.write().await.take_if(|door| !door.is_owner()));
+        drop(self.kept.write().await.take_if(|client| !client.is_owner()));
     }
 }

@@ -4,13 +4,13 @@ use super::context::Context;
 use super::exit::Exit;
 use super::plugin;
 use clap::Args;
-use longhaul_config::asks::AskedDirectory;
-use longhaul_conform::{Finding, Report, Subject, conform, stated_by_nobody};
+use longhaul_config::asks::RequestedDirectory;
+use longhaul_conform::{ConformReport, ConformSubject, RuleFinding, conform, stated_by_nobody};
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::grant::DirectoryGrant;
 use longhaul_engine::CompileLimits;
-use longhaul_plugins::manifest::{self, Manifest};
+use longhaul_plugins::manifest::{self, PluginManifest};
 use longhaul_plugins::read_bounded;
 use longhaul_testkit::{Call, Script};
 use serde::Deserialize;
@@ -32,27 +32,27 @@ pub struct ConformArgs {
 /// The fields of a manifest that only this command reads.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct More {
+struct ManifestExtras {
     /// The limits that the plugin claims to stay within. The host's limit holds for a missing field.
     limits: toml::Table,
     /// Inputs and settings of the trial.
-    conform: Trial,
+    conform: ConformTable,
 }
 
 /// `[conform]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Trial {
+struct ConformTable {
     settings: Option<Value>,
     random: bool,
-    calls: Vec<TrialCall>,
+    calls: Vec<ConformCall>,
     script: Option<Script>,
 }
 
 /// `[[conform.calls]]`: a call that must succeed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TrialCall {
+struct ConformCall {
     export: String,
     #[serde(default)]
     input: Value,
@@ -64,11 +64,11 @@ pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     let name = plugin::stem(&path);
     let bytes = read_bounded(&name, &path, &CompileLimits::default())?;
     let manifest = manifest_of(&path, &bytes, args.manifest.as_deref())?;
-    let role = longhaul_conform::look(&name, &bytes).1.map(|looked| looked.role);
+    let role = longhaul_conform::examine(&name, &bytes).1.map(|looked| looked.role);
     let judged = plugin::judge_manifest(manifest.as_ref(), role);
     let subject = subject(&name, bytes, manifest.as_ref())?;
     let mut report = conform(&plugin::kit()?, subject).await;
-    report.findings.push(Finding { rule: "manifest", judged });
+    report.findings.push(RuleFinding { rule: "manifest", judged });
     show(context.json, &report);
     if let Some(file) = &args.junit {
         std::fs::write(file, report.to_junit()).with_context(|| format!("cannot write `{}`", file.display()))?;
@@ -77,17 +77,17 @@ pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
 }
 
 /// The component with the claims of its manifest.
-fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fault::Result<Subject> {
-    let nothing_said = Subject::new(name, bytes);
+fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::ManifestFile>) -> fault::Result<ConformSubject> {
+    let nothing_said = ConformSubject::new(name, bytes);
     let Some(found) = manifest else { return Ok(nothing_said) };
-    let (manifest, more): (Manifest, More) = (found.read()?, found.read()?);
-    let asked = |asked: &AskedDirectory| DirectoryGrant {
+    let (manifest, more): (PluginManifest, ManifestExtras) = (found.read()?, found.read()?);
+    let asked = |asked: &RequestedDirectory| DirectoryGrant {
         guest: asked.guest.clone(),
         host: PathBuf::new(),
         access: asked.access,
     };
-    let Trial { settings, random, calls, script } = more.conform;
-    Ok(Subject {
+    let ConformTable { settings, random, calls, script } = more.conform;
+    Ok(ConformSubject {
         limits: limits(&more.limits).context("[limits] of the manifest")?,
         settings: settings.unwrap_or_else(|| json!({})),
         directories: manifest.asks.directories.iter().map(asked).collect(),
@@ -100,10 +100,10 @@ fn subject(name: &str, bytes: Vec<u8>, manifest: Option<&manifest::Found>) -> fa
 }
 
 /// The manifest of a component: the named file, or else the component's own, if it has one.
-fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> fault::Result<Option<manifest::Found>> {
+fn manifest_of(component: &Path, bytes: &[u8], named: Option<&Path>) -> fault::Result<Option<manifest::ManifestFile>> {
     let Some(path) = named else { return manifest::find(component, bytes) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    Ok(Some(manifest::Found { place: path.to_owned(), text }))
+    Ok(Some(manifest::ManifestFile { place: path.to_owned(), text }))
 }
 
 /// The stated limits, over the limits that hold by default.
@@ -113,7 +113,7 @@ fn limits(stated: &toml::Table) -> fault::Result<Limits> {
     Ok(all.try_into()?)
 }
 
-fn show(as_json: bool, report: &Report) {
+fn show(as_json: bool, report: &ConformReport) {
     if as_json {
         outln!("{}", report.to_json());
     } else {

@@ -5,8 +5,8 @@
 
 use super::arguments::RunArg;
 use super::command_client::CommandClient;
-use crate::client::{Door, which};
-use crate::service::{Answer, Request, SecurityAsk, SecurityDone, Which};
+use crate::client::{Client, which};
+use crate::service::{Answer, Request, RunRef, SecurityRequest, SecurityResponse};
 use longhaul_core::fault::{self, bail};
 use longhaul_home::Home;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) async fn security(&self, wanted: SecurityAsk) -> fault::Result<SecurityDone> {
+    pub(super) async fn security(&self, wanted: SecurityRequest) -> fault::Result<SecurityResponse> {
         let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
             bail!("the service answered something else")
         };
@@ -33,7 +33,7 @@ impl Context {
     }
 
     /// See [`CommandClient::take`].
-    pub(super) async fn door(&self) -> fault::Result<Door> {
+    pub(super) async fn client(&self) -> fault::Result<Client> {
         self.client.take().await
     }
 
@@ -47,7 +47,7 @@ impl Context {
         self.client.ask_once(request).await
     }
 
-    pub(super) fn which(&self, run: RunArg) -> Which {
+    pub(super) fn which(&self, run: RunArg) -> RunRef {
         which(run.named, &self.project)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Request, RunRef};
 use clap::{Args, Subcommand, ValueEnum};
-use longhaul_core::decision::{Decision, Hit, Outcome};
+use longhaul_core::decision::{Decision, DecisionHit, DecisionOutcome};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 
@@ -18,7 +18,7 @@ const LINE_BYTES_MAX: usize = 160;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum DecisionsCommand {
     /// List decisions, the newest first. The default.
     List(ListArgs),
     /// Show a decision in full.
@@ -46,7 +46,7 @@ pub struct FeedbackArgs {
     id: String,
     /// The outcome.
     #[arg(long)]
-    outcome: Option<Word>,
+    outcome: Option<OutcomeArg>,
     /// The quality of the outcome, from -1 to 1. Values beyond are clamped.
     #[arg(long, allow_negative_numbers = true)]
     score: Option<f64>,
@@ -57,7 +57,7 @@ pub struct FeedbackArgs {
 
 /// The outcomes, as words of the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Word {
+enum OutcomeArg {
     Open,
     Success,
     Partial,
@@ -65,22 +65,27 @@ enum Word {
     Reverted,
 }
 
-impl From<Word> for Outcome {
-    fn from(word: Word) -> Self {
+impl From<OutcomeArg> for DecisionOutcome {
+    fn from(word: OutcomeArg) -> Self {
         match word {
-            Word::Open => Self::Open,
-            Word::Success => Self::Success,
-            Word::Partial => Self::Partial,
-            Word::Failure => Self::Failure,
-            Word::Reverted => Self::Reverted,
+            OutcomeArg::Open => Self::Open,
+            OutcomeArg::Success => Self::Success,
+            OutcomeArg::Partial => Self::Partial,
+            OutcomeArg::Failure => Self::Failure,
+            OutcomeArg::Reverted => Self::Reverted,
         }
     }
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<Command>) -> fault::Result<Exit> {
-    match command.unwrap_or(Command::List(list)) {
-        Command::List(ListArgs { query, limit }) => {
+pub async fn run(
+    context: &Context,
+    run: RunRef,
+    list: ListArgs,
+    command: Option<DecisionsCommand>,
+) -> fault::Result<Exit> {
+    match command.unwrap_or(DecisionsCommand::List(list)) {
+        DecisionsCommand::List(ListArgs { query, limit }) => {
             let hits = ask(context, Request::Decisions { run, question: query, limit }).await?;
             if !context.json && hits.is_empty() {
                 outln!("no decisions");
@@ -93,31 +98,32 @@ pub async fn run(context: &Context, run: Which, list: ListArgs, command: Option<
                 }
             }
         }
-        Command::Show { id } => {
+        DecisionsCommand::Show { id } => {
             show_whole(context, &ask(context, Request::Decision { run, id }).await?)?;
         }
-        Command::Feedback(FeedbackArgs { id, outcome, score, lesson }) => {
+        DecisionsCommand::Feedback(FeedbackArgs { id, outcome, score, lesson }) => {
             if outcome.is_none() && score.is_none() && lesson.is_none() {
                 bail!("say what came of it: --outcome success, --score 0.5 or --lesson TEXT");
             }
             if score.is_some_and(f64::is_nan) {
                 bail!("a score is a number from -1 to 1");
             }
-            let request = Request::JudgeDecision { run, id, outcome: outcome.map(Outcome::from), score, lesson };
+            let request =
+                Request::JudgeDecision { run, id, outcome: outcome.map(DecisionOutcome::from), score, lesson };
             show_whole(context, &ask(context, request).await?)?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn ask(context: &Context, request: Request) -> fault::Result<Vec<Hit>> {
+async fn ask(context: &Context, request: Request) -> fault::Result<Vec<DecisionHit>> {
     match context.ask(request).await? {
         Answer::Decisions { hits } => Ok(hits),
         _ => bail!("the service answered something else"),
     }
 }
 
-fn show_line(Hit { decision, why, .. }: &Hit) {
+fn show_line(DecisionHit { decision, why, .. }: &DecisionHit) {
     let Decision { id, by, feature, decision, outcome, .. } = decision;
     let feature = feature.as_deref().map(|feature| format!(" for {feature}")).unwrap_or_default();
     outln!("{:<9} {} ({by}{feature})", outcome.as_str(), printable(decision, LINE_BYTES_MAX));
@@ -127,8 +133,8 @@ fn show_line(Hit { decision, why, .. }: &Hit) {
     }
 }
 
-fn show_whole(context: &Context, hits: &[Hit]) -> fault::Result<()> {
-    for Hit { decision, .. } in hits {
+fn show_whole(context: &Context, hits: &[DecisionHit]) -> fault::Result<()> {
+    for DecisionHit { decision, .. } in hits {
         if context.json {
             outln!("{}", serde_json::to_string(decision)?);
             continue;

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::exit::Exit;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
-use longhaul_harness::detect::{Detected, Kind, detect};
+use longhaul_harness::detect::{Detected, PromptKind, detect};
 use std::io::Read as _;
 
 /// Longest prompt on standard input, in bytes.
@@ -37,11 +37,11 @@ pub fn read(prompt: String) -> fault::Result<String> {
 /// The classification in a few words.
 pub fn found(detected: &Detected) -> String {
     let kind = match detected.kind {
-        Kind::Simple => "a simple question",
-        Kind::MultiResearch => "research",
-        Kind::CodingProject => "a coding project",
-        Kind::MultiStep => "work in several steps",
-        Kind::ComplexAnalysis => "an analysis",
+        PromptKind::Simple => "a simple question",
+        PromptKind::MultiResearch => "research",
+        PromptKind::CodingProject => "a coding project",
+        PromptKind::MultiStep => "work in several steps",
+        PromptKind::ComplexAnalysis => "an analysis",
     };
     format!("{kind} (confidence {:.2})", detected.confidence)
 }

@@ -7,14 +7,14 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::service::{Answer, Request, Status, Which};
+use crate::service::{Answer, Request, RunRef, Status};
 use clap::Args;
 use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use longhaul_home::variable;
-use longhaul_worktree::{DiffForm, Logged, Project, Protected};
+use longhaul_worktree::{DiffForm, Logged, Protected, UserRepository};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ pub async fn run(context: &Context, args: DiffArgs) -> fault::Result<Exit> {
         named => named,
     };
     let found = RunCommits::ask(context, RunArg { named: run }).await?;
-    let project = Project::open(&found.directory)?;
+    let project = UserRepository::open(&found.directory)?;
     let (from, to) = match &feature {
         None => (found.base.clone(), found.end()?),
         Some(feature) => {
@@ -96,7 +96,7 @@ impl RunCommits {
             bail!("the service answered something else")
         };
         let run = status.summary.run.clone();
-        let which = Which::Named(run.to_string());
+        let which = RunRef::Named(run.to_string());
         let asked = context.ask(Request::Log { run: which, limit: COMMITS_MAX, reverted: false }).await?;
         context.client.release().await;
         let Answer::Log { branch, base, commits } = asked else { bail!("the service answered something else") };

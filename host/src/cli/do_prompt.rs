@@ -5,12 +5,12 @@
 
 mod user;
 
-use super::arguments::{Form, ModelArgs};
+use super::arguments::{ModelArgs, OutputFormat};
 use super::command_client::CommandClient;
 use super::context::Context;
 use super::exit::Exit;
 use super::{detect, follow};
-use crate::service::{Request, SecurityAsk};
+use crate::service::{Request, SecurityRequest};
 use clap::Args;
 use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
@@ -40,7 +40,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     let DoArgs { prompt, dir, auto, models } = args;
     let prompt = detect::read(prompt)?;
     let detected = detect(&prompt);
-    let settings = user::Settings::read()?;
+    let settings = user::UserSettings::read()?;
     if let Some(why) = why_not(&detected, auto || settings.auto.projects) {
         return told(context, &detected, &why);
     }
@@ -71,8 +71,8 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
 async fn work(own: &Context, request: Request) -> fault::Result<Exit> {
     own.client.keep();
     // The user wrote all of this file: the template is theirs.
-    own.security(SecurityAsk::Trust { directory: own.project.clone(), digest: None }).await?;
-    follow::start(own, request, if own.json { Form::Json } else { Form::Words }).await
+    own.security(SecurityRequest::Trust { directory: own.project.clone(), digest: None }).await?;
+    follow::start(own, request, if own.json { OutputFormat::Json } else { OutputFormat::Words }).await
 }
 
 /// The reason why no project is made; none if one is.
@@ -96,7 +96,7 @@ fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit
     Ok(Exit::Done)
 }
 
-fn make(directory: &Path, prompt: &str, settings: &user::Settings) -> fault::Result<PathBuf> {
+fn make(directory: &Path, prompt: &str, settings: &user::UserSettings) -> fault::Result<PathBuf> {
     let template = settings.auto.template()?;
     let name = plain_name(directory)?;
     make_whole(directory, &name, prompt, template.as_deref())?;

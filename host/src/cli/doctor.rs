@@ -8,7 +8,7 @@ mod walls;
 use super::context::Context;
 use super::exit::Exit;
 pub use bombs::child as bomb_child;
-use checks::{Found, State};
+use checks::{CheckResult, CheckState};
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_home::{cache, variable};
@@ -39,7 +39,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     if context.names_project {
         checks.extend(toolchains::all(&context.project, &context.home).await);
     }
-    let exit = if checks.iter().any(|found| found.state == State::Broken) { Exit::Error } else { Exit::Done };
+    let exit = if checks.iter().any(|found| found.state == CheckState::Broken) { Exit::Error } else { Exit::Done };
     let missing: Vec<&str> = SHIPPED
         .into_iter()
         .filter(|name| longhaul_plugins::find(name, Some(&context.project), &context.home).is_err())
@@ -84,7 +84,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
 }
 
 /// Runs all checks of the machine. The whole store is read only with `reads_store`.
-async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
+async fn all(context: &Context, reads_store: bool) -> Vec<CheckResult> {
     let home = &context.home;
     let mut found = vec![checks::memory(), checks::graphics(), checks::disk("disk of data", home.path())];
     if let Ok(cache) = cache() {
@@ -96,11 +96,11 @@ async fn all(context: &Context, reads_store: bool) -> Vec<Found> {
     found
 }
 
-fn print_check(found: &Found) {
+fn print_check(found: &CheckResult) {
     let mark = match found.state {
-        State::Fine => "",
-        State::Less => "(less) ",
-        State::Broken => "BROKEN: ",
+        CheckState::Fine => "",
+        CheckState::Less => "(less) ",
+        CheckState::Broken => "BROKEN: ",
     };
     outln!("{:<16} {mark}{}", found.what, found.said);
 }

@@ -2,11 +2,11 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::{given, terminal};
+use super::{grant_args, terminal};
 use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
-use longhaul_exec::{Code, Executor, Job, JobLimits, Language, Places, Report, SOURCE_BYTES_MAX};
+use longhaul_exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
 use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ pub struct ExecArgs {
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
     /// A directory for the code, writable unless `:ro` follows. May be given several times.
-    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that the code may reach by HTTP, such as `https://api.example.com`. May be given several times. Python
     /// uses `urllib.request` or `http.client`; JavaScript cannot use HTTP yet.
-    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
     /// Longest wall-clock time, in milliseconds.
     #[arg(long, default_value_t = JobLimits::default().timeout_ms)]
@@ -57,7 +57,7 @@ enum LanguageArg {
     Wasm,
 }
 
-impl From<LanguageArg> for Language {
+impl From<LanguageArg> for GraphLanguage {
     fn from(argument: LanguageArg) -> Self {
         match argument {
             LanguageArg::Python => Self::Python,
@@ -82,12 +82,12 @@ pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
             output_bytes_max: args.output_bytes_max,
         },
     };
-    let report = Executor::new(Places::usual()?)?.run(job).await?;
+    let report = Executor::new(ExecutorPaths::usual()?)?.run(job).await?;
     show(context, &report)?;
     Ok(if report.success { Exit::Done } else { Exit::Error })
 }
 
-fn show(context: &Context, report: &Report) -> fault::Result<()> {
+fn show(context: &Context, report: &JobReport) -> fault::Result<()> {
     if context.json {
         outln!("{}", serde_json::to_string(report)?);
         return Ok(());
@@ -105,24 +105,24 @@ fn show(context: &Context, report: &Report) -> fault::Result<()> {
 
 fn code(args: &ExecArgs) -> fault::Result<Code> {
     let language = language(args)?;
-    let bytes = read(&args.file, if language == Language::Wasm { PROGRAM_BYTES_MAX } else { SOURCE_BYTES_MAX })?;
-    if language == Language::Wasm {
+    let bytes = read(&args.file, if language == GraphLanguage::Wasm { PROGRAM_BYTES_MAX } else { SOURCE_BYTES_MAX })?;
+    if language == GraphLanguage::Wasm {
         return Ok(Code::Wasm(bytes));
     }
     let source = String::from_utf8(bytes).map_err(|_| {
         Fault::msg(format!("`{}` is not UTF-8, which source is; save it as UTF-8", args.file.display()))
     })?;
-    Ok(if language == Language::Python { Code::Python(source) } else { Code::JavaScript(source) })
+    Ok(if language == GraphLanguage::Python { Code::Python(source) } else { Code::JavaScript(source) })
 }
 
-fn language(args: &ExecArgs) -> fault::Result<Language> {
+fn language(args: &ExecArgs) -> fault::Result<GraphLanguage> {
     if let Some(language) = args.lang {
         return Ok(language.into());
     }
     match args.file.extension().and_then(|end| end.to_str()) {
-        Some("py") => Ok(Language::Python),
-        Some("js" | "mjs") => Ok(Language::JavaScript),
-        Some("wasm") => Ok(Language::Wasm),
+        Some("py") => Ok(GraphLanguage::Python),
+        Some("js" | "mjs") => Ok(GraphLanguage::JavaScript),
+        Some("wasm") => Ok(GraphLanguage::Wasm),
         _ => bail!("the name of `{}` does not tell its language; say --lang python, js or wasm", args.file.display()),
     }
 }

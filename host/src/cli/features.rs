@@ -8,23 +8,23 @@ use super::exit::Exit;
 use super::order::order;
 use super::show::feature_word;
 use super::terminal;
-use crate::report::words::count;
-use crate::service::{Answer, Rechecked, Request, Which};
+use crate::report::messages::count;
+use crate::service::{Answer, FeatureRecheck, Request, RunRef};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum FeaturesCommand {
     /// Show the features. The default.
     List,
     /// Show which features can be worked on in parallel, one wave a line.
     Waves,
     /// Add a feature.
-    Add(Spec),
+    Add(FeatureArgs),
     /// Change a feature. It is then built and judged anew.
-    Edit(Spec),
+    Edit(FeatureArgs),
     /// Drop a feature from the run.
     Drop {
         /// Id of the feature.
@@ -48,7 +48,7 @@ pub enum Command {
 }
 
 #[derive(Args, Debug)]
-pub struct Spec {
+pub struct FeatureArgs {
     /// Id of the feature: letters, digits, `-` and `_`.
     id: String,
     /// Title in one line. Default: the present title; for a new feature, the id.
@@ -78,15 +78,15 @@ pub struct Spec {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fault::Result<Exit> {
-    match command.unwrap_or(Command::List) {
-        Command::List => list(context, run).await,
-        Command::Waves => waves(context, run).await,
-        Command::Add(spec) => {
+pub async fn run(context: &Context, run: RunRef, command: Option<FeaturesCommand>) -> fault::Result<Exit> {
+    match command.unwrap_or(FeaturesCommand::List) {
+        FeaturesCommand::List => list(context, run).await,
+        FeaturesCommand::Waves => waves(context, run).await,
+        FeaturesCommand::Add(spec) => {
             let spec = spec.onto(None)?;
             order(context, Request::AddFeature { run, spec }, "added").await
         }
-        Command::Edit(spec) => {
+        FeaturesCommand::Edit(spec) => {
             context.client.keep();
             let old = features(context, run.clone()).await?.into_iter().find(|old| old.id == spec.id);
             let old =
@@ -94,16 +94,16 @@ pub async fn run(context: &Context, run: Which, command: Option<Command>) -> fau
             let spec = spec.onto(Some(old))?;
             order(context, Request::EditFeature { run, spec }, "edited").await
         }
-        Command::Drop { id } => order(context, Request::DropFeature { run, feature: id }, "dropped").await,
-        Command::Accept(args) => proposals::accept(context, run, args).await,
-        Command::Reject(args) => proposals::reject(context, run, args).await,
-        Command::Recheck { id } => recheck(context, run, id).await,
-        Command::Kept { name } => kept(context, run, name).await,
+        FeaturesCommand::Drop { id } => order(context, Request::DropFeature { run, feature: id }, "dropped").await,
+        FeaturesCommand::Accept(args) => proposals::accept(context, run, args).await,
+        FeaturesCommand::Reject(args) => proposals::reject(context, run, args).await,
+        FeaturesCommand::Recheck { id } => recheck(context, run, id).await,
+        FeaturesCommand::Kept { name } => kept(context, run, name).await,
     }
 }
 
 /// Prints one wave a line: features that can be worked on in parallel once the lines before pass.
-async fn waves(context: &Context, run: Which) -> fault::Result<Exit> {
+async fn waves(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     let waves = longhaul_harness::select::waves(&specs);
     if context.json {
@@ -114,7 +114,7 @@ async fn waves(context: &Context, run: Which) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn recheck(context: &Context, run: Which, feature: Option<String>) -> fault::Result<Exit> {
+async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fault::Result<Exit> {
     let answer = context.ask(Request::Recheck { run, feature }).await?;
     let Answer::Rechecked { run, features } = &answer else { bail!("the service answered something else") };
     let fails = features.iter().any(|feature| !feature.failed.is_empty());
@@ -133,8 +133,8 @@ async fn recheck(context: &Context, run: Which, feature: Option<String>) -> faul
     })
 }
 
-fn rechecked(of: &Rechecked) -> String {
-    let Rechecked { feature, checks, failed, not_run } = of;
+fn rechecked(of: &FeatureRecheck) -> String {
+    let FeatureRecheck { feature, checks, failed, not_run } = of;
     match not_run {
         Some(why) => format!("not run {feature}: {why}"),
         None if checks.is_empty() => format!("passes  {feature}: it has no checks"),
@@ -143,7 +143,7 @@ fn rechecked(of: &Rechecked) -> String {
     }
 }
 
-async fn kept(context: &Context, run: Which, name: String) -> fault::Result<Exit> {
+async fn kept(context: &Context, run: RunRef, name: String) -> fault::Result<Exit> {
     let Answer::Kept { text } = context.ask(Request::Kept { run, name }).await? else {
         bail!("the service answered something else")
     };
@@ -151,14 +151,14 @@ async fn kept(context: &Context, run: Which, name: String) -> fault::Result<Exit
     Ok(Exit::Done)
 }
 
-async fn features(context: &Context, run: Which) -> fault::Result<Vec<FeatureSpec>> {
+async fn features(context: &Context, run: RunRef) -> fault::Result<Vec<FeatureSpec>> {
     let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
         bail!("the service answered something else")
     };
     Ok(status.features.into_iter().map(|feature| feature.spec).collect())
 }
 
-async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
+async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
         bail!("the service answered something else")
     };
@@ -185,7 +185,7 @@ async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
 }
 
 /// `--checks`: prints how each criterion is judged.
-pub async fn list_checks(context: &Context, run: Which) -> fault::Result<Exit> {
+pub async fn list_checks(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&specs)?);
@@ -210,7 +210,7 @@ pub async fn list_checks(context: &Context, run: Which) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-impl Spec {
+impl FeatureArgs {
     /// The given fields, over those of the old feature.
     fn onto(self, old: Option<FeatureSpec>) -> fault::Result<FeatureSpec> {
         let mut spec = old.unwrap_or_else(|| FeatureSpec {

@@ -1,22 +1,22 @@
 //! Follows a run to its end: prints its events, pauses it on Ctrl-C, and takes over when the owner of the data
 //! directory dies.
 
-use super::arguments::Form;
+use super::arguments::OutputFormat;
 use super::command_client::{OWNER_PAUSE, OWNERS_MAX};
 use super::context::Context;
 use super::exit::Exit;
 use super::progress::Progress;
-use super::prompt::{Asked, Person};
+use super::prompt::{Person, PromptOutcome};
 use super::{features, owner, terminal};
-use crate::client::Door;
+use crate::client::Client;
 use crate::client::wire::OwnerGone;
-use crate::report::words;
-use crate::service::{Answer, Request, Seen, Status, Summary, Which};
+use crate::report::messages;
+use crate::service::{Answer, Request, RunNotification, RunRef, RunSummary, Status};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_core::stream::{Content, Line, Token};
+use longhaul_core::stream::{Content, StreamLine, StreamToken};
 use longhaul_core::text::{cleaned, printable};
 use longhaul_harness::RunStatus;
 use rustix::termios::tcgetwinsize;
@@ -30,8 +30,8 @@ use tokio::time::Instant;
 const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
 /// Starts or resumes a run, and follows it.
-pub async fn start(context: &Context, mut request: Request, form: Form) -> fault::Result<Exit> {
-    let mut door = context.door().await?;
+pub async fn start(context: &Context, mut request: Request, form: OutputFormat) -> fault::Result<Exit> {
+    let mut client = context.client().await?;
     // An ask stays one even when its request becomes the resume of a run that an earlier owner began.
     let asks = matches!(request, Request::Ask { .. });
     let asked_ms = jiff::Timestamp::now().as_millisecond();
@@ -41,76 +41,76 @@ pub async fn start(context: &Context, mut request: Request, form: Form) -> fault
         _ => None,
     };
     let (after, progress) = match &request {
-        Request::Resume { run, .. } => caught_up(&door, run, u64::MAX).await,
+        Request::Resume { run, .. } => caught_up(&client, run, u64::MAX).await,
         _ => (0, Progress::default()),
     };
     let mut tries = OWNERS_MAX;
     let run = loop {
-        let answered = door.ask(request.clone()).await;
+        let answered = client.ask(request.clone()).await;
         tries -= 1;
         match answered {
             Ok(Answer::Run { run }) => break run,
             Ok(_) => bail!("the service answered something else"),
             Err(error) if error.is::<OwnerGone>() && tries > 0 => {
                 tokio::time::sleep(OWNER_PAUSE).await;
-                door = context.door().await?;
-                request = taken(&door, &request, asked_ms).await.unwrap_or(request);
+                client = context.client().await?;
+                request = taken(&client, &request, asked_ms).await.unwrap_or(request);
             }
             Err(error) => {
-                owner::hand_over(door).await;
+                owner::hand_over(client).await;
                 return Err(error);
             }
         }
     };
     // Whoever resumes an ask gets its answer in the same form as whoever asked.
-    let asks = asks || status(&door, Which::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
-    let (view, person) = (View::new(form, asks, run.clone(), progress), Person::default());
-    let shows_plan = plan_only && form != Form::Stream;
+    let asks = asks || status(&client, RunRef::Named(run.to_string())).await.is_ok_and(|status| status.asked.is_some());
+    let (view, person) = (RunDisplay::new(form, asks, run.clone(), progress), Person::default());
+    let shows_plan = plan_only && form != OutputFormat::Stream;
     Follower { context, run, after, owns: true, asks, sessions, pauses: false, shows_plan, view, person }
-        .follow(door)
+        .follow(client)
         .await
 }
 
 /// The request that resumes the run which an owner began before it stopped without an answer; none if it began none.
 /// The run goes on to the limit that was asked for then.
-async fn taken(door: &Door, request: &Request, asked_ms: i64) -> Option<Request> {
+async fn taken(client: &Client, request: &Request, asked_ms: i64) -> Option<Request> {
     let (directory, goal) = match request {
         Request::Run { directory, .. } => (directory, None),
         Request::Ask { question } => (&question.directory, Some(&question.goal)),
         _ => return None,
     };
-    let Status { summary, asked, .. } = status(door, Which::NewestIn(directory.clone())).await.ok()?;
+    let Status { summary, asked, .. } = status(client, RunRef::NewestIn(directory.clone())).await.ok()?;
     let is_later = i64::try_from(summary.created_ms).is_ok_and(|created_ms| created_ms >= asked_ms);
     // Another process may ask in the same project, and its answer is not ours.
     let is_ours = asked.as_ref() == goal;
     // A run that has since paused as requested must not be resumed.
     let is_ours = is_ours && summary.status != RunStatus::Paused;
-    let run = Which::Named(summary.run.to_string());
+    let run = RunRef::Named(summary.run.to_string());
     (is_later && is_ours).then_some(Request::Resume { run, retry_failing: false, sessions: None })
 }
 
 /// Follows a run that somebody else started.
-pub async fn attach(context: &Context, which: Which, after: u64, form: Form) -> fault::Result<Exit> {
-    let door = context.door().await?;
-    let status = status(&door, which).await?;
+pub async fn attach(context: &Context, which: RunRef, after: u64, form: OutputFormat) -> fault::Result<Exit> {
+    let client = context.client().await?;
+    let status = status(&client, which).await?;
     let run = status.summary.run.clone();
-    if door.is_owner() && broke_off(&status.summary) {
-        owner::hand_over(door).await;
+    if client.is_owner() && broke_off(&status.summary) {
+        owner::hand_over(client).await;
         bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
     }
-    let (_, progress) = caught_up(&door, &Which::Named(run.to_string()), after).await;
-    let (view, person) = (View::new(form, false, run.clone(), progress), Person::default());
+    let (_, progress) = caught_up(&client, &RunRef::Named(run.to_string()), after).await;
+    let (view, person) = (RunDisplay::new(form, false, run.clone(), progress), Person::default());
     let (owns, asks, shows_plan) = (false, false, false);
     Follower { context, run, after, owns, asks, sessions: None, pauses: false, shows_plan, view, person }
-        .follow(door)
+        .follow(client)
         .await
 }
 
 /// The number of the last event up to `until`, and the progress at that point. An earlier follower has shown these
 /// events.
-async fn caught_up(door: &Door, which: &Which, until: u64) -> (u64, Progress) {
+async fn caught_up(client: &Client, which: &RunRef, until: u64) -> (u64, Progress) {
     let (mut after, mut progress) = (0, Progress::default());
-    while let Ok(Answer::Events { events }) = door.ask(Request::Events { run: which.clone(), after }).await {
+    while let Ok(Answer::Events { events }) = client.ask(Request::Events { run: which.clone(), after }).await {
         for event in events.iter().filter(|event| event.number <= until) {
             after = event.number;
             progress.see(event);
@@ -122,8 +122,8 @@ async fn caught_up(door: &Door, which: &Which, until: u64) -> (u64, Progress) {
     (after, progress)
 }
 
-async fn status(door: &Door, which: Which) -> fault::Result<Status> {
-    match door.ask(Request::Status { run: which }).await? {
+async fn status(client: &Client, which: RunRef) -> fault::Result<Status> {
+    match client.ask(Request::Status { run: which }).await? {
         Answer::Status(status) => Ok(*status),
         _ => bail!("the service answered something else"),
     }
@@ -143,12 +143,12 @@ struct Follower<'a> {
     pauses: bool,
     /// Whether the features are shown once the run pauses.
     shows_plan: bool,
-    view: View,
+    view: RunDisplay,
     person: Person,
 }
 
 /// The reason why watching at one owner ended.
-enum Over {
+enum WatchEnd {
     /// No process works on the run any more; with an error if there was one.
     Gone(Option<String>),
     /// The owner has stopped.
@@ -162,63 +162,63 @@ enum Over {
 }
 
 impl Follower<'_> {
-    async fn follow(mut self, mut door: Door) -> fault::Result<Exit> {
+    async fn follow(mut self, mut client: Client) -> fault::Result<Exit> {
         loop {
-            let seen = door.watch(&self.run, self.after).await;
+            let seen = client.watch(&self.run, self.after).await;
             let over = match seen {
-                Ok(seen) => self.watch(&door, seen).await?,
-                Err(_) => Over::OwnerLost,
+                Ok(seen) => self.watch(&client, seen).await?,
+                Err(_) => WatchEnd::OwnerLost,
             };
             match over {
-                Over::LetGo => {}
-                Over::Left => {
+                WatchEnd::LetGo => {}
+                WatchEnd::Left => {
                     self.view.finish();
-                    owner::hand_over(door).await;
+                    owner::hand_over(client).await;
                     return Ok(Exit::Done);
                 }
-                Over::AtOnce if door.is_owner() => {
+                WatchEnd::AtOnce if client.is_owner() => {
                     self.view.finish();
-                    owner::end_at_once(&door.active());
+                    owner::end_at_once(&client.active());
                 }
-                Over::AtOnce => {
+                WatchEnd::AtOnce => {
                     self.view.say(&format!("run {} pauses where it is worked on", self.run));
                     self.view.finish();
-                    let door = self.planned(door).await?;
-                    owner::hand_over(door).await;
+                    let client = self.planned(client).await?;
+                    owner::hand_over(client).await;
                     return Ok(Exit::Paused);
                 }
-                Over::Gone(Some(why)) => {
+                WatchEnd::Gone(Some(why)) => {
                     self.view.gone(&self.run, self.after, Some(&why))?;
                     self.view.finish();
-                    owner::stay(door).await;
+                    owner::stay(client).await;
                     bail!("run {} stopped: {why}; go on with `longhaul resume {}`", self.run, self.run);
                 }
-                Over::Gone(None) => {
-                    let status = status(&door, Which::Named(self.run.to_string())).await;
+                WatchEnd::Gone(None) => {
+                    let status = status(&client, RunRef::Named(self.run.to_string())).await;
                     match status {
-                        Ok(status) if self.is_answered(&door, &status).await? => {}
+                        Ok(status) if self.is_answered(&client, &status).await? => {}
                         // The run is being released, or was taken up again. The outcome shows in a moment.
                         Ok(status) if works(&status.summary) && status.summary.active => {
                             tokio::time::sleep(OWNER_PAUSE).await;
                         }
-                        Ok(status) if !broke_off(&status.summary) => return self.end(door, &status).await,
+                        Ok(status) if !broke_off(&status.summary) => return self.end(client, &status).await,
                         // The owner released the run, or died: this process resumes it.
-                        _ => door = self.take_over(door).await?,
+                        _ => client = self.take_over(client).await?,
                     }
                 }
-                Over::OwnerLost => door = self.take_over(door).await?,
+                WatchEnd::OwnerLost => client = self.take_over(client).await?,
             }
         }
     }
 
-    async fn watch(&mut self, door: &Door, mut seen: Receiver<Seen>) -> fault::Result<Over> {
+    async fn watch(&mut self, client: &Client, mut seen: Receiver<RunNotification>) -> fault::Result<WatchEnd> {
         // The time to look for questions of a run that goes on. A run that comes to rest is asked about then.
         let mut look_at: Option<Instant> = None;
         loop {
             let is_heard = self.person.is_asked() || self.may_steer();
             tokio::select! {
                 next = seen.recv() => match next {
-                    Some(Seen::Event(event)) => {
+                    Some(RunNotification::Event(event)) => {
                         self.after = event.number;
                         self.view.event(&event)?;
                         self.person.prompt();
@@ -226,32 +226,32 @@ impl Follower<'_> {
                             look_at = Some(Instant::now() + QUESTION_PAUSE);
                         }
                     }
-                    Some(Seen::Token(token)) => self.view.token(&self.run, token)?,
-                    Some(Seen::Lagged) => self.view.lagged(&self.run, self.after)?,
+                    Some(RunNotification::Token(token)) => self.view.token(&self.run, token)?,
+                    Some(RunNotification::Lagged) => self.view.lagged(&self.run, self.after)?,
                     // We did not read in time, for example because our own output was blocked: watch again from the
                     // last event.
-                    Some(Seen::Dropped) => return Ok(Over::LetGo),
-                    Some(Seen::Gone(why)) => return Ok(Over::Gone(why)),
-                    None => return Ok(Over::OwnerLost),
+                    Some(RunNotification::Dropped) => return Ok(WatchEnd::LetGo),
+                    Some(RunNotification::Gone(why)) => return Ok(WatchEnd::Gone(why)),
+                    None => return Ok(WatchEnd::OwnerLost),
                 },
                 () = at(look_at) => {
                     look_at = None;
-                    self.look_for_questions(door).await?;
+                    self.look_for_questions(client).await?;
                 }
                 line = self.person.line(), if is_heard => {
                     if self.person.is_asked() {
-                        self.person.take(door, line).await?;
-                        self.look_for_questions(door).await?;
+                        self.person.take(client, line).await?;
+                        self.look_for_questions(client).await?;
                     } else {
-                        self.steer(door, line).await;
+                        self.steer(client, line).await;
                     }
                 }
                 _ = tokio::signal::ctrl_c() => {
                     if !self.owns {
-                        return Ok(Over::Left);
+                        return Ok(WatchEnd::Left);
                     }
                     if self.pauses {
-                        return Ok(Over::AtOnce);
+                        return Ok(WatchEnd::AtOnce);
                     }
                     self.pauses = true;
                     // Registered before the line is printed, so that a second Ctrl-C after it is heard.
@@ -263,8 +263,8 @@ impl Follower<'_> {
                     self.sessions = None;
                     tokio::select! {
                         // A run that has ended, or an owner that has stopped, shows in the watched events.
-                        _ = door.ask(Request::Pause { run: Which::Named(self.run.to_string()) }) => {}
-                        _ = again.recv() => return Ok(Over::AtOnce),
+                        _ = client.ask(Request::Pause { run: RunRef::Named(self.run.to_string()) }) => {}
+                        _ = again.recv() => return Ok(WatchEnd::AtOnce),
                     }
                 }
             }
@@ -272,14 +272,14 @@ impl Follower<'_> {
     }
 
     /// Sends a typed line as a correction to the agents at work, when no question is open.
-    async fn steer(&mut self, door: &Door, line: Option<String>) {
+    async fn steer(&mut self, client: &Client, line: Option<String>) {
         let Some(line) = line else { return self.person.leave() };
         let text = line.trim().to_owned();
         if text.is_empty() {
             return;
         }
-        let run = Which::Named(self.run.to_string());
-        if let Err(error) = door.ask(Request::Steer { run, task: None, text }).await {
+        let run = RunRef::Named(self.run.to_string());
+        if let Err(error) = client.ask(Request::Steer { run, task: None, text }).await {
             self.view.say(&format!("{error:#}"));
         }
     }
@@ -296,61 +296,61 @@ impl Follower<'_> {
     }
 
     /// Asks the person the open questions while the run goes on. The progress line gives way to their answer.
-    async fn look_for_questions(&mut self, door: &Door) -> fault::Result<()> {
+    async fn look_for_questions(&mut self, client: &Client) -> fault::Result<()> {
         if self.person.is_asked() || !self.may_ask() {
             return Ok(());
         }
         self.view.finish();
-        if !self.person.begin(self.context, door, &self.run).await? {
+        if !self.person.begin(self.context, client, &self.run).await? {
             self.view.begin();
         }
         Ok(())
     }
 
     /// Waits for the lock, or for a new owner. As the owner it resumes the run.
-    async fn take_over(&mut self, door: Door) -> fault::Result<Door> {
-        door.leave().await;
+    async fn take_over(&mut self, client: Client) -> fault::Result<Client> {
+        client.leave().await;
         let mut tries = OWNERS_MAX;
         loop {
-            let door = self.context.door().await.context("the owner of the data directory is gone")?;
+            let client = self.context.client().await.context("the owner of the data directory is gone")?;
             tries -= 1;
-            match self.go_on(&door).await {
-                Ok(()) => return Ok(door),
+            match self.go_on(&client).await {
+                Ok(()) => return Ok(client),
                 // This owner took the place of the one before and stopped as well, or still was that one.
                 Err(error) if error.is::<OwnerGone>() && tries > 0 => {
-                    door.leave().await;
+                    client.leave().await;
                     tokio::time::sleep(OWNER_PAUSE).await;
                 }
                 Err(error) => {
-                    owner::hand_over(door).await;
+                    owner::hand_over(client).await;
                     return Err(error);
                 }
             }
         }
     }
 
-    async fn go_on(&self, door: &Door) -> fault::Result<()> {
-        let named = Which::Named(self.run.to_string());
-        if broke_off(&status(door, named.clone()).await?.summary) {
+    async fn go_on(&self, client: &Client) -> fault::Result<()> {
+        let named = RunRef::Named(self.run.to_string());
+        if broke_off(&status(client, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
             // Resumes with the limits that are stored with the run, such as its remaining sessions.
-            door.ask(Request::Resume { run: named, retry_failing: false, sessions: None }).await?;
+            client.ask(Request::Resume { run: named, retry_failing: false, sessions: None }).await?;
         }
         Ok(())
     }
 
     /// Whether the person at this terminal answered all questions that the run waits for. The run then goes on.
-    async fn is_answered(&mut self, door: &Door, status: &Status) -> fault::Result<bool> {
+    async fn is_answered(&mut self, client: &Client, status: &Status) -> fault::Result<bool> {
         if status.summary.status != RunStatus::Parked || !self.may_ask() {
             return Ok(false);
         }
         self.view.finish();
-        if self.person.ask(self.context, door, &self.run).await? != Asked::Answered {
+        if self.person.ask(self.context, client, &self.run).await? != PromptOutcome::Answered {
             return Ok(false);
         }
-        let run = Which::Named(self.run.to_string());
+        let run = RunRef::Named(self.run.to_string());
         // Whoever answered elsewhere may have resumed the run, too.
-        door.ask(Request::Resume { run, retry_failing: false, sessions: None }).await?;
+        client.ask(Request::Resume { run, retry_failing: false, sessions: None }).await?;
         self.view.begin();
         Ok(true)
     }
@@ -372,16 +372,16 @@ impl Follower<'_> {
     }
 
     /// Shows the features of a run that was asked for its plan alone. The same client asks for them.
-    async fn planned(&self, door: Door) -> fault::Result<Door> {
+    async fn planned(&self, client: Client) -> fault::Result<Client> {
         if !self.shows_plan {
-            return Ok(door);
+            return Ok(client);
         }
-        self.context.client.put(door).await;
-        features::run(self.context, Which::Named(self.run.to_string()), None).await?;
-        self.context.door().await
+        self.context.client.put(client).await;
+        features::run(self.context, RunRef::Named(self.run.to_string()), None).await?;
+        self.context.client().await
     }
 
-    async fn end(mut self, door: Door, status: &Status) -> fault::Result<Exit> {
+    async fn end(mut self, client: Client, status: &Status) -> fault::Result<Exit> {
         self.view.gone(&self.run, self.after, None)?;
         self.view.finish();
         self.repeat_what_was_not_said(status);
@@ -395,9 +395,9 @@ impl Follower<'_> {
                 (Exit::Waiting, Some(format!("go on, when that is done, with: longhaul resume {run}")))
             }
             _ => {
-                let asked = self
-                    .sessions
-                    .map(|count| format!("paused, as was asked, after {}; ", words::count(count as usize, "session")));
+                let asked = self.sessions.map(|count| {
+                    format!("paused, as was asked, after {}; ", messages::count(count as usize, "session"))
+                });
                 (Exit::Paused, Some(format!("{}go on with: longhaul resume {run}", asked.unwrap_or_default())))
             }
         };
@@ -407,12 +407,12 @@ impl Follower<'_> {
             (Some(hint), false) => outtext!(hint),
         }
         if let (Some(answer), true, false) = (&status.synthesis, self.asks, self.view.form.is_for_programs()) {
-            let answer = words::plain(&answer.answer);
+            let answer = messages::plain(&answer.answer);
             terminal::document(&answer);
         }
-        let door = if exit == Exit::Paused { self.planned(door).await? } else { door };
+        let client = if exit == Exit::Paused { self.planned(client).await? } else { client };
         // Comes last, since the run may still be written to memory, and the outcome should not wait for that.
-        owner::stay(door).await;
+        owner::stay(client).await;
         Ok(exit)
     }
 }
@@ -429,7 +429,7 @@ fn how_to_get_the_work(status: &Status) -> Option<String> {
     })
 }
 
-fn print(line: &Line) -> fault::Result<()> {
+fn print(line: &StreamLine) -> fault::Result<()> {
     outln!("{}", serde_json::to_string(line)?);
     Ok(())
 }
@@ -443,18 +443,18 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Whether a run that should go on has no process that works on it.
-fn broke_off(summary: &Summary) -> bool {
+fn broke_off(summary: &RunSummary) -> bool {
     (works(summary) || summary.wakes_at_ms.is_some()) && !summary.active
 }
 
-fn works(summary: &Summary) -> bool {
+fn works(summary: &RunSummary) -> bool {
     matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
 }
 
 /// The output for a run. A person sees lines and, on a terminal, a live display below them. A program sees one JSON
 /// object a line.
-struct View {
-    form: Form,
+struct RunDisplay {
+    form: OutputFormat,
     /// Whether lines go to standard error.
     beside: bool,
     run: RunId,
@@ -462,11 +462,11 @@ struct View {
     /// Whether the end of the run was shown, and whether a question was.
     has_said_end: bool,
     has_said_question: bool,
-    live: Option<Live>,
+    live: Option<LiveLines>,
 }
 
-impl View {
-    fn new(form: Form, beside: bool, run: RunId, progress: Progress) -> Self {
+impl RunDisplay {
+    fn new(form: OutputFormat, beside: bool, run: RunId, progress: Progress) -> Self {
         let (has_said_end, has_said_question) = (false, false);
         let mut view = Self { form, beside, run, progress, has_said_end, has_said_question, live: None };
         view.begin();
@@ -476,18 +476,18 @@ impl View {
     /// Draws the live display, if a person can see it.
     fn begin(&mut self) {
         let is_read = self.beside || std::io::stdout().is_terminal();
-        self.live = (self.form == Form::Words && is_read && is_drawn_on()).then(Live::new);
+        self.live = (self.form == OutputFormat::Words && is_read && is_drawn_on()).then(LiveLines::new);
         self.draw();
     }
 
     fn event(&mut self, event: &RunEvent) -> fault::Result<()> {
         match self.form {
-            Form::Words => {}
-            Form::Json => {
+            OutputFormat::Words => {}
+            OutputFormat::Json => {
                 outln!("{}", serde_json::to_string(event)?);
                 return Ok(());
             }
-            Form::Stream => return print(&Line::of(event.clone())),
+            OutputFormat::Stream => return print(&StreamLine::of(event.clone())),
         }
         if let Event::ContextAnxiety { invocation, sign } = &event.event {
             tracing::debug!(%invocation, ?sign, "a model seems to hurry because its context fills");
@@ -502,9 +502,9 @@ impl View {
     }
 
     /// Takes a part of the words of a model.
-    fn token(&mut self, run: &RunId, token: Token) -> fault::Result<()> {
-        if self.form == Form::Stream {
-            return print(&Line { run: run.clone(), content: Content::Token(token) });
+    fn token(&mut self, run: &RunId, token: StreamToken) -> fault::Result<()> {
+        if self.form == OutputFormat::Stream {
+            return print(&StreamLine { run: run.clone(), content: Content::Token(token) });
         }
         if self.live.is_some() {
             self.progress.hear(&token);
@@ -515,17 +515,17 @@ impl View {
 
     /// Reports that parts of the words of models were lost.
     fn lagged(&mut self, run: &RunId, after: u64) -> fault::Result<()> {
-        if self.form == Form::Stream {
-            print(&Line { run: run.clone(), content: Content::Lagged { after } })?;
+        if self.form == OutputFormat::Stream {
+            print(&StreamLine { run: run.clone(), content: Content::Lagged { after } })?;
         }
         Ok(())
     }
 
     /// Reports that no process works on the run any more.
     fn gone(&mut self, run: &RunId, after: u64, error: Option<&str>) -> fault::Result<()> {
-        if self.form == Form::Stream {
+        if self.form == OutputFormat::Stream {
             let error = error.map(str::to_owned);
-            print(&Line { run: run.clone(), content: Content::End { after, error } })?;
+            print(&StreamLine { run: run.clone(), content: Content::End { after, error } })?;
         }
         Ok(())
     }
@@ -562,11 +562,11 @@ const BESIDE_LABEL: usize = 12;
 const COLUMNS: usize = 80;
 
 /// The live display at the end of a terminal: the current work, and the words of a model.
-struct Live {
+struct LiveLines {
     bar: ProgressBar,
 }
 
-impl Live {
+impl LiveLines {
     fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.set_style(

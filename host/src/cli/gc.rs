@@ -3,9 +3,9 @@
 use super::checkpoint::age_ms;
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::words::counted;
+use crate::report::messages::counted;
 use clap::Args;
-use longhaul_api::upkeep::{Swept, UpkeepAsk, UpkeepDone, Wanted};
+use longhaul_api::upkeep::{GcOptions, GcReport, MaintenanceRequest, MaintenanceResponse};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
@@ -28,14 +28,14 @@ pub struct GcArgs {
 
 /// Runs the command.
 pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
-    let wanted = Wanted {
+    let wanted = GcOptions {
         dry_run: args.dry_run,
         checkpoints_older_ms: args.older_than,
         runs_older_ms: args.runs_older_than,
         cache_bytes_max: args.cache_mb.map(|mb| mb.saturating_mul(1 << 20)),
     };
-    let done = super::backup::upkeep(context, UpkeepAsk::Collect { wanted }).await?;
-    let UpkeepDone::Collect(swept) = done else { bail!("the service answered something else") };
+    let done = super::backup::upkeep(context, MaintenanceRequest::Collect { wanted }).await?;
+    let MaintenanceResponse::Collect(swept) = done else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(&swept)?);
     } else {
@@ -44,7 +44,7 @@ pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn print(swept: &Swept) {
+fn print(swept: &GcReport) {
     let verb = if swept.dry_run { "would remove" } else { "removed" };
     match swept.memories {
         Some(memories) => {

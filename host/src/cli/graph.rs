@@ -5,19 +5,19 @@ mod show;
 
 use super::context::Context;
 use super::exit::Exit;
-use super::{given, terminal};
+use super::{grant_args, terminal};
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand, ValueEnum};
-use longhaul_api::graphs::{GraphAsk, Language, ModelChoice, TRIES_MAX};
+use longhaul_api::graphs::{GraphRequest, Language, ModelChoice, TRIES_MAX};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
-use longhaul_core::graph::{self, Ask, Format, StepLimits, Surroundings};
+use longhaul_core::graph::{self, GraphFormat, GraphOperation, StepEnvironment, StepLimits};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum GraphCommand {
     /// Make a graph.
     New {
         /// Name of the graph.
@@ -26,7 +26,7 @@ pub enum Command {
         #[arg(long, default_value = "python")]
         lang: LanguageArg,
         #[command(flatten)]
-        sees: SeesArgs,
+        sees: StepGrantArgs,
     },
     /// List all graphs.
     List,
@@ -123,7 +123,7 @@ pub enum Command {
         name: String,
         /// The format, `json` or `dot`.
         #[arg(long, default_value = "json", value_parser = format)]
-        format: Format,
+        format: GraphFormat,
         /// Write to this file, which must not exist yet. Default: standard output.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -131,14 +131,14 @@ pub enum Command {
 }
 
 #[derive(Args, Debug)]
-pub struct SeesArgs {
+pub struct StepGrantArgs {
     /// A directory for the steps, writable unless `:ro` follows. May be given several times. With a writable one, steps
     /// have effects, and an interrupted step is not repeated by itself.
-    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that the steps may reach by HTTP, such as `https://api.example.com`. Steps then have effects. May be
     /// given several times.
-    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
     /// Longest wall-clock time of a step, in milliseconds.
     #[arg(long, default_value_t = StepLimits::default().timeout_ms)]
@@ -151,13 +151,13 @@ pub struct SeesArgs {
     fuel_max: u64,
 }
 
-impl SeesArgs {
-    fn surroundings(self) -> fault::Result<Surroundings> {
+impl StepGrantArgs {
+    fn surroundings(self) -> fault::Result<StepEnvironment> {
         let absolute = |grant: DirectoryGrant| {
             let host = std::fs::canonicalize(&grant.host).with_context(|| format!("`{}`", grant.host.display()))?;
             Ok::<_, Fault>(DirectoryGrant { host, ..grant })
         };
-        Ok(Surroundings {
+        Ok(StepEnvironment {
             directories: self.dir.into_iter().map(absolute).collect::<fault::Result<_>>()?,
             hosts: self.allow_host,
             limits: StepLimits {
@@ -225,69 +225,71 @@ impl ModelArg {
     }
 }
 
-fn format(text: &str) -> Result<Format, String> {
+fn format(text: &str) -> Result<GraphFormat, String> {
     match text {
-        "json" => Ok(Format::Json),
-        "dot" => Ok(Format::Dot),
+        "json" => Ok(GraphFormat::Json),
+        "dot" => Ok(GraphFormat::Dot),
         other => Err(format!("`{other}` is no format; there are json and dot")),
     }
 }
 
 /// Runs the command. Exit code 3 if a step failed or could not run.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: GraphCommand) -> fault::Result<Exit> {
     match command {
-        Command::New { name, lang, sees } => {
-            let wanted = GraphAsk::New { name, language: lang.into(), surroundings: sees.surroundings()? };
+        GraphCommand::New { name, lang, sees } => {
+            let wanted = GraphRequest::New { name, language: lang.into(), surroundings: sees.surroundings()? };
             show::summaries(context, &graphs(ask(context, wanted).await?)?, true)
         }
-        Command::List => show::summaries(context, &graphs(ask(context, GraphAsk::List).await?)?, false),
-        Command::Remove { name, step: None } => {
-            show::summaries(context, &graphs(ask(context, GraphAsk::Remove { name }).await?)?, true)
+        GraphCommand::List => show::summaries(context, &graphs(ask(context, GraphRequest::List).await?)?, false),
+        GraphCommand::Remove { name, step: None } => {
+            show::summaries(context, &graphs(ask(context, GraphRequest::Remove { name }).await?)?, true)
         }
-        Command::Remove { name, step: Some(step) } => one(context, name, Ask::Remove { step }).await,
-        Command::Add { name, step: Some(step), source } => {
+        GraphCommand::Remove { name, step: Some(step) } => one(context, name, GraphOperation::Remove { step }).await,
+        GraphCommand::Add { name, step: Some(step), source } => {
             let source = source.text(graph::SOURCE_BYTES_MAX)?;
-            one(context, name, Ask::Add { step, source }).await
+            one(context, name, GraphOperation::Add { step, source }).await
         }
-        Command::Add { name, step: None, source } => {
+        GraphCommand::Add { name, step: None, source } => {
             let steps = cells::split(&source.text(cells::FILE_BYTES_MAX)?)?;
-            let answer = answer(ask(context, GraphAsk::AddMany { name, steps }).await?)?;
+            let answer = answer(ask(context, GraphRequest::AddMany { name, steps }).await?)?;
             show::answer(context, &answer)
         }
-        Command::Change { name, step, source } => {
+        GraphCommand::Change { name, step, source } => {
             let source = source.text(graph::SOURCE_BYTES_MAX)?;
-            one(context, name, Ask::Change { step, source }).await
+            one(context, name, GraphOperation::Change { step, source }).await
         }
-        Command::Run { name, keep_going, again } => {
-            let answer = answer(ask(context, GraphAsk::Run { name, keep_going, again }).await?)?;
+        GraphCommand::Run { name, keep_going, again } => {
+            let answer = answer(ask(context, GraphRequest::Run { name, keep_going, again }).await?)?;
             show::answer(context, &answer)
         }
-        Command::Stale { name } => one(context, name, Ask::Stale).await,
-        Command::Replay { name, step, keep_going } => one(context, name, Ask::Replay { step, keep_going }).await,
-        Command::Diagnose { name, step, model } => {
+        GraphCommand::Stale { name } => one(context, name, GraphOperation::Stale).await,
+        GraphCommand::Replay { name, step, keep_going } => {
+            one(context, name, GraphOperation::Replay { step, keep_going }).await
+        }
+        GraphCommand::Diagnose { name, step, model } => {
             let model = model.choice(&context.project);
-            let answer = answer(ask(context, GraphAsk::Diagnose { name, step, model }).await?)?;
+            let answer = answer(ask(context, GraphRequest::Diagnose { name, step, model }).await?)?;
             show::answer(context, &answer)
         }
-        Command::Patch { name, step, model, tries } => {
+        GraphCommand::Patch { name, step, model, tries } => {
             let model = model.choice(&context.project);
-            let answer = answer(ask(context, GraphAsk::Patch { name, step, model, tries_max: tries }).await?)?;
+            let answer = answer(ask(context, GraphRequest::Patch { name, step, model, tries_max: tries }).await?)?;
             show::answer(context, &answer)
         }
-        Command::Show { name, step: None, width } if !context.json => {
-            show::drawing(&answer(ask(context, GraphAsk::Draw { name, width }).await?)?)
+        GraphCommand::Show { name, step: None, width } if !context.json => {
+            show::drawing(&answer(ask(context, GraphRequest::Draw { name, width }).await?)?)
         }
-        Command::Show { name, step, .. } => show_steps(context, name, step).await,
-        Command::History { name } => match ask(context, GraphAsk::History { name }).await? {
+        GraphCommand::Show { name, step, .. } => show_steps(context, name, step).await,
+        GraphCommand::History { name } => match ask(context, GraphRequest::History { name }).await? {
             Answer::GraphVersions { versions } => show::versions(context, &versions),
             _ => bail!("the service answered something else"),
         },
-        Command::Export { name, format, output } => export(context, name, format, output).await,
+        GraphCommand::Export { name, format, output } => export(context, name, format, output).await,
     }
 }
 
 async fn show_steps(context: &Context, name: String, step: Option<String>) -> fault::Result<Exit> {
-    let graph::Answer::Steps(steps) = answer(asked(context, name, Ask::Show).await?)? else {
+    let graph::GraphAnswer::Steps(steps) = answer(asked(context, name, GraphOperation::Show).await?)? else {
         bail!("the service answered something else");
     };
     let Some(step) = step else { return show::steps(&steps) };
@@ -295,8 +297,8 @@ async fn show_steps(context: &Context, name: String, step: Option<String>) -> fa
     show::step(context, found.with_context(|| format!("there is no step `{step}` in this graph"))?)
 }
 
-async fn export(context: &Context, name: String, format: Format, output: Option<PathBuf>) -> fault::Result<Exit> {
-    let graph::Answer::Text(text) = answer(asked(context, name, Ask::Export { format }).await?)? else {
+async fn export(context: &Context, name: String, format: GraphFormat, output: Option<PathBuf>) -> fault::Result<Exit> {
+    let graph::GraphAnswer::Text(text) = answer(asked(context, name, GraphOperation::Export { format }).await?)? else {
         bail!("the service answered something else");
     };
     match output {
@@ -310,17 +312,17 @@ async fn export(context: &Context, name: String, format: Format, output: Option<
     Ok(Exit::Done)
 }
 
-async fn one(context: &Context, name: String, wanted: Ask) -> fault::Result<Exit> {
+async fn one(context: &Context, name: String, wanted: GraphOperation) -> fault::Result<Exit> {
     show::answer(context, &answer(asked(context, name, wanted).await?)?)
 }
 
-async fn asked(context: &Context, name: String, ask: Ask) -> fault::Result<Answer> {
-    self::ask(context, GraphAsk::One { name, ask }).await
+async fn asked(context: &Context, name: String, ask: GraphOperation) -> fault::Result<Answer> {
+    self::ask(context, GraphRequest::One { name, ask }).await
 }
 
 /// Every request has a token. By it the service recognises a request that was carried out and is repeated because the
 /// owner of the data directory stopped before it could answer.
-async fn ask(context: &Context, wanted: GraphAsk) -> fault::Result<Answer> {
+async fn ask(context: &Context, wanted: GraphRequest) -> fault::Result<Answer> {
     context.ask(Request::Graph { wanted, token: token() }).await
 }
 
@@ -329,14 +331,14 @@ fn token() -> String {
     format!("{}-{}", std::process::id(), now.as_nanos())
 }
 
-fn answer(answer: Answer) -> fault::Result<graph::Answer> {
+fn answer(answer: Answer) -> fault::Result<graph::GraphAnswer> {
     match answer {
         Answer::Graph { said } => Ok(*said),
         _ => bail!("the service answered something else"),
     }
 }
 
-fn graphs(answer: Answer) -> fault::Result<Vec<graph::Summary>> {
+fn graphs(answer: Answer) -> fault::Result<Vec<graph::GraphSummary>> {
     match answer {
         Answer::Graphs { graphs } => Ok(graphs),
         _ => bail!("the service answered something else"),

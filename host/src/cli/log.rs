@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::client::which;
-use crate::report::words;
+use crate::report::messages;
 use crate::service::{Answer, Request};
 use clap::Args;
 use longhaul_core::fault::{self, bail};
@@ -37,7 +37,7 @@ pub async fn run(context: &Context, args: LogArgs) -> fault::Result<Exit> {
     }
     commits.iter().for_each(|commit| outln!("{}", line(commit)));
     if !reverted {
-        outln!("{}  the run began here", words::short(base));
+        outln!("{}  the run began here", messages::short(base));
     }
     Ok(Exit::Done)
 }
@@ -47,8 +47,8 @@ fn line(commit: &Logged) -> String {
     let or_none = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), shown);
     format!(
         "{}  {}  {}  {}  {}",
-        words::short(commit),
-        words::moment(*at_ms),
+        messages::short(commit),
+        messages::moment(*at_ms),
         or_none(feature),
         or_none(outcome),
         shown(subject)

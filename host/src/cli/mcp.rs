@@ -4,8 +4,8 @@
 //! web pages of named origins, and, off loopback, clients with the token.
 
 mod described;
-mod desk;
 mod done;
+mod handler;
 mod http;
 mod plugins;
 mod verbs;
@@ -13,7 +13,7 @@ mod verbs;
 use super::confirm::agreed;
 use super::context::Context;
 use super::exit::Exit;
-use super::given;
+use super::grant_args;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
 use longhaul_core::fault::{self, bail};
@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct McpArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<McpCommand>,
     /// Serve HTTP at this address, for example 127.0.0.1:8765. Default: standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
@@ -40,15 +40,15 @@ pub struct McpArgs {
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
     /// A directory for tools that ask for one, for example `./data:/work:ro`.
-    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     directories: Vec<DirectoryGrant>,
     /// A host for tools that ask for one, for example `https://api.example.com`.
-    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
 }
 
 #[derive(Subcommand, Debug)]
-enum Command {
+enum McpCommand {
     /// Approve the tools of a server of `[mcp.NAME]` as it describes them now. Without a digest the server is started,
     /// and its descriptions are shown first.
     Accept(AcceptArgs),
@@ -70,21 +70,24 @@ struct AcceptArgs {
 
 /// Runs the command.
 pub async fn run(context: &Context, args: McpArgs) -> fault::Result<Exit> {
-    if let Some(Command::Accept(accepted)) = args.command {
+    if let Some(McpCommand::Accept(accepted)) = args.command {
         return accept(context, accepted).await;
     }
-    let desk = desk::Desk::new(context, plugins::Given { directories: args.directories, hosts: args.allow_host })?;
+    let handler = handler::McpHandler::new(
+        context,
+        plugins::CommandGrants { directories: args.directories, hosts: args.allow_host },
+    )?;
     match args.http {
         Some(address) => {
-            let door = http::Entry::new(address, args.token, args.allow_name, args.allow_origin, &context.home)?;
-            http::serve(desk.clone(), door).await?;
+            let client = http::HttpAccess::new(address, args.token, args.allow_name, args.allow_origin, &context.home)?;
+            http::serve(handler.clone(), client).await?;
         }
         None => {
-            let serving = desk.clone().serve((tokio::io::stdin(), tokio::io::stdout())).await?;
+            let serving = handler.clone().serve((tokio::io::stdin(), tokio::io::stdout())).await?;
             serving.waiting().await?;
         }
     }
-    desk.close().await;
+    handler.close().await;
     Ok(Exit::Done)
 }
 

@@ -5,9 +5,9 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::{terminal, trajectories};
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Request, RunRef};
 use clap::{Subcommand, ValueEnum};
-use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
+use longhaul_api::memory::{MemoryItem, MemoryRequest, MemoryScope};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
 use serde_json::json;
@@ -26,7 +26,7 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 const EXPORT_VERSION: u32 = 1;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum MemoryCommand {
     /// List the memory: facts, episodes, and notes of the run for itself.
     List {
         #[command(flatten)]
@@ -89,7 +89,7 @@ pub enum Command {
     /// Show the conversation of an agent's invocation, which is its working memory. With --json it is complete.
     Conversation {
         #[command(flatten)]
-        one: trajectories::One,
+        one: trajectories::TrajectoryArg,
     },
 }
 
@@ -104,7 +104,7 @@ pub enum KindArg {
     Working,
 }
 
-impl From<KindArg> for Shelf {
+impl From<KindArg> for MemoryScope {
     fn from(argument: KindArg) -> Self {
         match argument {
             KindArg::Fact => Self::Fact,
@@ -115,24 +115,24 @@ impl From<KindArg> for Shelf {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exit> {
     match command {
-        Command::List { run, prefix, limit } => {
-            let ask = MemoryAsk::List { prefix, limit: limit as usize };
+        MemoryCommand::List { run, prefix, limit } => {
+            let ask = MemoryRequest::List { prefix, limit: limit as usize };
             show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
         }
-        Command::Search { query, run, limit } => {
-            let ask = MemoryAsk::Search { query, limit };
+        MemoryCommand::Search { query, run, limit } => {
+            let ask = MemoryRequest::Search { query, limit };
             show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
         }
-        Command::Show { key, kind, run } => {
-            let ask = MemoryAsk::Show { key, shelf: kind.map(Into::into) };
+        MemoryCommand::Show { key, kind, run } => {
+            let ask = MemoryRequest::Show { key, shelf: kind.map(Into::into) };
             for one in self::ask(context, context.which(run), ask).await? {
                 show(context, &one)?;
             }
         }
-        Command::Promote { key, kind, run } => {
-            let ask = MemoryAsk::Promote { key, shelf: kind.map(Into::into) };
+        MemoryCommand::Promote { key, kind, run } => {
+            let ask = MemoryRequest::Promote { key, shelf: kind.map(Into::into) };
             for one in self::ask(context, context.which(run), ask).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
@@ -141,8 +141,8 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
                 }
             }
         }
-        Command::Forget { key, kind, run } => {
-            let ask = MemoryAsk::Forget { key, shelf: kind.map(Into::into) };
+        MemoryCommand::Forget { key, kind, run } => {
+            let ask = MemoryRequest::Forget { key, shelf: kind.map(Into::into) };
             for one in self::ask(context, context.which(run), ask).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
@@ -151,23 +151,23 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
                 }
             }
         }
-        Command::Export { run, output } => {
-            let ask = MemoryAsk::List { prefix: String::new(), limit: usize::MAX };
+        MemoryCommand::Export { run, output } => {
+            let ask = MemoryRequest::List { prefix: String::new(), limit: usize::MAX };
             export(&self::ask(context, context.which(run), ask).await?, output)?;
         }
-        Command::Conversation { one } => return trajectories::conversation(context, one).await,
+        MemoryCommand::Conversation { one } => return trajectories::conversation(context, one).await,
     }
     Ok(Exit::Done)
 }
 
-async fn ask(context: &Context, run: Which, ask: MemoryAsk) -> fault::Result<Vec<Memory>> {
+async fn ask(context: &Context, run: RunRef, ask: MemoryRequest) -> fault::Result<Vec<MemoryItem>> {
     match context.ask(Request::Memory { run, wanted: ask }).await? {
         Answer::Memories { memories } => Ok(memories),
         _ => bail!("the service answered something else"),
     }
 }
 
-fn show_lines(context: &Context, memories: &[Memory]) -> fault::Result<()> {
+fn show_lines(context: &Context, memories: &[MemoryItem]) -> fault::Result<()> {
     if !context.json && memories.is_empty() {
         outln!("nothing is remembered");
     }
@@ -191,13 +191,13 @@ fn show_lines(context: &Context, memories: &[Memory]) -> fault::Result<()> {
     Ok(())
 }
 
-fn text_of(one: &Memory) -> String {
+fn text_of(one: &MemoryItem) -> String {
     let value = &one.note.value;
     let text = value["summary"].as_str().or(value.as_str());
     text.map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn show(context: &Context, one: &Memory) -> fault::Result<()> {
+fn show(context: &Context, one: &MemoryItem) -> fault::Result<()> {
     if context.json {
         outln!("{}", serde_json::to_string(one)?);
         return Ok(());
@@ -223,7 +223,7 @@ fn show(context: &Context, one: &Memory) -> fault::Result<()> {
     Ok(())
 }
 
-fn export(memories: &[Memory], output: Option<PathBuf>) -> fault::Result<()> {
+fn export(memories: &[MemoryItem], output: Option<PathBuf>) -> fault::Result<()> {
     let text = json!({ "longhaul_memory": EXPORT_VERSION, "memories": memories }).to_string();
     match output {
         Some(path) => {

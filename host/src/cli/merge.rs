@@ -7,10 +7,10 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::diff::{RunCommits, protected};
 use super::exit::Exit;
-use crate::report::words;
+use crate::report::messages;
 use clap::Args;
 use longhaul_core::fault;
-use longhaul_worktree::{Branch, MergeKind, MergedIn, Project};
+use longhaul_worktree::{Branch, MergeKind, MergedIn, UserRepository};
 
 /// The most files that are named.
 const FILES_MAX: usize = 20;
@@ -31,7 +31,7 @@ pub async fn run(context: &Context, args: MergeArgs) -> fault::Result<Exit> {
     let (directory, branch) = (found.directory.clone(), Branch::new(&found.branch)?);
     let project = directory.clone();
     let merged = tokio::task::spawn_blocking(move || {
-        Project::open(&directory)?.merge_into_checkout(&branch, dry_run, &longhaul_worktree::no_hook)
+        UserRepository::open(&directory)?.merge_into_checkout(&branch, dry_run, &longhaul_worktree::no_hook)
     })
     .await??;
     let protected = protected(&project, &merged.files);
@@ -51,8 +51,8 @@ pub async fn run(context: &Context, args: MergeArgs) -> fault::Result<Exit> {
 
 fn told(merged: &MergedIn, dry_run: bool) -> String {
     let MergedIn { into, branch, kind, to, commits, files, .. } = merged;
-    let commits = words::count(*commits, "commit");
-    let at = to.as_deref().map(|to| format!(", now at {}", words::short(to))).unwrap_or_default();
+    let commits = messages::count(*commits, "commit");
+    let at = to.as_deref().map(|to| format!(", now at {}", messages::short(to))).unwrap_or_default();
     let mut text = match (kind, dry_run) {
         (MergeKind::AlreadyThere, _) => return format!("`{into}` has all of `{branch}` already"),
         (MergeKind::FastForward, true) => format!("`{into}` would move along to `{branch}`: {commits}"),
@@ -64,7 +64,7 @@ fn told(merged: &MergedIn, dry_run: bool) -> String {
         text.push_str(&format!("\n  {file}"));
     }
     if files.len() > FILES_MAX {
-        text.push_str(&format!("\n  and {}", words::count(files.len() - FILES_MAX, "more file")));
+        text.push_str(&format!("\n  and {}", messages::count(files.len() - FILES_MAX, "more file")));
     }
     text
 }

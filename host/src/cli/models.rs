@@ -10,7 +10,7 @@ use longhaul_core::fault;
 use longhaul_home::cache;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum ModelsCommand {
     /// List the models of this project.
     List,
     /// Send each model one small request of each kind that runs use, and print which work.
@@ -26,9 +26,9 @@ pub enum Command {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: ModelsCommand) -> fault::Result<Exit> {
     match command {
-        Command::List => {
+        ModelsCommand::List => {
             let config = Config::read(&context.project)?;
             if context.json {
                 outln!("{}", serde_json::to_string(&config.models)?);
@@ -39,8 +39,8 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        Command::Test { name } => test::run(context, name.as_deref()).await,
-        Command::Pull { name } => {
+        ModelsCommand::Test { name } => test::run(context, name.as_deref()).await,
+        ModelsCommand::Pull { name } => {
             let mut told = |text: &str| errln!("{text}");
             let path = longhaul_models::pull(&name, &cache()?, &mut told).await?;
             if context.json {

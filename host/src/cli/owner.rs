@@ -12,8 +12,8 @@ pub mod restore;
 pub mod serve;
 pub mod work;
 
-use crate::client::Door;
-use crate::service::{Answer, Request, Status, Which};
+use crate::client::Client;
+use crate::service::{Answer, Request, RunRef, Status};
 use longhaul_core::RunId;
 use longhaul_engine::HAND_OVER_MS_MAX;
 use std::time::Duration;
@@ -25,15 +25,15 @@ const LOOK: Duration = Duration::from_millis(500);
 const INTERRUPTED: i32 = 130;
 
 /// Waits as long as this process works on runs that no other terminal follows, then hands over.
-pub async fn stay(door: Door) {
+pub async fn stay(client: Client) {
     let mut told = Vec::new();
-    while let Door::Own { service, .. } = &door {
+    while let Client::Own { service, .. } = &client {
         let alone = service.unfollowed();
         if alone.is_empty() {
             break;
         }
         if told != alone {
-            let runs = named(&door, &alone).await;
+            let runs = named(&client, &alone).await;
             errln!("this process stays: it works on {runs}, which no other terminal follows; Ctrl-C hands over");
             told = alone;
         }
@@ -42,20 +42,20 @@ pub async fn stay(door: Door) {
             _ = tokio::signal::ctrl_c() => break,
         }
     }
-    hand_over(door).await;
+    hand_over(client).await;
 }
 
 /// Stops serving once effects in flight have finished. Ctrl-C stops at once.
-pub async fn hand_over(door: Door) {
-    let active = door.active();
-    if let (Door::Own { service, .. }, false) = (&door, active.is_empty()) {
+pub async fn hand_over(client: Client) {
+    let active = client.active();
+    if let (Client::Own { service, .. }, false) = (&client, active.is_empty()) {
         let alone = service.unfollowed();
-        let (runs, minutes) = (named(&door, &active).await, HAND_OVER_MS_MAX / 60_000);
+        let (runs, minutes) = (named(&client, &active).await, HAND_OVER_MS_MAX / 60_000);
         errln!("finishing what is on its way of {runs}, for at most {minutes} minutes; Ctrl-C ends at once");
         alone.iter().for_each(|run| errln!("go on with: longhaul resume {run}"));
     }
     tokio::select! {
-        () = door.leave() => {}
+        () = client.leave() => {}
         _ = tokio::signal::ctrl_c(), if !active.is_empty() => end_at_once(&active),
     }
 }
@@ -68,10 +68,10 @@ pub fn end_at_once(active: &[RunId]) -> ! {
 }
 
 /// The runs with their projects, as a person knows them.
-async fn named(door: &Door, runs: &[RunId]) -> String {
+async fn named(client: &Client, runs: &[RunId]) -> String {
     let mut named = Vec::new();
     for run in runs {
-        let asked = door.ask(Request::Status { run: Which::Named(run.to_string()) }).await;
+        let asked = client.ask(Request::Status { run: RunRef::Named(run.to_string()) }).await;
         named.push(match asked {
             Ok(Answer::Status(status)) => {
                 let Status { summary, .. } = *status;

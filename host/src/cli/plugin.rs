@@ -26,7 +26,7 @@ use clap::Subcommand;
 use longhaul_core::fault;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum PluginCommand {
     /// Make a project that builds at once: plugin.toml, source, tests, and the SDK in `vendor`.
     New(new::NewArgs),
     /// Build a project into `target/NAME.wasm`. The tools of its language are fetched into the cache.
@@ -60,18 +60,18 @@ pub enum Command {
 }
 
 /// Runs the command.
-pub(super) async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub(super) async fn run(context: &Context, command: PluginCommand) -> fault::Result<Exit> {
     match command {
-        Command::New(args) => new::run(context, &args),
-        Command::Build(args) => build::run(context, &args).await,
-        Command::Pack(args) => pack::run(context, &args),
-        Command::Install(args) => install::run(context, &args).await,
-        Command::Remove(args) => remove::run(context, &args),
-        Command::List => list::run(context),
-        Command::Inspect { file } => inspect::run(context, &file),
-        Command::Check { file } => check::run(context, &file).await,
-        Command::Run(args) => run::run(context, args).await,
-        Command::Test(args) => test::run(context, args).await,
-        Command::Schema => schema::run(),
+        PluginCommand::New(args) => new::run(context, &args),
+        PluginCommand::Build(args) => build::run(context, &args).await,
+        PluginCommand::Pack(args) => pack::run(context, &args),
+        PluginCommand::Install(args) => install::run(context, &args).await,
+        PluginCommand::Remove(args) => remove::run(context, &args),
+        PluginCommand::List => list::run(context),
+        PluginCommand::Inspect { file } => inspect::run(context, &file),
+        PluginCommand::Check { file } => check::run(context, &file).await,
+        PluginCommand::Run(args) => run::run(context, args).await,
+        PluginCommand::Test(args) => test::run(context, args).await,
+        PluginCommand::Schema => schema::run(),
     }
 }

@@ -4,10 +4,10 @@
 //! until their reply is an event. The label names only components at work. This file does not draw.
 
 use super::speech::{self, Speech};
-use crate::report::words;
+use crate::report::messages;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::model::Usage;
-use longhaul_core::stream::{Token, invocation};
+use longhaul_core::stream::{StreamToken, invocation};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
@@ -44,7 +44,7 @@ struct Working {
 impl Progress {
     /// Takes an event, and returns its text for a person, of one line or several.
     pub fn see(&mut self, event: &RunEvent) -> Option<String> {
-        let text = self.text(&event.event).or_else(|| words::line(event));
+        let text = self.text(&event.event).or_else(|| messages::line(event));
         let text = text.filter(|text| !text.is_empty());
         let text = text.map(|text| self.marked(&event.event, text));
         self.note(&event.event);
@@ -56,7 +56,7 @@ impl Progress {
     }
 
     /// Takes a part of the words of a model.
-    pub fn hear(&mut self, token: &Token) {
+    pub fn hear(&mut self, token: &StreamToken) {
         let working = self.working.entry(token.invocation.clone()).or_default();
         if token.whole {
             working.speech = Speech::default();
@@ -91,7 +91,7 @@ impl Progress {
         if kept > 0 {
             rest.push_str(&format!(" | {passing} of {kept} pass"));
         }
-        let spent = words::spent_words(&self.spent_by_now());
+        let spent = messages::spent_words(&self.spent_by_now());
         if !spent.is_empty() {
             rest.push_str(&format!(" | {spent}"));
         }
@@ -171,7 +171,7 @@ impl Progress {
                 }
             }
             Event::InvocationStarted { invocation, plugin, export, feature, round, .. } => {
-                let what = words::work_words(export, feature.as_deref(), *round, plugin);
+                let what = messages::work_words(export, feature.as_deref(), *round, plugin);
                 self.working.insert(invocation.clone(), Working { what, ..Working::default() });
             }
             Event::Delegated { invocation, agent, .. } => {
@@ -241,7 +241,7 @@ fn wrapped(line: &str, chars_max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::event::Used;
+    use longhaul_core::event::WorkUsage;
 
     fn seen(progress: &mut Progress, event: Event) -> String {
         let event = RunEvent { run: RunId::from_text("r-1"), number: 1, at_ms: 0, event };
@@ -309,12 +309,12 @@ mod tests {
     }
 
     fn ended(key: &str, tokens: u32) -> Event {
-        let used = Used { usage: usage(tokens), ..Used::default() };
+        let used = WorkUsage { usage: usage(tokens), ..WorkUsage::default() };
         Event::InvocationEnded { invocation: id(key), outcome: "did it".into(), ok: true, used, agent: String::new() }
     }
 
-    fn token(key: &str, text: &str) -> Token {
-        Token { invocation: id(key), after: 0, part: 0, text: text.into(), whole: false }
+    fn token(key: &str, text: &str) -> StreamToken {
+        StreamToken { invocation: id(key), after: 0, part: 0, text: text.into(), whole: false }
     }
 
     #[test]

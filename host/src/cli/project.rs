@@ -2,15 +2,15 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::words;
-use crate::service::{Answer, ProjectSummary, Request, SecurityAsk, SecurityDone};
+use crate::report::messages;
+use crate::service::{Answer, ProjectSummary, Request, SecurityRequest, SecurityResponse};
 use clap::Subcommand;
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _, bail};
 use std::path::Path;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum ProjectCommand {
     /// Show the id of the project here. Secrets, memory and decisions belong to this id.
     Id,
     /// Link the checkout here to the project of another checkout. It shares the secrets and the memory of that project.
@@ -21,13 +21,13 @@ pub enum Command {
 }
 
 /// Runs `longhaul project`.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: ProjectCommand) -> fault::Result<Exit> {
     let directory = context.project.clone();
     let wanted = match command {
-        Command::Id => SecurityAsk::Project { directory },
-        Command::SameAs { other } => SecurityAsk::SameAs { directory, other },
+        ProjectCommand::Id => SecurityRequest::Project { directory },
+        ProjectCommand::SameAs { other } => SecurityRequest::SameAs { directory, other },
     };
-    let SecurityDone::Project { id, told } = context.security(wanted).await? else {
+    let SecurityResponse::Project { id, told } = context.security(wanted).await? else {
         bail!("the service answered something else")
     };
     if context.json {
@@ -64,14 +64,14 @@ pub async fn new(context: &Context, directory: &Path, name: Option<String>) -> f
     .await
 }
 
-async fn made(context: &Context, request: Request, words: impl Fn(&Path, bool) -> String) -> fault::Result<Exit> {
+async fn made(context: &Context, request: Request, messages: impl Fn(&Path, bool) -> String) -> fault::Result<Exit> {
     let answer = context.ask(request).await?;
     let Answer::Project { directory, repository_is_new, .. } = &answer else {
         bail!("the service answered something else")
     };
     match context.json {
         true => outln!("{}", serde_json::to_string(&answer)?),
-        false => outtext!(words(directory, *repository_is_new)),
+        false => outtext!(messages(directory, *repository_is_new)),
     }
     Ok(Exit::Done)
 }
@@ -90,7 +90,7 @@ pub async fn list(context: &Context) -> fault::Result<Exit> {
     for ProjectSummary { project, directory, status, passing, last_ms, .. } in projects {
         outln!(
             "{}  {:<12}  {}/{}  {project}  {}",
-            words::moment(last_ms),
+            messages::moment(last_ms),
             status.as_str(),
             passing.0,
             passing.1,

@@ -5,9 +5,9 @@
 
 use super::approvals;
 use super::context::Context;
-use crate::client::Door;
-use crate::service::{Answer, Request, Which};
-use longhaul_approval::{Approval, Asks, Standing, banner, visible};
+use crate::client::Client;
+use crate::service::{Answer, Request, RunRef};
+use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, banner, visible};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, bail};
 use rustix::process::getpgrp;
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// The outcome of asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum PromptOutcome {
     /// The run waits for something else.
     Nothing,
     /// All open questions have answers.
@@ -41,7 +41,7 @@ pub struct Person {
 }
 
 /// The reaction of the person.
-enum Said {
+enum PersonInput {
     Line(String),
     Left,
     AnsweredElsewhere,
@@ -49,31 +49,31 @@ enum Said {
 
 impl Person {
     /// Shows the open questions of a waiting run, and asks each until all have answers.
-    pub async fn ask(&mut self, context: &Context, door: &Door, run: &RunId) -> fault::Result<Asked> {
+    pub async fn ask(&mut self, context: &Context, client: &Client, run: &RunId) -> fault::Result<PromptOutcome> {
         if !self.is_here(context) {
-            let open = open(door, run).await?;
+            let open = open(client, run).await?;
             open.iter().filter(|_| !context.json).for_each(|approval| outtext!(banner(approval)));
-            return Ok(if open.is_empty() { Asked::Nothing } else { Asked::Left });
+            return Ok(if open.is_empty() { PromptOutcome::Nothing } else { PromptOutcome::Left });
         }
         let was_asked = self.asked.take().map(|approval| approval.id);
-        let mut asked = Asked::Nothing;
+        let mut asked = PromptOutcome::Nothing;
         // Read again after each answer, since an answer by rule may answer others.
-        while let Some(approval) = open(door, run).await?.into_iter().next() {
+        while let Some(approval) = open(client, run).await?.into_iter().next() {
             if was_asked.as_ref() != Some(&approval.id) {
                 outtext!(banner(&approval));
             }
-            if !self.ask_one(door, &approval).await? {
-                return Ok(Asked::Left);
+            if !self.ask_one(client, &approval).await? {
+                return Ok(PromptOutcome::Left);
             }
-            asked = Asked::Answered;
+            asked = PromptOutcome::Answered;
         }
         Ok(asked)
     }
 
     /// Shows an open question of a run that goes on. Returns whether there is one.
-    pub async fn begin(&mut self, context: &Context, door: &Door, run: &RunId) -> fault::Result<bool> {
+    pub async fn begin(&mut self, context: &Context, client: &Client, run: &RunId) -> fault::Result<bool> {
         if self.asked.is_none() && self.is_here(context) {
-            self.asked = open(door, run).await?.into_iter().next();
+            self.asked = open(client, run).await?.into_iter().next();
             if let Some(approval) = &self.asked {
                 outtext!(banner(approval));
                 self.forget_what_was_typed();
@@ -101,14 +101,16 @@ impl Person {
     }
 
     /// Takes a line as the answer to the open question.
-    pub async fn take(&mut self, door: &Door, line: Option<String>) -> fault::Result<()> {
+    pub async fn take(&mut self, client: &Client, line: Option<String>) -> fault::Result<()> {
         let Some(approval) = self.asked.take() else { return Ok(()) };
         let Some(line) = line else {
             self.left = true;
             outln!("\nno answer; the rest of the run goes on");
             return Ok(());
         };
-        if !answered(door, &approval, line).await? && shown(door, &approval.id).await?.standing == Standing::Open {
+        if !answered(client, &approval, line).await?
+            && shown(client, &approval.id).await?.standing == ApprovalStatus::Open
+        {
             self.asked = Some(approval);
             self.prompt();
         }
@@ -126,35 +128,35 @@ impl Person {
     }
 
     /// Asks one question. Returns whether it has an answer now.
-    async fn ask_one(&mut self, door: &Door, approval: &Approval) -> fault::Result<bool> {
+    async fn ask_one(&mut self, client: &Client, approval: &Approval) -> fault::Result<bool> {
         self.forget_what_was_typed();
         loop {
             show_prompt(approval);
-            let line = match self.hears(door, approval).await? {
-                Said::Line(line) => line,
-                Said::AnsweredElsewhere => return Ok(true),
-                Said::Left => {
+            let line = match self.hears(client, approval).await? {
+                PersonInput::Line(line) => line,
+                PersonInput::AnsweredElsewhere => return Ok(true),
+                PersonInput::Left => {
                     outln!("\nno answer; the run waits");
                     return Ok(false);
                 }
             };
-            if answered(door, approval, line).await? {
+            if answered(client, approval, line).await? {
                 return Ok(true);
             }
         }
     }
 
-    async fn hears(&mut self, door: &Door, approval: &Approval) -> fault::Result<Said> {
+    async fn hears(&mut self, client: &Client, approval: &Approval) -> fault::Result<PersonInput> {
         let lines = self.lines.get_or_insert_with(listen);
         loop {
             tokio::select! {
-                line = lines.recv() => return Ok(line.map_or(Said::Left, Said::Line)),
-                _ = tokio::signal::ctrl_c() => return Ok(Said::Left),
+                line = lines.recv() => return Ok(line.map_or(PersonInput::Left, PersonInput::Line)),
+                _ = tokio::signal::ctrl_c() => return Ok(PersonInput::Left),
                 () = tokio::time::sleep(LOOK) => {
-                    let now = shown(door, &approval.id).await?;
-                    if now.standing != Standing::Open {
+                    let now = shown(client, &approval.id).await?;
+                    if now.standing != ApprovalStatus::Open {
                         outln!("\nanswered in another terminal: {}", visible(&now.words()));
-                        return Ok(Said::AnsweredElsewhere);
+                        return Ok(PersonInput::AnsweredElsewhere);
                     }
                 }
             }
@@ -176,9 +178,9 @@ fn is_in_front() -> bool {
 
 fn show_prompt(approval: &Approval) {
     let choices = match (approval.asks, approval.takes_rule()) {
-        (Asks::Question, _) => "text",
-        (Asks::Call | Asks::Change, true) => "y/n/a/text",
-        (Asks::Call | Asks::Change, false) => "y/n/text",
+        (ApprovalKind::Question, _) => "text",
+        (ApprovalKind::Call | ApprovalKind::Change, true) => "y/n/a/text",
+        (ApprovalKind::Call | ApprovalKind::Change, false) => "y/n/text",
     };
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "{} [{choices}]? ", approval.id);
@@ -186,8 +188,8 @@ fn show_prompt(approval: &Approval) {
 }
 
 /// Sends a line as the answer. Returns false, and prints the reason, if it was not accepted.
-async fn answered(door: &Door, approval: &Approval, line: String) -> fault::Result<bool> {
-    match door.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
+async fn answered(client: &Client, approval: &Approval, line: String) -> fault::Result<bool> {
+    match client.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
         Ok(Answer::Approved { approval, rule, .. }) => {
             approvals::tell(&approval, rule.as_ref());
             Ok(true)
@@ -214,22 +216,22 @@ fn listen() -> mpsc::UnboundedReceiver<String> {
     lines
 }
 
-async fn open(door: &Door, run: &RunId) -> fault::Result<Vec<Approval>> {
-    let which = Some(Which::Named(run.to_string()));
-    let mut found = found(door, Request::Approvals { run: which }).await?;
-    found.retain(|approval| approval.standing == Standing::Open);
+async fn open(client: &Client, run: &RunId) -> fault::Result<Vec<Approval>> {
+    let which = Some(RunRef::Named(run.to_string()));
+    let mut found = found(client, Request::Approvals { run: which }).await?;
+    found.retain(|approval| approval.standing == ApprovalStatus::Open);
     Ok(found)
 }
 
-async fn shown(door: &Door, id: &str) -> fault::Result<Approval> {
-    match found(door, Request::Approval { id: id.to_owned() }).await?.pop() {
+async fn shown(client: &Client, id: &str) -> fault::Result<Approval> {
+    match found(client, Request::Approval { id: id.to_owned() }).await?.pop() {
         Some(approval) => Ok(approval),
         None => bail!("approval `{id}` is gone"),
     }
 }
 
-async fn found(door: &Door, request: Request) -> fault::Result<Vec<Approval>> {
-    match door.ask(request).await? {
+async fn found(client: &Client, request: Request) -> fault::Result<Vec<Approval>> {
+    match client.ask(request).await? {
         Answer::Approvals { approvals, .. } => Ok(approvals),
         _ => bail!("the service answered something else"),
     }

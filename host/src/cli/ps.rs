@@ -5,13 +5,13 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::words::counted;
+use crate::report::messages::counted;
 use crate::service::{Answer, Request};
 use clap::Args;
-use longhaul_api::resources::{ChildView, GuestView, ResourceAsk, Resources};
+use longhaul_api::resources::{ChildView, GuestView, ResourceRequest, ResourcesView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::truncate;
-use longhaul_resources::{Rule, Usage};
+use longhaul_resources::{PartialLimits, ProcessUsage};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -61,7 +61,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
 }
 
 async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Resources { wanted: ResourceAsk::End { pid } }).await?;
+    let answer = context.ask(Request::Resources { wanted: ResourceRequest::End { pid } }).await?;
     let Answer::ChildEnded { asked, killed } = answer else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::json!({ "asked": asked, "killed": killed }));
@@ -73,7 +73,7 @@ async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
 
 async fn history(context: &Context, minutes: u32) -> fault::Result<Exit> {
     let limit = usize::try_from(minutes).unwrap_or(usize::MAX).saturating_mul(12);
-    let wanted = ResourceAsk::History { after_ms: 0, limit };
+    let wanted = ResourceRequest::History { after_ms: 0, limit };
     let answer = context.ask(Request::Resources { wanted }).await?;
     let Answer::ResourceHistory { samples } = answer else { bail!("the service answered something else") };
     if context.json {
@@ -103,7 +103,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
     if once || context.json || !std::io::stdout().is_terminal() {
         return ps(context, PsArgs { end: None, history: None }).await;
     }
-    let _quiet = Quiet::new();
+    let _quiet = RawTerminal::new();
     let mut keys = keys();
     loop {
         let picture = picture(&now(context).await?, GUESTS_SHOWN);
@@ -122,8 +122,8 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
     }
 }
 
-async fn now(context: &Context) -> fault::Result<Resources> {
-    let answer = context.ask(Request::Resources { wanted: ResourceAsk::Now }).await?;
+async fn now(context: &Context) -> fault::Result<ResourcesView> {
+    let answer = context.ask(Request::Resources { wanted: ResourceRequest::Now }).await?;
     let Answer::Resources { resources } = answer else { bail!("the service answered something else") };
     Ok(*resources)
 }
@@ -143,9 +143,9 @@ fn keys() -> tokio::sync::mpsc::Receiver<u8> {
 }
 
 /// A terminal without echo that passes each key on at once. The settings are restored on drop.
-struct Quiet(Option<Termios>);
+struct RawTerminal(Option<Termios>);
 
-impl Quiet {
+impl RawTerminal {
     fn new() -> Self {
         let Ok(before) = termios::tcgetattr(std::io::stdin()) else { return Self(None) };
         let mut after = before.clone();
@@ -157,7 +157,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Now, before);
@@ -166,14 +166,14 @@ impl Drop for Quiet {
 }
 
 /// The resources as text.
-fn picture(all: &Resources, guests_max: usize) -> String {
+fn picture(all: &ResourcesView, guests_max: usize) -> String {
     let mut text = String::new();
     // Writing into a text cannot fail.
     let _ = write_picture(&mut text, all, guests_max);
     text
 }
 
-fn write_picture(text: &mut String, all: &Resources, guests_max: usize) -> std::fmt::Result {
+fn write_picture(text: &mut String, all: &ResourcesView, guests_max: usize) -> std::fmt::Result {
     let system = &all.system;
     writeln!(
         text,
@@ -249,13 +249,13 @@ fn write_child(text: &mut String, child: &ChildView) -> std::fmt::Result {
     }
 }
 
-fn usage_words(usage: &Usage) -> String {
-    let Usage { memory_mb, cpu_percent, num_threads, num_children } = usage;
+fn usage_words(usage: &ProcessUsage) -> String {
+    let ProcessUsage { memory_mb, cpu_percent, num_threads, num_children } = usage;
     let threads = counted(*num_threads, "thread");
     format!("{memory_mb:.1} MB, {cpu_percent:.1}% of a processor, {threads}, {num_children} below it")
 }
 
-fn limit_words(rule: &Rule) -> String {
+fn limit_words(rule: &PartialLimits) -> String {
     let words = [
         rule.max_memory_mb.map(|max| format!("{max:.0} MB")),
         rule.max_processes.map(|max| format!("{} below it", counted(max, "process"))),

@@ -3,10 +3,10 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::client::which;
-use crate::report::words;
+use crate::report::messages;
 use crate::service::{Answer, Request};
 use clap::Args;
-use longhaul_api::runs::Reverted;
+use longhaul_api::runs::RevertOutcome;
 use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
@@ -35,13 +35,13 @@ pub async fn run(context: &Context, args: RevertArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn told(reverted: &Reverted) -> String {
-    let Reverted { run, to, left, kept_as, features, stashed, .. } = reverted;
+fn told(reverted: &RevertOutcome) -> String {
+    let RevertOutcome { run, to, left, kept_as, features, stashed, .. } = reverted;
     if reverted.is_nothing() {
-        return format!("run {run} is at {} already", words::short(to));
+        return format!("run {run} is at {} already", messages::short(to));
     }
     let mut text =
-        format!("run {run} is back at {}; {} left behind", words::short(to), words::count(left.len(), "commit"));
+        format!("run {run} is back at {}; {} left behind", messages::short(to), messages::count(left.len(), "commit"));
     if let Some(kept_as) = kept_as {
         text.push_str(&format!("\n  kept as {kept_as}"));
     }

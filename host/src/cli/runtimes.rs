@@ -7,11 +7,11 @@ use super::context::Context;
 use super::exit::Exit;
 use super::plugin::say;
 use clap::Subcommand;
-use longhaul_build::{Project, Workshop};
+use longhaul_build::{PluginBuilder, PluginProject};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::Home;
-use longhaul_plugins::installed::{Installed, Source, Version};
+use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use std::time::Instant;
 const NAMES: [&str; 2] = ["python", "javascript"];
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum RuntimesCommand {
     /// Build and install the interpreters, if they are not ready.
     Pull {
         /// `python` or `javascript`. Default: both.
@@ -33,7 +33,7 @@ pub enum Command {
 /// The state of an interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
+enum RuntimeState {
     Ready,
     /// Built from other sources than those of this program, or changed since.
     Stale,
@@ -44,21 +44,21 @@ enum State {
 
 /// An interpreter: its source and its installation.
 struct Runtime {
-    project: Project,
+    project: PluginProject,
     of: Digest,
-    installed: Installed,
+    installed: InstalledPlugins,
 }
 
 /// Runs the command.
-pub fn run(context: &Context, command: Command) -> fault::Result<Exit> {
-    let shop = Workshop::embedded(say)?;
+pub fn run(context: &Context, command: RuntimesCommand) -> fault::Result<Exit> {
+    let shop = PluginBuilder::embedded(say)?;
     match command {
-        Command::Pull { name } => {
+        RuntimesCommand::Pull { name } => {
             for name in chosen(name)? {
                 pull(context, &shop, name)?;
             }
         }
-        Command::List => {
+        RuntimesCommand::List => {
             for name in NAMES {
                 Runtime::open(&shop, &context.home, name)?.show(context, None)?;
             }
@@ -75,35 +75,35 @@ fn chosen(name: Option<String>) -> fault::Result<Vec<&'static str>> {
     }
 }
 
-fn pull(context: &Context, shop: &Workshop, name: &str) -> fault::Result<()> {
+fn pull(context: &Context, shop: &PluginBuilder, name: &str) -> fault::Result<()> {
     let start = Instant::now();
     context.home.make()?;
     let runtime = Runtime::open(shop, &context.home, name)?;
     let change = runtime.installed.change(say)?;
     match runtime.state()? {
-        State::Ready => return runtime.show(context, None),
-        State::Foreign => bail!(
+        RuntimeState::Ready => return runtime.show(context, None),
+        RuntimeState::Foreign => bail!(
             "the plugin `{name}` was not made by this command; to have it made here, remove it, or move `{}` away",
             runtime.path().display()
         ),
-        State::Stale | State::Missing => {}
+        RuntimeState::Stale | RuntimeState::Missing => {}
     }
     let bytes = shop.build(&runtime.project)?;
-    let version = Version {
+    let version = PluginVersion {
         version: runtime.project.version().to_owned(),
         digest: Digest::of(&bytes),
         bytes: bytes.len() as u64,
-        source: Source::Made(runtime.of),
+        source: PluginSource::Made(runtime.of),
     };
     change.install(name, &bytes, version)?;
     runtime.show(context, Some(start.elapsed().as_secs_f64()))
 }
 
 impl Runtime {
-    fn open(shop: &Workshop, home: &Home, name: &str) -> fault::Result<Self> {
-        let project = Project::open(&shop.top().join("plugins").join(name))?;
+    fn open(shop: &PluginBuilder, home: &Home, name: &str) -> fault::Result<Self> {
+        let project = PluginProject::open(&shop.top().join("plugins").join(name))?;
         let of = shop.inputs(&project)?.context("an interpreter is not written in Rust")?;
-        Ok(Self { project, of, installed: Installed::of(home) })
+        Ok(Self { project, of, installed: InstalledPlugins::of(home) })
     }
 
     /// The file that a run uses.
@@ -111,17 +111,17 @@ impl Runtime {
         self.installed.link(self.project.name())
     }
 
-    fn state(&self) -> fault::Result<State> {
+    fn state(&self) -> fault::Result<RuntimeState> {
         let name = self.project.name();
         if self.installed.foreign(name).is_some() {
-            return Ok(State::Foreign);
+            return Ok(RuntimeState::Foreign);
         }
-        let Some(current) = self.installed.current(name) else { return Ok(State::Missing) };
+        let Some(current) = self.installed.current(name) else { return Ok(RuntimeState::Missing) };
         let versions = self.installed.versions(name)?;
         Ok(match versions.iter().find(|version| version.digest == current).map(|version| &version.source) {
-            Some(Source::Made(of)) if *of == self.of && self.is_whole(current) => State::Ready,
-            Some(Source::Made(_)) | None => State::Stale,
-            Some(Source::File(_) | Source::Url(_)) => State::Foreign,
+            Some(PluginSource::Made(of)) if *of == self.of && self.is_whole(current) => RuntimeState::Ready,
+            Some(PluginSource::Made(_)) | None => RuntimeState::Stale,
+            Some(PluginSource::File(_) | PluginSource::Url(_)) => RuntimeState::Foreign,
         })
     }
 
@@ -140,11 +140,11 @@ impl Runtime {
             return Ok(());
         }
         let words = match (state, seconds) {
-            (State::Ready, Some(seconds)) => format!("made in {seconds:.1} s"),
-            (State::Ready, None) => "ready".to_owned(),
-            (State::Stale, _) => format!("of other sources; run: longhaul runtimes pull {name}"),
-            (State::Missing, _) => format!("not there; run: longhaul runtimes pull {name}"),
-            (State::Foreign, _) => "not made by this command".to_owned(),
+            (RuntimeState::Ready, Some(seconds)) => format!("made in {seconds:.1} s"),
+            (RuntimeState::Ready, None) => "ready".to_owned(),
+            (RuntimeState::Stale, _) => format!("of other sources; run: longhaul runtimes pull {name}"),
+            (RuntimeState::Missing, _) => format!("not there; run: longhaul runtimes pull {name}"),
+            (RuntimeState::Foreign, _) => "not made by this command".to_owned(),
         };
         let size = bytes.map(|bytes| format!(", {} KiB", bytes / 1024)).unwrap_or_default();
         outln!("{name:<12} {words}{size}\n{:<12} {}", "", path.display());

@@ -8,14 +8,14 @@ use super::owner;
 use super::task_status::StatusArg;
 use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
-use longhaul_api::agents::{FIRES, PAGE, ScheduleAsk, ScheduleSaid};
+use longhaul_api::agents::{FIRES, PAGE, ScheduleRequest, ScheduleResponse};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
 use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum ScheduleCommand {
     /// Run an agent by cron, in an interval, or after another agent.
     Add(AddArgs),
     /// List schedules, with their next fires.
@@ -208,70 +208,72 @@ impl AddArgs {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: ScheduleCommand) -> fault::Result<Exit> {
     match command {
-        Command::Add(args) => {
+        ScheduleCommand::Add(args) => {
             let replace = args.replace;
-            let wanted = ScheduleAsk::Put { schedule: Box::new(args.schedule()?), replace };
+            let wanted = ScheduleRequest::Put { schedule: Box::new(args.schedule()?), replace };
             context.client.keep();
             let said = ask(context, wanted).await?;
             show::schedule(context, &said, "is there")?;
             hint(context).await
         }
-        Command::List { limit, offset } => {
-            show::schedules(context, &ask(context, ScheduleAsk::List { limit, offset }).await?)
+        ScheduleCommand::List { limit, offset } => {
+            show::schedules(context, &ask(context, ScheduleRequest::List { limit, offset }).await?)
         }
-        Command::Show { name, fires } => {
-            show::schedule_whole(context, &ask(context, ScheduleAsk::Show { name, fires }).await?)
+        ScheduleCommand::Show { name, fires } => {
+            show::schedule_whole(context, &ask(context, ScheduleRequest::Show { name, fires }).await?)
         }
-        Command::Remove { name } => {
-            show::schedule(context, &ask(context, ScheduleAsk::Remove { name }).await?, "removed")
+        ScheduleCommand::Remove { name } => {
+            show::schedule(context, &ask(context, ScheduleRequest::Remove { name }).await?, "removed")
         }
-        Command::Pause { name } => {
-            let wanted = ScheduleAsk::Enable { name, enabled: false };
+        ScheduleCommand::Pause { name } => {
+            let wanted = ScheduleRequest::Enable { name, enabled: false };
             show::schedule(context, &ask(context, wanted).await?, "switched off")
         }
-        Command::Resume { name } => {
-            let wanted = ScheduleAsk::Enable { name, enabled: true };
+        ScheduleCommand::Resume { name } => {
+            let wanted = ScheduleRequest::Enable { name, enabled: true };
             show::schedule(context, &ask(context, wanted).await?, "switched on")
         }
-        Command::RunNow { name } => {
+        ScheduleCommand::RunNow { name } => {
             context.client.keep();
-            show::task(context, &ask(context, ScheduleAsk::RunNow { name }).await?)?;
+            show::task(context, &ask(context, ScheduleRequest::RunNow { name }).await?)?;
             hint(context).await
         }
-        Command::Tasks { task: Some(id), .. } => {
-            show::task_whole(context, &ask(context, ScheduleAsk::Task { id }).await?)
+        ScheduleCommand::Tasks { task: Some(id), .. } => {
+            show::task_whole(context, &ask(context, ScheduleRequest::Task { id }).await?)
         }
-        Command::Tasks { agent, status, limit, offset, task: None } => {
+        ScheduleCommand::Tasks { agent, status, limit, offset, task: None } => {
             let status = status.map(Into::into);
-            tasks(context, ScheduleAsk::Tasks { agent, status, limit, offset }).await
+            tasks(context, ScheduleRequest::Tasks { agent, status, limit, offset }).await
         }
-        Command::Retry { task } => {
+        ScheduleCommand::Retry { task } => {
             context.client.keep();
-            show::task(context, &ask(context, ScheduleAsk::Retry { id: task }).await?)?;
+            show::task(context, &ask(context, ScheduleRequest::Retry { id: task }).await?)?;
             hint(context).await
         }
-        Command::Skipped { name, limit } => {
-            show::skipped(context, &ask(context, ScheduleAsk::Skipped { name, limit }).await?)
+        ScheduleCommand::Skipped { name, limit } => {
+            show::skipped(context, &ask(context, ScheduleRequest::Skipped { name, limit }).await?)
         }
-        Command::Status { at_once: Some(max) } => {
-            show::status(context, &ask(context, ScheduleAsk::ConcurrentMax { max }).await?)
+        ScheduleCommand::Status { at_once: Some(max) } => {
+            show::status(context, &ask(context, ScheduleRequest::ConcurrentMax { max }).await?)
         }
-        Command::Status { at_once: None } => show::status(context, &ask(context, ScheduleAsk::Status).await?),
-        Command::Work { time } => owner::work::run(context, time).await,
+        ScheduleCommand::Status { at_once: None } => {
+            show::status(context, &ask(context, ScheduleRequest::Status).await?)
+        }
+        ScheduleCommand::Work { time } => owner::work::run(context, time).await,
     }
 }
 
 /// Lists tasks.
-pub async fn tasks(context: &Context, wanted: ScheduleAsk) -> fault::Result<Exit> {
+pub async fn tasks(context: &Context, wanted: ScheduleRequest) -> fault::Result<Exit> {
     show::tasks(context, &ask(context, wanted).await?)
 }
 
 /// Tells that no scheduler works, if that is so.
 async fn hint(context: &Context) -> fault::Result<Exit> {
     if !context.json
-        && let ScheduleSaid::Status(status) = ask(context, ScheduleAsk::Status).await?
+        && let ScheduleResponse::Status(status) = ask(context, ScheduleRequest::Status).await?
         && !status.working
     {
         errln!("longhaul: no scheduler works now, and what is due waits for one: `longhaul schedule work`");
@@ -280,7 +282,7 @@ async fn hint(context: &Context) -> fault::Result<Exit> {
 }
 
 /// Asked once: repeating the request would make two tasks.
-async fn ask(context: &Context, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
+async fn ask(context: &Context, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
     match context.ask_once(Request::Schedules { wanted }).await? {
         Answer::Schedules { said } => Ok(*said),
         _ => bail!("the service answered something else"),

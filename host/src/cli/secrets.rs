@@ -4,7 +4,7 @@
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::service::{SecurityAsk, SecurityDone};
+use crate::service::{SecurityRequest, SecurityResponse};
 use clap::{Args, Subcommand};
 use longhaul_config::secrets::{SecretConfig, check_name};
 use longhaul_config::tools::mcp::sent_to;
@@ -13,7 +13,7 @@ use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
 use longhaul_mcp::McpConfig;
-use longhaul_security::secrets::{Bound, Listed, Vault};
+use longhaul_security::secrets::{ListedSecret, SecretBinding, SecretStore};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::io::{BufRead as _, Read as _};
@@ -22,7 +22,7 @@ use std::io::{BufRead as _, Read as _};
 const INPUT_BYTES_MAX: u64 = 8_192;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum SecretsCommand {
     /// Set a value for the project here, from standard input or a prompt without echo.
     ///
     /// The value is bound to the tools that longhaul.toml grants it to now, and to their hosts. A later change of the
@@ -58,17 +58,17 @@ fn host(text: &str) -> Result<HostPattern, String> {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
-    let vault = Vault::of(&context.home);
+pub async fn run(context: &Context, command: SecretsCommand) -> fault::Result<Exit> {
+    let secret_store = SecretStore::of(&context.home);
     match command {
-        Command::Set(args) => set(context, &vault, args).await?,
-        Command::Remove { name } => {
+        SecretsCommand::Set(args) => set(context, &secret_store, args).await?,
+        SecretsCommand::Remove { name } => {
             context.client.keep();
-            vault.remove(&name, project(context).await?.as_deref())?;
-            context.security(SecurityAsk::SecretChanged { name: name.clone(), bound: None }).await?;
+            secret_store.remove(&name, project(context).await?.as_deref())?;
+            context.security(SecurityRequest::SecretChanged { name: name.clone(), bound: None }).await?;
             said(context, "removed", &name);
         }
-        Command::List => list(context, &vault.list(project(context).await?.as_deref())?),
+        SecretsCommand::List => list(context, &secret_store.list(project(context).await?.as_deref())?),
     }
     Ok(Exit::Done)
 }
@@ -78,15 +78,15 @@ async fn project(context: &Context) -> fault::Result<Option<String>> {
     if !context.project.join(FILE).is_file() {
         return Ok(None);
     }
-    let wanted = SecurityAsk::Project { directory: context.project.clone() };
-    let SecurityDone::Project { id, told } = context.security(wanted).await? else {
+    let wanted = SecurityRequest::Project { directory: context.project.clone() };
+    let SecurityResponse::Project { id, told } = context.security(wanted).await? else {
         bail!("the service answered something else")
     };
     told.iter().for_each(|told| errln!("{told}"));
     Ok(Some(id))
 }
 
-async fn set(context: &Context, vault: &Vault, args: SetArgs) -> fault::Result<()> {
+async fn set(context: &Context, secret_store: &SecretStore, args: SetArgs) -> fault::Result<()> {
     let SetArgs { name, tools, hosts, any_project } = args;
     check_name(&name)?;
     context.home.make()?;
@@ -96,10 +96,10 @@ async fn set(context: &Context, vault: &Vault, args: SetArgs) -> fault::Result<(
         bail!("there is no project in `{}`; name one with --project, or add --any-project", context.project.display());
     }
     let bound = bound(context, &name, tools, hosts, any_project)?;
-    vault.set(&name, &Secret::new(&value(&name)?)?, project.as_deref(), bound.clone())?;
+    secret_store.set(&name, &Secret::new(&value(&name)?)?, project.as_deref(), bound.clone())?;
     let whose = if any_project { "every project, " } else { "this project, " };
     let told = format!("{whose}{bound}");
-    context.security(SecurityAsk::SecretChanged { name: name.clone(), bound: Some(told.clone()) }).await?;
+    context.security(SecurityRequest::SecretChanged { name: name.clone(), bound: Some(told.clone()) }).await?;
     said(context, "set", &name);
     if !context.json {
         errln!("for {told}");
@@ -108,14 +108,14 @@ async fn set(context: &Context, vault: &Vault, args: SetArgs) -> fault::Result<(
 }
 
 /// A tool or server that may have a value, and the hosts that it may send the value to.
-struct Granted {
+struct GrantedSecret {
     table: String,
     hosts: Vec<HostPattern>,
     /// Whether a program gets the value, so that its hosts are unknown.
     is_program: bool,
 }
 
-impl Granted {
+impl GrantedSecret {
     fn of_server(name: &str, server: &McpConfig) -> Self {
         let is_program = !server.command.is_empty();
         Self { table: format!("mcp.{name}"), hosts: sent_to(server), is_program }
@@ -130,9 +130,9 @@ fn bound(
     tools: Vec<String>,
     hosts: Vec<HostPattern>,
     any_project: bool,
-) -> fault::Result<Bound> {
+) -> fault::Result<SecretBinding> {
     if any_project && tools.is_empty() {
-        return Ok(Bound { tables: Vec::new(), hosts });
+        return Ok(SecretBinding { tables: Vec::new(), hosts });
     }
     let config = Config::read(&context.project)?;
     let granted = if tools.is_empty() { granted_now(&config, name) } else { granted_to(&config, name, &tools)? };
@@ -156,14 +156,14 @@ fn bound(
             one.table
         );
     }
-    Ok(Bound { tables: granted.into_iter().map(|one| one.table).collect(), hosts })
+    Ok(SecretBinding { tables: granted.into_iter().map(|one| one.table).collect(), hosts })
 }
 
 /// Tools and servers that longhaul.toml grants a secret to now.
-fn granted_now(config: &Config, name: &str) -> Vec<Granted> {
+fn granted_now(config: &Config, name: &str) -> Vec<GrantedSecret> {
     let to_part = |(table, part): (String, &PluginConfig)| {
         let secrets = part.secrets.iter().filter(|secret| secret.name == name);
-        let of = move |secret: &SecretConfig| Granted {
+        let of = move |secret: &SecretConfig| GrantedSecret {
             table: table.clone(),
             hosts: secret.hosts.clone(),
             is_program: false,
@@ -171,17 +171,21 @@ fn granted_now(config: &Config, name: &str) -> Vec<Granted> {
         secrets.map(of).collect::<Vec<_>>()
     };
     let servers = config.mcp.iter().filter(|(_, server)| server.secrets().any(|secret| secret == name));
-    config.parts().flat_map(to_part).chain(servers.map(|(name, server)| Granted::of_server(name, server))).collect()
+    config
+        .parts()
+        .flat_map(to_part)
+        .chain(servers.map(|(name, server)| GrantedSecret::of_server(name, server)))
+        .collect()
 }
 
 /// The named tools and servers. longhaul.toml may grant them the secret later.
-fn granted_to(config: &Config, name: &str, tools: &[String]) -> fault::Result<Vec<Granted>> {
+fn granted_to(config: &Config, name: &str, tools: &[String]) -> fault::Result<Vec<GrantedSecret>> {
     let mut granted = granted_now(config, name);
     granted.retain(|one| one.table.split_once('.').is_some_and(|(_, tool)| tools.iter().any(|named| named == tool)));
     for tool in tools {
         let later = match (config.tools.contains_key(tool), config.mcp.get(tool)) {
-            (true, _) => Granted { table: format!("tools.{tool}"), hosts: Vec::new(), is_program: false },
-            (false, Some(server)) => Granted::of_server(tool, server),
+            (true, _) => GrantedSecret { table: format!("tools.{tool}"), hosts: Vec::new(), is_program: false },
+            (false, Some(server)) => GrantedSecret::of_server(tool, server),
             (false, None) => bail!("there is no [tools.{tool}] and no [mcp.{tool}] in {FILE}"),
         };
         if !granted.iter().any(|one| one.table == later.table) {
@@ -199,12 +203,12 @@ fn said(context: &Context, what: &str, name: &str) {
     }
 }
 
-fn list(context: &Context, listed: &[Listed]) {
+fn list(context: &Context, listed: &[ListedSecret]) {
     if context.json {
         outln!("{}", json!(listed));
         return;
     }
-    for Listed { name, any_project, bound } in listed {
+    for ListedSecret { name, any_project, bound } in listed {
         let whose = if *any_project { "every project, " } else { "" };
         outln!("{name}  {whose}{bound}");
     }

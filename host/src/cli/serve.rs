@@ -1,7 +1,7 @@
 //! Arguments of `longhaul serve`, and the settings of the server with them.
 
 use clap::Args;
-use longhaul_config::server::Settings;
+use longhaul_config::server::ServerSettings;
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::net::SocketAddr;
@@ -22,8 +22,8 @@ pub struct ServeArgs {
 
 impl ServeArgs {
     /// The settings of the file, overridden by the arguments.
-    pub(super) fn settings(&self, home: &Home) -> fault::Result<Settings> {
-        let mut settings = Settings::read(home.path())?;
+    pub(super) fn settings(&self, home: &Home) -> fault::Result<ServerSettings> {
+        let mut settings = ServerSettings::read(home.path())?;
         settings.listen = self.listen.unwrap_or(settings.listen);
         settings.tokens &= !self.no_token;
         settings.check()?;

@@ -3,10 +3,10 @@
 use super::answer;
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::words;
-use crate::service::{Answer, Request, Status, Summary, Which};
+use crate::report::messages;
+use crate::service::{Answer, Request, RunRef, RunSummary, Status};
 use longhaul_core::fault::{self, bail};
-use longhaul_core::journal::{Entry, Finished};
+use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunStatus;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const LINE_BYTES_MAX: usize = 400;
 
 /// `longhaul status`.
-pub async fn status(context: &Context, run: Which) -> fault::Result<Exit> {
+pub async fn status(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let answer = context.ask(Request::Status { run }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
@@ -29,12 +29,12 @@ pub async fn status(context: &Context, run: Which) -> fault::Result<Exit> {
 }
 
 fn print_status(status: &Status) {
-    let Summary { run, project, status: word, passing, active, .. } = &status.summary;
+    let RunSummary { run, project, status: word, passing, active, .. } = &status.summary;
     let what = if status.branch.is_empty() { "tasks are answered" } else { "features pass" };
     outln!("run {run} of {project}: {}, {} of {} {what}", word_of(*word, *active), passing.0, passing.1);
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
-    outln!("  {branch}{}", words::used_words(&status.used));
-    outln!("  {}", words::ledger_words(&status.ledger));
+    outln!("  {branch}{}", messages::used_words(&status.used));
+    outln!("  {}", messages::ledger_words(&status.ledger));
     let asked: Vec<&str> = status.questions.iter().map(|question| question.text.as_str()).collect();
     if !status.why.is_empty() && status.why != asked.join("; ") {
         outln!("  {}", status.why);
@@ -78,7 +78,7 @@ pub async fn runs(context: &Context) -> fault::Result<Exit> {
     if runs.is_empty() {
         outln!("no runs yet; start one with `longhaul run` in a project");
     }
-    for Summary { run, project, directory, status, passing, active, .. } in runs {
+    for RunSummary { run, project, directory, status, passing, active, .. } in runs {
         outln!(
             "{run}  {:<11} {}/{}  {project}  {}",
             word_of(status, active),
@@ -91,7 +91,7 @@ pub async fn runs(context: &Context) -> fault::Result<Exit> {
 }
 
 /// `longhaul journal`.
-pub async fn journal(context: &Context, run: Which, invocation: Option<String>, after: u32) -> fault::Result<Exit> {
+pub async fn journal(context: &Context, run: RunRef, invocation: Option<String>, after: u32) -> fault::Result<Exit> {
     let answer = context.ask(Request::Journal { run, invocation, after }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&answer)?);
@@ -107,7 +107,7 @@ pub async fn journal(context: &Context, run: Which, invocation: Option<String>, 
     Ok(Exit::Done)
 }
 
-fn print_entries(invocation: &str, entries: &[(u32, Entry)], finished: Option<&Finished>) {
+fn print_entries(invocation: &str, entries: &[(u32, JournalEntry)], finished: Option<&Finished>) {
     outln!("{invocation}");
     for (number, entry) in entries {
         let answer =
@@ -116,7 +116,7 @@ fn print_entries(invocation: &str, entries: &[(u32, Entry)], finished: Option<&F
         outln!("       -> {answer}");
     }
     match finished {
-        Some(finished) => outln!("  end  {} fuel", words::short_number(finished.fuel_used)),
+        Some(finished) => outln!("  end  {} fuel", messages::short_number(finished.fuel_used)),
         None => outln!("  not finished"),
     }
 }
@@ -124,7 +124,7 @@ fn print_entries(invocation: &str, entries: &[(u32, Entry)], finished: Option<&F
 /// `longhaul replay`.
 pub async fn replay(
     context: &Context,
-    run: Which,
+    run: RunRef,
     invocation: Option<String>,
     with: Option<PathBuf>,
 ) -> fault::Result<Exit> {
@@ -137,7 +137,7 @@ pub async fn replay(
     } else {
         for replayed in invocations {
             let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());
-            let calls = words::counted(replayed.calls, "call");
+            let calls = messages::counted(replayed.calls, "call");
             outln!("{}: {calls}, {} fuel: {word}", replayed.invocation, replayed.fuel.1);
         }
     }

@@ -2,14 +2,14 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::words::moment;
+use crate::report::messages::moment;
 use crate::service::{Answer, Request};
 use clap::{Subcommand, ValueEnum};
-use longhaul_api::tokens::{AccessToken, Lasts, Scope, TokenAsk};
+use longhaul_api::tokens::{AccessToken, TokenRequest, TokenScope, TokenTtl};
 use longhaul_core::fault::{self, bail};
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum TokenCommand {
     /// Make a token and show its value once.
     Add {
         /// Name of the token.
@@ -19,7 +19,7 @@ pub enum Command {
         scopes: Vec<ScopeArg>,
         /// Lifetime of the token, for example 12h, 30d or 8w. Default: until it is removed.
         #[arg(long, value_name = "TIME")]
-        expires: Option<Lasts>,
+        expires: Option<TokenTtl>,
     },
     /// List the tokens, without their values.
     List,
@@ -43,7 +43,7 @@ pub enum ScopeArg {
     Admin,
 }
 
-impl From<ScopeArg> for Scope {
+impl From<ScopeArg> for TokenScope {
     fn from(argument: ScopeArg) -> Self {
         match argument {
             ScopeArg::Read => Self::Read,
@@ -55,16 +55,16 @@ impl From<ScopeArg> for Scope {
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: TokenCommand) -> fault::Result<Exit> {
     let wanted = match command {
-        Command::Add { name, scopes, expires } => {
+        TokenCommand::Add { name, scopes, expires } => {
             let scopes = scopes.into_iter().map(Into::into).collect();
-            TokenAsk::Add { name, scopes, lasts_ms: expires.map(|Lasts(ms)| ms) }
+            TokenRequest::Add { name, scopes, lasts_ms: expires.map(|TokenTtl(ms)| ms) }
         }
-        Command::List => TokenAsk::List,
-        Command::Remove { name } => TokenAsk::Remove { name },
+        TokenCommand::List => TokenRequest::List,
+        TokenCommand::Remove { name } => TokenRequest::Remove { name },
     };
-    let is_list = matches!(wanted, TokenAsk::List);
+    let is_list = matches!(wanted, TokenRequest::List);
     // Asked once: a token that an owner made before it stopped can no longer be shown.
     match context.ask_once(Request::Tokens { wanted }).await? {
         answer if context.json => outln!("{}", serde_json::to_string(&answer)?),

@@ -4,8 +4,8 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::report::words;
-use crate::service::{Annotation, Answer, Ending, Request, Trajectory, Wanted, Which};
+use crate::report::messages;
+use crate::service::{Annotation, Answer, InvocationEnding, Request, RunRef, Trajectory, TrajectoryFilter};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
@@ -20,30 +20,30 @@ const LINE_BYTES_MAX: usize = 120;
 const MESSAGE_BYTES_MAX: usize = 2_000;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum TrajectoriesCommand {
     /// List trajectories, one for each invocation of an agent.
     List {
         #[command(flatten)]
         run: RunArg,
         #[command(flatten)]
-        wanted: WantedArgs,
+        wanted: TrajectoryFilterArgs,
     },
     /// Show a trajectory with its messages.
     Show {
         #[command(flatten)]
-        one: One,
+        one: TrajectoryArg,
     },
     /// Rate a trajectory.
     Rate {
         /// The rating, from 1, bad, to 5, good.
         rating: u8,
         #[command(flatten)]
-        one: One,
+        one: TrajectoryArg,
     },
     /// Record the answer that the agent should have given.
     Correct {
         #[command(flatten)]
-        one: One,
+        one: TrajectoryArg,
         /// The right answer; `-` reads it from standard input.
         #[arg(long, value_name = "TEXT")]
         answer: String,
@@ -53,10 +53,10 @@ pub enum Command {
         #[command(flatten)]
         run: RunArg,
         #[command(flatten)]
-        wanted: WantedArgs,
+        wanted: TrajectoryFilterArgs,
         /// The format.
         #[arg(long, default_value = "full")]
-        format: Format,
+        format: ExportFormat,
         /// Write to this file, which must not exist yet. Default: standard output.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub enum Command {
 }
 
 #[derive(Args, Debug)]
-pub struct One {
+pub struct TrajectoryArg {
     /// The invocation, for example `f-sum/1/generate`.
     invocation: String,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub struct One {
 }
 
 #[derive(Args, Debug)]
-pub struct WantedArgs {
+pub struct TrajectoryFilterArgs {
     /// Take all runs of the project.
     #[arg(long)]
     all_runs: bool,
@@ -106,7 +106,7 @@ enum EndingWord {
     Unfinished,
 }
 
-impl From<EndingWord> for Ending {
+impl From<EndingWord> for InvocationEnding {
     fn from(word: EndingWord) -> Self {
         match word {
             EndingWord::Returned => Self::Returned,
@@ -120,7 +120,7 @@ impl From<EndingWord> for Ending {
 
 /// Formats of exports.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Format {
+pub enum ExportFormat {
     /// The whole trajectory.
     Full,
     /// TRL's conversational preference format: `prompt`, `chosen` (the correction), `rejected` (the answer). Only
@@ -131,18 +131,18 @@ pub enum Format {
     Unpaired,
 }
 
-impl From<WantedArgs> for Wanted {
-    fn from(args: WantedArgs) -> Self {
-        let WantedArgs { all_runs, agent, annotated, unannotated, rating_min, rating_max, ending } = args;
+impl From<TrajectoryFilterArgs> for TrajectoryFilter {
+    fn from(args: TrajectoryFilterArgs) -> Self {
+        let TrajectoryFilterArgs { all_runs, agent, annotated, unannotated, rating_min, rating_max, ending } = args;
         let annotated = (annotated || unannotated).then_some(annotated);
-        Self { all_runs, agent, annotated, rating_min, rating_max, ending: ending.map(Ending::from) }
+        Self { all_runs, agent, annotated, rating_min, rating_max, ending: ending.map(InvocationEnding::from) }
     }
 }
 
 /// Runs the command.
-pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Result<Exit> {
     match command {
-        Command::List { run, wanted } => {
+        TrajectoriesCommand::List { run, wanted } => {
             let found = ask(context, Request::Trajectories { run: context.which(run), wanted: wanted.into() }).await?;
             if context.json {
                 outln!("{}", serde_json::to_string(&found)?);
@@ -152,13 +152,15 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
                 found.iter().for_each(show_line);
             }
         }
-        Command::Show { one } => show(context, &whole(context, context.which(one.run), one.invocation).await?)?,
-        Command::Rate { rating, one } => annotate(context, one, Some(rating), None).await?,
-        Command::Correct { one, answer } => {
+        TrajectoriesCommand::Show { one } => {
+            show(context, &whole(context, context.which(one.run), one.invocation).await?)?
+        }
+        TrajectoriesCommand::Rate { rating, one } => annotate(context, one, Some(rating), None).await?,
+        TrajectoriesCommand::Correct { one, answer } => {
             let answer = if answer == "-" { std::io::read_to_string(std::io::stdin())? } else { answer };
             annotate(context, one, None, Some(answer)).await?;
         }
-        Command::Export { run, wanted, format, output } => {
+        TrajectoriesCommand::Export { run, wanted, format, output } => {
             let run = context.which(run);
             context.client.keep();
             let found = ask(context, Request::Trajectories { run, wanted: wanted.into() }).await?;
@@ -169,7 +171,7 @@ pub async fn run(context: &Context, command: Command) -> fault::Result<Exit> {
 }
 
 /// Shows the conversations of a trajectory.
-pub async fn conversation(context: &Context, one: One) -> fault::Result<Exit> {
+pub async fn conversation(context: &Context, one: TrajectoryArg) -> fault::Result<Exit> {
     let found = whole(context, context.which(one.run), one.invocation).await?;
     if context.json {
         let told =
@@ -191,12 +193,17 @@ async fn ask(context: &Context, request: Request) -> fault::Result<Vec<Trajector
     }
 }
 
-async fn whole(context: &Context, run: Which, invocation: String) -> fault::Result<Trajectory> {
+async fn whole(context: &Context, run: RunRef, invocation: String) -> fault::Result<Trajectory> {
     let found = ask(context, Request::Trajectory { run, invocation }).await?;
     found.into_iter().next().context("the service answered nothing")
 }
 
-async fn annotate(context: &Context, one: One, rating: Option<u8>, correction: Option<String>) -> fault::Result<()> {
+async fn annotate(
+    context: &Context,
+    one: TrajectoryArg,
+    rating: Option<u8>,
+    correction: Option<String>,
+) -> fault::Result<()> {
     let run = context.which(one.run);
     let request = Request::AnnotateTrajectory { run, invocation: one.invocation, rating, correction };
     let found = ask(context, request).await?.into_iter().next().context("the service answered nothing")?;
@@ -217,8 +224,8 @@ fn show_line(one: &Trajectory) {
         "{}  {}  {ending:<10} rated {rating}{corrected}  {}, {} tokens  {}",
         one.id,
         one.agent,
-        words::count(one.steps.len(), "step"),
-        words::short_number(one.usage.tokens()),
+        messages::count(one.steps.len(), "step"),
+        messages::short_number(one.usage.tokens()),
         printable(&one.summary, LINE_BYTES_MAX)
     );
 }
@@ -259,7 +266,12 @@ fn show_conversations(one: &Trajectory) {
     }
 }
 
-async fn export(context: &Context, found: &[Trajectory], format: Format, output: Option<PathBuf>) -> fault::Result<()> {
+async fn export(
+    context: &Context,
+    found: &[Trajectory],
+    format: ExportFormat,
+    output: Option<PathBuf>,
+) -> fault::Result<()> {
     let mut file = match &output {
         Some(path) => {
             Some(std::fs::File::create_new(path).with_context(|| format!("cannot make `{}`", path.display()))?)
@@ -267,7 +279,7 @@ async fn export(context: &Context, found: &[Trajectory], format: Format, output:
         None => None,
     };
     for one in found.iter().filter(|one| is_exported(one, format)) {
-        let whole = whole(context, Which::Named(one.run.to_string()), one.id.to_string()).await?;
+        let whole = whole(context, RunRef::Named(one.run.to_string()), one.id.to_string()).await?;
         let line = line(&whole, format)?.to_string();
         match &mut file {
             Some(file) => writeln!(file, "{line}")?,
@@ -286,23 +298,23 @@ fn label(one: &Trajectory) -> Option<bool> {
     }
 }
 
-fn is_exported(one: &Trajectory, format: Format) -> bool {
+fn is_exported(one: &Trajectory, format: ExportFormat) -> bool {
     match format {
-        Format::Full => true,
-        Format::Preference => one.annotation.correction.is_some() && one.ending != Ending::Unfinished,
-        Format::Unpaired => label(one).is_some() && one.ending != Ending::Unfinished,
+        ExportFormat::Full => true,
+        ExportFormat::Preference => one.annotation.correction.is_some() && one.ending != InvocationEnding::Unfinished,
+        ExportFormat::Unpaired => label(one).is_some() && one.ending != InvocationEnding::Unfinished,
     }
 }
 
-fn line(one: &Trajectory, format: Format) -> fault::Result<Value> {
+fn line(one: &Trajectory, format: ExportFormat) -> fault::Result<Value> {
     let (prompt, completion) = split(one);
     Ok(match format {
-        Format::Full => serde_json::to_value(one)?,
-        Format::Preference => {
+        ExportFormat::Full => serde_json::to_value(one)?,
+        ExportFormat::Preference => {
             let chosen = json!([{ "role": "assistant", "content": one.annotation.correction }]);
             json!({ "prompt": prompt, "chosen": chosen, "rejected": completion })
         }
-        Format::Unpaired => json!({ "prompt": prompt, "completion": completion, "label": label(one) }),
+        ExportFormat::Unpaired => json!({ "prompt": prompt, "completion": completion, "label": label(one) }),
     })
 }
 

@@ -4,18 +4,18 @@
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::service::{SecurityAsk, SecurityDone};
+use crate::service::{SecurityRequest, SecurityResponse};
 use clap::Subcommand;
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, bail};
 use longhaul_security::signing::SigningKey;
-use longhaul_security::trust::Standing;
+use longhaul_security::trust::TrustStatus;
 use rustix::termios::isatty;
 use serde_json::json;
 use std::io::BufRead as _;
 
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub enum TrustCommand {
     /// Show the public key that signs checkpoints and backups of this data directory.
     Key,
     /// List the trusted files of projects and the trusted keys of signers.
@@ -33,10 +33,10 @@ pub enum Command {
 }
 
 /// Runs the command. Without a subcommand it shows the permissions that longhaul.toml asks for, and agrees to them.
-pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> fault::Result<Exit> {
+pub async fn run(context: &Context, command: Option<TrustCommand>, yes: bool) -> fault::Result<Exit> {
     match command {
         None => agree(context, yes).await,
-        Some(Command::Key) => {
+        Some(TrustCommand::Key) => {
             let key = SigningKey::of(&context.home)?.public();
             if context.json {
                 outln!("{}", json!({ "key": key }))
@@ -45,18 +45,18 @@ pub async fn run(context: &Context, command: Option<Command>, yes: bool) -> faul
             }
             Ok(Exit::Done)
         }
-        Some(Command::List) => list(context).await,
-        Some(Command::Add { key }) => {
-            context.security(SecurityAsk::Signer { key, known: true }).await?;
+        Some(TrustCommand::List) => list(context).await,
+        Some(TrustCommand::Add { key }) => {
+            context.security(SecurityRequest::Signer { key, known: true }).await?;
             Ok(Exit::Done)
         }
-        Some(Command::Remove { what }) => {
+        Some(TrustCommand::Remove { what }) => {
             let directory = context.project.join(&what);
             let is_directory = directory.is_dir() || what.contains('/') && !what.starts_with("RW");
             context
                 .security(match is_directory {
-                    true => SecurityAsk::Untrust { directory },
-                    false => SecurityAsk::Signer { key: what, known: false },
+                    true => SecurityRequest::Untrust { directory },
+                    false => SecurityRequest::Signer { key: what, known: false },
                 })
                 .await?;
             Ok(Exit::Done)
@@ -76,7 +76,8 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
     }
     let directory = context.project.clone();
     // A file that cannot be read is reported by its next reader, with all errors.
-    let Ok(SecurityDone::Standing(standing)) = context.security(SecurityAsk::Standing { directory }).await else {
+    let Ok(SecurityResponse::Standing(standing)) = context.security(SecurityRequest::Standing { directory }).await
+    else {
         return Ok(());
     };
     if standing.is_trusted {
@@ -95,7 +96,7 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
 pub async fn expect(context: &Context) -> fault::Result<()> {
     context.client.keep();
     ask_first(context, context.trust).await?;
-    let wanted = SecurityAsk::Expect { directory: context.project.clone() };
+    let wanted = SecurityRequest::Expect { directory: context.project.clone() };
     context.security(wanted).await?;
     context.client.release().await;
     Ok(())
@@ -103,8 +104,8 @@ pub async fn expect(context: &Context) -> fault::Result<()> {
 
 async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
     context.client.keep();
-    let wanted = SecurityAsk::Standing { directory: context.project.clone() };
-    let SecurityDone::Standing(standing) = context.security(wanted).await? else {
+    let wanted = SecurityRequest::Standing { directory: context.project.clone() };
+    let SecurityResponse::Standing(standing) = context.security(wanted).await? else {
         bail!("the service answered something else")
     };
     if context.json {
@@ -130,18 +131,18 @@ async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn send(context: &Context, standing: &Standing) -> fault::Result<()> {
+async fn send(context: &Context, standing: &TrustStatus) -> fault::Result<()> {
     // The project is known from now on, so the person hears of other projects that have or had its name.
-    let wanted = SecurityAsk::Project { directory: context.project.clone() };
-    if let SecurityDone::Project { told, .. } = context.security(wanted).await? {
+    let wanted = SecurityRequest::Project { directory: context.project.clone() };
+    if let SecurityResponse::Project { told, .. } = context.security(wanted).await? {
         told.iter().for_each(|told| errln!("{told}"));
     }
     // Exactly the powers that were shown, and none that the file asked for since.
     let (directory, digest) = (context.project.clone(), Some(standing.digest));
-    context.security(SecurityAsk::Trust { directory, digest }).await.map(drop)
+    context.security(SecurityRequest::Trust { directory, digest }).await.map(drop)
 }
 
-fn show(standing: &Standing, tell: impl Fn(&str)) {
+fn show(standing: &TrustStatus, tell: impl Fn(&str)) {
     if standing.powers.is_empty() {
         tell(&format!("{FILE} asks for nothing beyond the tree of a run"));
     } else {
@@ -163,7 +164,7 @@ fn is_yes(question: &str) -> fault::Result<bool> {
 }
 
 async fn list(context: &Context) -> fault::Result<Exit> {
-    let SecurityDone::Trusted { files, signers } = context.security(SecurityAsk::Trusted).await? else {
+    let SecurityResponse::Trusted { files, signers } = context.security(SecurityRequest::Trusted).await? else {
         bail!("the service answered something else")
     };
     if context.json {

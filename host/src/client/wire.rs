@@ -8,7 +8,7 @@ use crate::service::{Answer, Request};
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, Context, FaultWire, bail};
-use longhaul_core::stream::Token;
+use longhaul_core::stream::StreamToken;
 use longhaul_home::Home;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub const TOKEN_DIGITS: usize = 64;
 /// What a client sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Call {
+pub enum ClientMessage {
     /// One request, one reply. It had another name while errors were texts: a client of that time is refused, and so is a
     /// client of today by an owner of that time, each in a sentence about versions that the other one reads.
     #[serde(rename = "request")]
@@ -43,15 +43,15 @@ pub enum Call {
 /// What the owner sends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
-    /// To [`Call::Ask`].
-    Reply(Reply),
+pub enum ServerMessage {
+    /// To [`ClientMessage::Ask`].
+    Reply(SocketReply),
     /// An event.
     Event(RunEvent),
     /// A part of what a model says.
     Token {
         /// The part.
-        token: Token,
+        token: StreamToken,
         /// The last event before it.
         after: u64,
         /// Its number.
@@ -68,7 +68,7 @@ pub enum Line {
 /// The answer, or why there is none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub enum SocketReply {
     /// It is done.
     Answer(Box<Answer>),
     /// It is not; the text says what to do.
@@ -97,7 +97,7 @@ pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
     let (owner, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
     if owner != own {
         let path = home.socket();
-        bail!(StrangeOwner(format!(
+        bail!(ForeignOwner(format!(
             "the user {owner} serves `{}`, and longhaul speaks to its own user {own} alone; run it as that user, or \
              remove the file",
             path.display()
@@ -113,7 +113,7 @@ pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
 /// The socket is served by somebody else.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct StrangeOwner(String);
+pub struct ForeignOwner(String);
 
 /// The owner went away before it answered. What was asked may have been done.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,8 @@
 //! The forms of a report.
 
 use super::gather::{RequestHandler, gather};
-use super::{Report, html, markdown};
-use crate::service::Which;
+use super::{RunReport, html, markdown};
+use crate::service::RunRef;
 use longhaul_core::fault;
 
 /// How a report is written.
@@ -17,11 +17,11 @@ pub enum ReportFormat {
 }
 
 /// The report of a run, of which `handler` is asked.
-pub async fn of(handler: &impl RequestHandler, which: Which, format: ReportFormat) -> fault::Result<String> {
+pub async fn of(handler: &impl RequestHandler, which: RunRef, format: ReportFormat) -> fault::Result<String> {
     write(&gather(handler, which).await?, format)
 }
 
-fn write(report: &Report, format: ReportFormat) -> fault::Result<String> {
+fn write(report: &RunReport, format: ReportFormat) -> fault::Result<String> {
     Ok(match format {
         ReportFormat::Md => markdown::write(report),
         ReportFormat::Html => html::write(report),

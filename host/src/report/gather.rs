@@ -1,7 +1,7 @@
 //! What a report is made of: what the service says of the run, request by request, and whether Longhaul runs as root.
 
-use super::{Line, Report};
-use crate::service::{Answer, Request, Service, Which};
+use super::{RunReport, TimelineRow};
+use crate::service::{Answer, Request, RunRef, Service};
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::RunEvent;
@@ -24,25 +24,25 @@ impl RequestHandler for Arc<Service> {
     }
 }
 
-pub(super) async fn gather(handler: &impl RequestHandler, which: Which) -> fault::Result<Report> {
+pub(super) async fn gather(handler: &impl RequestHandler, which: RunRef) -> fault::Result<RunReport> {
     let Answer::Status(status) = handler.answer(Request::Status { run: which }).await? else {
         bail!("the service answered something else")
     };
-    let run = Which::Named(status.summary.run.to_string());
+    let run = RunRef::Named(status.summary.run.to_string());
     let events = events(handler, &run).await?;
     let Answer::Parts { parts } = handler.answer(Request::Parts { run: run.clone() }).await? else {
         bail!("the service answered something else")
     };
     let decisions = decisions(handler, run, &status.summary.run).await?;
-    let mut report = Report::of(*status, &events, &parts, decisions);
+    let mut report = RunReport::of(*status, &events, &parts, decisions);
     // Who reads a data directory is its owner, so this is who worked on the run.
     if rustix::process::geteuid().is_root() {
-        report.warnings.insert(0, Line { at_ms: report.created_ms, text: AS_ROOT.to_owned() });
+        report.warnings.insert(0, TimelineRow { at_ms: report.created_ms, text: AS_ROOT.to_owned() });
     }
     Ok(report)
 }
 
-async fn events(handler: &impl RequestHandler, run: &Which) -> fault::Result<Vec<RunEvent>> {
+async fn events(handler: &impl RequestHandler, run: &RunRef) -> fault::Result<Vec<RunEvent>> {
     let mut events: Vec<RunEvent> = Vec::new();
     loop {
         let after = events.last().map_or(0, |event| event.number);
@@ -57,7 +57,7 @@ async fn events(handler: &impl RequestHandler, run: &Which) -> fault::Result<Vec
 }
 
 /// What was decided in the run, oldest first.
-async fn decisions(handler: &impl RequestHandler, run: Which, id: &RunId) -> fault::Result<Vec<Decision>> {
+async fn decisions(handler: &impl RequestHandler, run: RunRef, id: &RunId) -> fault::Result<Vec<Decision>> {
     let request = Request::Decisions { run, question: None, limit: DECISIONS_MAX };
     let Answer::Decisions { hits } = handler.answer(request).await? else {
         bail!("the service answered something else")

@@ -2,9 +2,9 @@
 //! escaped.
 
 use super::escape::escaped;
+use super::messages::{ledger_words, moment, short, short_number, used_words};
 use super::shares::Share;
-use super::words::{ledger_words, moment, short, short_number, used_words};
-use super::{Line, Report, plot, span};
+use super::{RunReport, TimelineRow, plot, span};
 use longhaul_core::work::FeatureStatus;
 use std::fmt::Write as _;
 
@@ -29,15 +29,15 @@ ol.timeline span{white-space:pre-wrap;overflow-wrap:anywhere}
 ";
 
 /// The whole page.
-pub(super) fn write(report: &Report) -> String {
+pub(super) fn write(report: &RunReport) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = page(report, &mut text);
     text
 }
 
-fn page(report: &Report, to: &mut String) -> std::fmt::Result {
-    let Report { run, project, branch, status, why, passing, used, created_ms, last_ms, .. } = report;
+fn page(report: &RunReport, to: &mut String) -> std::fmt::Result {
+    let RunReport { run, project, branch, status, why, passing, used, created_ms, last_ms, .. } = report;
     let title = format!("{}: {} of {} features pass", escaped(project), passing.0, passing.1);
     writeln!(to, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
     writeln!(to, "<meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>")?;
@@ -66,7 +66,7 @@ fn page(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</body></html>")
 }
 
-fn plots(report: &Report, to: &mut String) -> std::fmt::Result {
+fn plots(report: &RunReport, to: &mut String) -> std::fmt::Result {
     let (from, until) = (report.created_ms, report.last_ms);
     let passing: Vec<(u64, u64)> = report.passing_over_time.iter().map(|(at, count)| (*at, *count as u64)).collect();
     writeln!(to, "<div class=\"plots\">")?;
@@ -88,7 +88,7 @@ fn microdollars(cost: f64) -> u64 {
     cost.max(0.0) as u64
 }
 
-fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
+fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
     write!(to, "<h2>Who used what</h2>\n<table><tr><th>agent<th>plugin")?;
     for heading in ["calls", "failed", "time", "tokens", "cost", "fuel"] {
         write!(to, "<th class=\"number\">{heading}")?;
@@ -111,7 +111,7 @@ fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</table>")
 }
 
-fn features(report: &Report, to: &mut String) -> std::fmt::Result {
+fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(
         to,
         "<h2>Features</h2>\n<table><tr><th>feature<th>status<th class=\"number\">attempts<th>used<th>why</tr>"
@@ -145,7 +145,7 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</table>")
 }
 
-fn evidence(report: &Report, to: &mut String) -> std::fmt::Result {
+fn evidence(report: &RunReport, to: &mut String) -> std::fmt::Result {
     if report.features.iter().all(|row| row.evidence.is_empty()) {
         return Ok(());
     }
@@ -159,7 +159,7 @@ fn evidence(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</table>")
 }
 
-fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
+fn commits(report: &RunReport, to: &mut String) -> std::fmt::Result {
     if report.commits.is_empty() {
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</table>")
 }
 
-fn decisions(report: &Report, to: &mut String) -> std::fmt::Result {
+fn decisions(report: &RunReport, to: &mut String) -> std::fmt::Result {
     if report.decisions.is_empty() {
         return Ok(());
     }
@@ -194,12 +194,12 @@ fn decisions(report: &Report, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</table>")
 }
 
-fn lines(to: &mut String, heading: &str, lines: &[Line]) -> std::fmt::Result {
+fn lines(to: &mut String, heading: &str, lines: &[TimelineRow]) -> std::fmt::Result {
     if lines.is_empty() {
         return Ok(());
     }
     writeln!(to, "<h2>{heading}</h2>\n<ol class=\"timeline\">")?;
-    for Line { at_ms, text } in &lines[lines.len().saturating_sub(TIMELINE_LINES)..] {
+    for TimelineRow { at_ms, text } in &lines[lines.len().saturating_sub(TIMELINE_LINES)..] {
         writeln!(to, "<li><time>{}</time><span>{}</span></li>", moment(*at_ms), escaped(text))?;
     }
     writeln!(to, "</ol>")

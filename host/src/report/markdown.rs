@@ -1,8 +1,8 @@
 //! A report as Markdown. What plugins and models wrote is escaped, so that it stays text.
 
+use super::messages::{self, ledger_words, moment, short, short_number, used_words};
 use super::shares::Share;
-use super::words::{self, ledger_words, moment, short, short_number, used_words};
-use super::{Line, Report, span};
+use super::{RunReport, TimelineRow, span};
 use longhaul_core::text::printable;
 use std::fmt::Write as _;
 
@@ -15,15 +15,15 @@ const DECISIONS: usize = 20;
 const CONTEXT_BYTES_MAX: usize = 100;
 
 /// The whole report.
-pub(super) fn write(report: &Report) -> String {
+pub(super) fn write(report: &RunReport) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = sections(report, &mut text);
     text
 }
 
-fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
-    let Report { run, project, branch, status, why, passing, used, .. } = report;
+fn sections(report: &RunReport, to: &mut String) -> std::fmt::Result {
+    let RunReport { run, project, branch, status, why, passing, used, .. } = report;
     writeln!(to, "# {}: {} of {} features pass\n", plain(project), passing.0, passing.1)?;
     let status = format!("{status:?}").to_lowercase();
     writeln!(to, "Run `{run}` is {status}, on branch `{}`. {}\n", plain(branch), plain(why))?;
@@ -37,7 +37,7 @@ fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
     )?;
     writeln!(to, "\n{}.", ledger_words(&report.ledger))?;
     if let Some(answer) = &report.answer {
-        writeln!(to, "\n## Answer\n\n{}", plain(&words::plain(&answer.answer)))?;
+        writeln!(to, "\n## Answer\n\n{}", plain(&messages::plain(&answer.answer)))?;
         for (what, texts) in [("Conflict", &answer.conflicts), ("Unknown", &answer.unknowns)] {
             texts.iter().try_for_each(|text| writeln!(to, "\n{what}: {}", plain(text)))?;
         }
@@ -53,7 +53,7 @@ fn sections(report: &Report, to: &mut String) -> std::fmt::Result {
     lines(to, "Log", &report.timeline, LOG_LINES)
 }
 
-fn features(report: &Report, to: &mut String) -> std::fmt::Result {
+fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(to, "\n## Features\n\n| feature | status | attempts | used | why |\n|---|---|---|---|---|")?;
     for row in &report.features {
         let status = serde_json::to_value(row.status).unwrap_or_default();
@@ -83,7 +83,7 @@ fn features(report: &Report, to: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn evidence(report: &Report, to: &mut String) -> std::fmt::Result {
+fn evidence(report: &RunReport, to: &mut String) -> std::fmt::Result {
     if report.features.iter().all(|row| row.evidence.is_empty()) {
         return Ok(());
     }
@@ -96,7 +96,7 @@ fn evidence(report: &Report, to: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
+fn commits(report: &RunReport, to: &mut String) -> std::fmt::Result {
     if report.commits.is_empty() {
         return Ok(());
     }
@@ -110,7 +110,7 @@ fn commits(report: &Report, to: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
+fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(
         to,
         "\n## Who used what\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
@@ -123,7 +123,7 @@ fn agents(report: &Report, to: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn decisions(report: &Report, to: &mut String) -> std::fmt::Result {
+fn decisions(report: &RunReport, to: &mut String) -> std::fmt::Result {
     if report.decisions.is_empty() {
         return Ok(());
     }
@@ -136,12 +136,12 @@ fn decisions(report: &Report, to: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn lines(to: &mut String, heading: &str, lines: &[Line], newest: usize) -> std::fmt::Result {
+fn lines(to: &mut String, heading: &str, lines: &[TimelineRow], newest: usize) -> std::fmt::Result {
     if lines.is_empty() {
         return Ok(());
     }
     writeln!(to, "\n## {heading}\n")?;
-    for Line { at_ms, text } in &lines[lines.len().saturating_sub(newest)..] {
+    for TimelineRow { at_ms, text } in &lines[lines.len().saturating_sub(newest)..] {
         writeln!(to, "- {} {}", moment(*at_ms), plain(text.trim()))?;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Plots as SVG: of something that grows in steps over time, and of shares beside each other.
 
 use super::escape::escaped;
+use super::messages::moment;
 use super::span;
-use super::words::moment;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 

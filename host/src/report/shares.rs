@@ -1,8 +1,8 @@
 //! Who used what of a run: each agent, planner and evaluator by its table, without what those it asked used.
 
-use crate::service::Carried;
+use crate::service::CarriedInvocation;
 use longhaul_core::InvocationId;
-use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,14 +21,15 @@ pub(super) struct Share {
     /// From their begin to their end, waits included, in milliseconds.
     pub worked_ms: u64,
     /// By themselves.
-    pub used: Used,
+    pub used: WorkUsage,
 }
 
 /// By table, what used the most tokens first.
-pub(super) fn of(events: &[RunEvent], parts: &[Carried]) -> Vec<Share> {
-    let parts: BTreeMap<&InvocationId, &Carried> = parts.iter().map(|part| (&part.invocation, part)).collect();
+pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation]) -> Vec<Share> {
+    let parts: BTreeMap<&InvocationId, &CarriedInvocation> =
+        parts.iter().map(|part| (&part.invocation, part)).collect();
     let mut plugins = BTreeMap::new();
-    let mut of_children: BTreeMap<String, Used> = BTreeMap::new();
+    let mut of_children: BTreeMap<String, WorkUsage> = BTreeMap::new();
     let mut shares: BTreeMap<String, Share> = BTreeMap::new();
     for event in events {
         let (invocation, ok, used) = match &event.event {
@@ -55,7 +56,7 @@ pub(super) fn of(events: &[RunEvent], parts: &[Carried]) -> Vec<Share> {
             calls: 0,
             failed: 0,
             worked_ms: 0,
-            used: Used::default(),
+            used: WorkUsage::default(),
         });
         share.calls += 1;
         share.failed += u32::from(!ok);
@@ -68,9 +69,9 @@ pub(super) fn of(events: &[RunEvent], parts: &[Carried]) -> Vec<Share> {
 }
 
 /// What is left of a use without that of others. A peak is not a sum, so it stays.
-fn without(used: Used, others: Used) -> Used {
+fn without(used: WorkUsage, others: WorkUsage) -> WorkUsage {
     let (all, less) = (used.usage, others.usage);
-    Used {
+    WorkUsage {
         fuel: used.fuel.saturating_sub(others.fuel),
         memory_bytes_peak: used.memory_bytes_peak,
         host_calls: used.host_calls.saturating_sub(others.host_calls),

@@ -6,8 +6,8 @@
 //!
 //! It takes no decision: a call becomes a request of the service, and the answer goes back as it is.
 
-use crate::client::wire::{CALL_BYTES_MAX, Call, Line, Reply, TOKEN_DIGITS, make_token};
-use crate::service::{Seen, Service, watch_here};
+use crate::client::wire::{CALL_BYTES_MAX, ClientMessage, ServerMessage, SocketReply, TOKEN_DIGITS, make_token};
+use crate::service::{RunNotification, Service, watch_here};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, FaultWire};
 use longhaul_home::Home;
@@ -60,14 +60,14 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
         Ok(_) => serde_json::from_str(&line),
     };
     match call {
-        Ok(Call::Ask(request)) => {
+        Ok(ClientMessage::Ask(request)) => {
             let reply = match service.answer(*request).await {
-                Ok(answer) => Reply::Answer(Box::new(answer)),
-                Err(error) => Reply::Error(FaultWire::from(&error)),
+                Ok(answer) => SocketReply::Answer(Box::new(answer)),
+                Err(error) => SocketReply::Error(FaultWire::from(&error)),
             };
-            let _ = write(&mut stream, &Line::Reply(reply)).await;
+            let _ = write(&mut stream, &ServerMessage::Reply(reply)).await;
         }
-        Ok(Call::Watch { run, after }) => watch(&mut stream, service, run, after).await,
+        Ok(ClientMessage::Watch { run, after }) => watch(&mut stream, service, run, after).await,
         Err(error) => {
             let text = format!("the call is not understood ({error}); client and owner may be of different versions");
             let _ = write(&mut stream, &refused(text)).await;
@@ -76,8 +76,8 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
 }
 
 /// What clients of every version read: a text alone.
-fn refused(text: String) -> Line {
-    Line::Reply(Reply::Error(FaultWire::Text(text)))
+fn refused(text: String) -> ServerMessage {
+    ServerMessage::Reply(SocketReply::Error(FaultWire::Text(text)))
 }
 
 /// Refuses other users, and clients without the token, before a call is read.
@@ -111,11 +111,11 @@ async fn watch(stream: &mut UnixStream, service: &Arc<Service>, run: RunId, afte
     let watching = tokio::spawn(async move { watch_here(&own, &run, after, &sender).await });
     while let Some(seen) = receiver.recv().await {
         let line = match seen {
-            Seen::Event(event) => Line::Event(event),
-            Seen::Token(token) => Line::Token { after: token.after, part: token.part, token },
-            Seen::Lagged => Line::Lagged,
-            Seen::Dropped => Line::Dropped,
-            Seen::Gone(why) => Line::Gone(why),
+            RunNotification::Event(event) => ServerMessage::Event(event),
+            RunNotification::Token(token) => ServerMessage::Token { after: token.after, part: token.part, token },
+            RunNotification::Lagged => ServerMessage::Lagged,
+            RunNotification::Dropped => ServerMessage::Dropped,
+            RunNotification::Gone(why) => ServerMessage::Gone(why),
         };
         if write(stream, &line).await.is_err() {
             break;
@@ -124,7 +124,7 @@ async fn watch(stream: &mut UnixStream, service: &Arc<Service>, run: RunId, afte
     watching.abort();
 }
 
-async fn write(stream: &mut UnixStream, line: &Line) -> std::io::Result<()> {
+async fn write(stream: &mut UnixStream, line: &ServerMessage) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     stream.write_all(&bytes).await
@@ -137,20 +137,20 @@ mod tests {
     use longhaul_core::fault::{Fault, FaultCode};
     use serde_json::{Value, json};
 
-    fn written(line: &Line) -> Value {
+    fn written(line: &ServerMessage) -> Value {
         serde_json::to_value(line).expect("it is written")
     }
 
     #[test]
     fn a_client_and_an_owner_of_earlier_versions_are_told_so_in_a_sentence() {
-        let call = serde_json::from_str::<Call>(r#"{"ask":{"ask":"runs"}}"#);
+        let call = serde_json::from_str::<ClientMessage>(r#"{"ask":{"ask":"runs"}}"#);
         assert!(call.is_err(), "the call of an earlier client");
         let refusal = refused("of different versions".to_owned());
         assert_eq!(written(&refusal), json!({ "reply": { "error": "of different versions" } }), "as it reads it");
-        let call = serde_json::to_value(Call::Ask(Box::new(Request::Runs))).expect("it is written");
+        let call = serde_json::to_value(ClientMessage::Ask(Box::new(Request::Runs))).expect("it is written");
         assert_eq!(call, json!({ "request": { "ask": "runs" } }), "which an earlier owner does not know");
         let told = r#"{"reply":{"error":"the call is not understood"}}"#;
-        let Line::Reply(Reply::Error(wire)) = serde_json::from_str(told).expect("it is read") else {
+        let ServerMessage::Reply(SocketReply::Error(wire)) = serde_json::from_str(told).expect("it is read") else {
             panic!("it is another line")
         };
         assert_eq!(Fault::from(wire).to_string(), "the call is not understood");
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn a_refusal_crosses_with_its_code_and_its_field() {
         let fault = Fault::conflict("it runs").at("run");
-        let line = written(&Line::Reply(Reply::Error(FaultWire::from(&fault))));
+        let line = written(&ServerMessage::Reply(SocketReply::Error(FaultWire::from(&fault))));
         assert_eq!(line, json!({ "reply": { "error": { "code": "conflict", "text": "it runs", "field": "run" } } }));
-        let Line::Reply(Reply::Error(wire)) = serde_json::from_value(line).expect("it is read") else {
+        let ServerMessage::Reply(SocketReply::Error(wire)) = serde_json::from_value(line).expect("it is read") else {
             panic!("it is another line")
         };
         let same = Fault::from(wire);

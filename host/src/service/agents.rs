@@ -1,18 +1,18 @@
 //! Agents: what is asked of them goes to the desk that keeps them. An agent that is an ask or a run of a project is
 //! carried out here, where runs are.
 
-use super::{Answer, Question, Service, Which};
-use crate::agents::record::{Code, ExecutionResult};
-use crate::agents::{AgentWork, Desk, Hands};
-use longhaul_api::agents::AgentAsk;
+use super::{Answer, AskRequest, RunRef, Service};
+use crate::agents::record::{AgentCode, ExecutionResult};
+use crate::agents::{AgentExecutor, AgentWork, SchedulerService};
+use longhaul_api::agents::AgentRequest;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
 use longhaul_harness::{Dispatch, RunStatus};
 use longhaul_models::set::ModelOptions;
-use longhaul_records::bus::{Heard, Watching};
+use longhaul_records::bus::{BusMessage, Subscription};
 use longhaul_records::record::{self, StoredRun};
-use longhaul_records::until::Until;
+use longhaul_records::stop_condition::StopCondition;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,27 +22,27 @@ use tokio::sync::broadcast::error::RecvError;
 const LEFT_BYTES_MAX: usize = 64 << 10;
 
 impl Service {
-    pub(super) async fn agents(self: &Arc<Self>, wanted: AgentAsk) -> fault::Result<Answer> {
-        let (desk, hands) = (self.agents_desk(), self.hands());
+    pub(super) async fn agents(self: &Arc<Self>, wanted: AgentRequest) -> fault::Result<Answer> {
+        let (scheduler_service, agent_executor) = (self.scheduler_service(), self.agent_executor());
         // In a task of its own: an execution goes on to its end, also when nobody waits for it any more.
-        let said = tokio::spawn(async move { desk.agents(wanted, &*hands).await }).await??;
+        let said = tokio::spawn(async move { scheduler_service.agents(wanted, &*agent_executor).await }).await??;
         Ok(Answer::Agents { said: Box::new(said) })
     }
 
-    pub(crate) fn agents_desk(&self) -> Arc<Desk> {
+    pub(crate) fn scheduler_service(&self) -> Arc<SchedulerService> {
         Arc::clone(&self.agents)
     }
 
-    pub(crate) fn hands(self: &Arc<Self>) -> Arc<dyn Hands> {
-        Arc::new(Carrier(Arc::clone(self)))
+    pub(crate) fn agent_executor(self: &Arc<Self>) -> Arc<dyn AgentExecutor> {
+        Arc::new(ServiceExecutor(Arc::clone(self)))
     }
 }
 
 /// Executes agents over a service.
-struct Carrier(Arc<Service>);
+struct ServiceExecutor(Arc<Service>);
 
 #[async_trait::async_trait]
-impl Hands for Carrier {
+impl AgentExecutor for ServiceExecutor {
     async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
         let since = Instant::now();
         let code = &work.agent().code;
@@ -77,14 +77,14 @@ impl Service {
     async fn carry_out(
         self: &Arc<Self>,
         run: &RunId,
-        code: &Code,
+        code: &AgentCode,
         work: &AgentWork,
     ) -> fault::Result<Option<ExecutionResult>> {
-        let named = Which::Named(run.to_string());
+        let named = RunRef::Named(run.to_string());
         match record::load(&*self.host.store, run)? {
             None => self.begin_as(run, code, work).await?,
             Some(stored) if goes_on(stored.state.status()) && self.handle(run).is_none() => {
-                drop(self.resume(&named, false, Until::End).await?);
+                drop(self.resume(&named, false, StopCondition::End).await?);
             }
             Some(_) => {}
         }
@@ -104,11 +104,11 @@ impl Service {
         }
     }
 
-    async fn begin_as(self: &Arc<Self>, run: &RunId, code: &Code, work: &AgentWork) -> fault::Result<()> {
+    async fn begin_as(self: &Arc<Self>, run: &RunId, code: &AgentCode, work: &AgentWork) -> fault::Result<()> {
         let run = Some(run.clone());
         match code {
-            Code::Ask { directory, goal, agent } => {
-                let question = Question {
+            AgentCode::Ask { directory, goal, agent } => {
+                let question = AskRequest {
                     directory: directory.clone(),
                     goal: with_what_was_left(goal, work),
                     dispatch: agent.clone().map_or(Dispatch::Auto, Dispatch::Agent),
@@ -117,11 +117,11 @@ impl Service {
                 };
                 self.start_ask(question, run).await?;
             }
-            Code::Run { directory } => {
+            AgentCode::Run { directory } => {
                 let directory: &Path = directory;
-                self.start(directory, ModelOptions::default(), None, Until::End, false, run).await?;
+                self.start(directory, ModelOptions::default(), None, StopCondition::End, false, run).await?;
             }
-            Code::Python { .. } | Code::JavaScript { .. } | Code::Wasm { .. } => {}
+            AgentCode::Python { .. } | AgentCode::JavaScript { .. } | AgentCode::Wasm { .. } => {}
         }
         Ok(())
     }
@@ -163,11 +163,11 @@ fn goes_on(status: RunStatus) -> bool {
 }
 
 /// Waits until nobody works on a run any more; answers what ended it, if it was not the run itself.
-async fn until_gone(mut watching: Watching) -> Option<String> {
+async fn until_gone(mut watching: Subscription) -> Option<String> {
     loop {
         match watching.receiver.recv().await {
-            Ok(Heard::Gone { why }) => return why,
-            Ok(Heard::Event(_) | Heard::Token(_)) | Err(RecvError::Lagged(_)) => {}
+            Ok(BusMessage::Gone { why }) => return why,
+            Ok(BusMessage::Event(_) | BusMessage::Token(_)) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return None,
         }
     }

@@ -2,10 +2,10 @@
 //! answers, in one transaction with the step that lets the work go on; until the work has used it, it can be taken
 //! back.
 
-use super::{Answer, Service, Which};
+use super::{Answer, RunRef, Service};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
-use longhaul_core::journal::{Question, Resolution};
+use longhaul_core::journal::{EffectQuestion, Resolution};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_harness::Input;
@@ -16,7 +16,7 @@ impl Service {
     /// Words for the run, or for a feature of it.
     pub(super) async fn answered(
         self: &Arc<Self>,
-        which: &Which,
+        which: &RunRef,
         feature: Option<String>,
         question: Option<String>,
         text: String,
@@ -35,7 +35,7 @@ impl Service {
         }
         self.refuse_approvals(run, feature.as_deref())?;
         let is_only_one = stored.state.waits().filter(|(_, wait)| wait.wait.is_for_a_person()).count() == 1;
-        let is_meant = |one: &&Question| match &feature {
+        let is_meant = |one: &&EffectQuestion| match &feature {
             Some(feature) => one.invocation.feature() == Some(feature.as_str()),
             None => is_only_one,
         };
@@ -74,7 +74,7 @@ impl Service {
     /// What is known of an effect.
     pub(super) async fn resolved(
         self: &Arc<Self>,
-        which: &Which,
+        which: &RunRef,
         feature: Option<&str>,
         question: Option<&str>,
         known: &Resolution,
@@ -97,7 +97,7 @@ impl Service {
     /// Takes that back.
     pub(super) async fn take_back(
         self: &Arc<Self>,
-        which: &Which,
+        which: &RunRef,
         feature: Option<&str>,
         question: Option<&str>,
     ) -> fault::Result<Answer> {
@@ -124,11 +124,11 @@ impl Service {
 /// The question that is meant; one line that lists what could be meant, where that is not certain.
 fn the_one(
     run: &RunId,
-    mut of: Vec<Question>,
+    mut of: Vec<EffectQuestion>,
     feature: Option<&str>,
     question: Option<&str>,
-) -> fault::Result<Question> {
-    let line = |one: &Question| {
+) -> fault::Result<EffectQuestion> {
+    let line = |one: &EffectQuestion| {
         let of = one.invocation.feature().map(|feature| format!(" of {feature}")).unwrap_or_default();
         format!("{}{of}", one.id())
     };

@@ -1,14 +1,14 @@
 //! Approvals and the rules of runs: listed, answered, revoked.
 
-use super::{Answer, Service, Which};
-use crate::audit::What;
-use longhaul_approval::{Approval, Asks, RunRule, Standing};
+use super::{Answer, RunRef, Service};
+use crate::audit::AuditEvent;
+use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, RunRule};
 use longhaul_core::RunId;
-use longhaul_core::approval::Decision;
+use longhaul_core::approval::CallDecision;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::text::printable;
-use longhaul_harness::{Input, Lane, Refusal, RunStatus};
+use longhaul_harness::{Input, Lane, OrderRefusal, RunStatus};
 use longhaul_records::approvals;
 use longhaul_records::record::StoredRun;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const RULE_BYTES_MAX: usize = 400;
 
 impl Service {
     /// Those of one run, or of all.
-    pub(super) fn approvals(&self, which: Option<&Which>) -> fault::Result<Answer> {
+    pub(super) fn approvals(&self, which: Option<&RunRef>) -> fault::Result<Answer> {
         let store = &*self.host.store;
         let runs = match which {
             Some(which) => vec![self.find(which)?.record.run],
@@ -30,9 +30,9 @@ impl Service {
         let (mut found, mut rules) = (Vec::new(), Vec::new());
         for run in runs {
             let mut of_run = approvals::list(store, &run)?;
-            if of_run.iter().any(|one| one.standing == Standing::Open) {
+            if of_run.iter().any(|one| one.standing == ApprovalStatus::Open) {
                 let awaited = self.awaited(&run)?;
-                of_run.retain(|one| one.standing != Standing::Open || awaited.contains(one));
+                of_run.retain(|one| one.standing != ApprovalStatus::Open || awaited.contains(one));
             }
             found.extend(of_run);
             rules.extend(approvals::rules(store, &run)?.into_iter().map(|rule| (run.clone(), rule)));
@@ -74,7 +74,7 @@ impl Service {
         }
         if let Some(rule) = &rule {
             let text = printable(&rule.text(), RULE_BYTES_MAX);
-            self.host.audit.note(What::RuleMade { run: run.clone(), rule: rule.id.clone(), text }).await?;
+            self.host.audit.note(AuditEvent::RuleMade { run: run.clone(), rule: rule.id.clone(), text }).await?;
         }
         for one in &answered {
             if self.is_last(one)? {
@@ -85,7 +85,7 @@ impl Service {
         Ok(Answer::Approved { approval: Box::new(now), rule, active })
     }
 
-    pub(super) async fn revoke_rule(&self, which: &Which, id: &str) -> fault::Result<Answer> {
+    pub(super) async fn revoke_rule(&self, which: &RunRef, id: &str) -> fault::Result<Answer> {
         let run = self.find(which)?.record.run;
         let rules = approvals::rules(&*self.host.store, &run)?;
         let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
@@ -94,16 +94,16 @@ impl Service {
         })?;
         let revoked = RunRule { revoked_ms: Some(self.host.clock.now_ms()), ..rule };
         self.host.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
-        self.host.audit.note(What::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
+        self.host.audit.note(AuditEvent::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
         Ok(Answer::Run { run })
     }
 
     /// The one open question of a run, or of a feature of it, that words can answer.
-    pub(super) fn open_question(&self, which: &Which, feature: Option<&str>) -> fault::Result<Option<Approval>> {
+    pub(super) fn open_question(&self, which: &RunRef, feature: Option<&str>) -> fault::Result<Option<Approval>> {
         let run = self.find(which)?.record.run;
         let mut open = self.awaited(&run)?;
         open.retain(|one| {
-            one.asks == Asks::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
+            one.asks == ApprovalKind::Question && (feature.is_none() || one.subject.invocation.feature() == feature)
         });
         Ok(if open.len() == 1 { open.pop() } else { None })
     }
@@ -127,7 +127,7 @@ impl Service {
         if open.is_empty() {
             return Ok(open);
         }
-        let state = self.find(&Which::Named(run.to_string()))?.state;
+        let state = self.find(&RunRef::Named(run.to_string()))?.state;
         let is_over = self.is_over(run)?;
         open.retain(|one| {
             let asks = |lane: &Lane| lane.work.key() == one.subject.invocation.action();
@@ -137,11 +137,11 @@ impl Service {
     }
 
     async fn note_answer(&self, answered: &Approval) -> fault::Result<()> {
-        let Standing::Answered { decision, .. } = &answered.standing else { return Ok(()) };
+        let ApprovalStatus::Answered { decision, .. } = &answered.standing else { return Ok(()) };
         let call = &answered.subject;
         self.host
             .audit
-            .note(What::ApprovalAnswered {
+            .note(AuditEvent::ApprovalAnswered {
                 run: call.invocation.run(),
                 approval: answered.id.clone(),
                 call: format!("{}.{}", call.tool, call.function),
@@ -152,12 +152,12 @@ impl Service {
 
     fn is_over(&self, run: &RunId) -> fault::Result<bool> {
         use RunStatus::{Abandoned, Completed, Failed};
-        Ok(matches!(self.find(&Which::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
+        Ok(matches!(self.find(&RunRef::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
     }
 
     /// Whether the work that asked can go on: nothing else is open for it, or a correction ended its batch.
     fn is_last(&self, answered: &Approval) -> fault::Result<bool> {
-        if matches!(answered.standing, Standing::Answered { decision: Decision::Corrected(_), .. }) {
+        if matches!(answered.standing, ApprovalStatus::Answered { decision: CallDecision::Corrected(_), .. }) {
             return Ok(true);
         }
         let invocation = &answered.subject.invocation;
@@ -169,38 +169,38 @@ impl Service {
     pub(super) async fn told_of_answers(&self, stored: StoredRun) -> fault::Result<StoredRun> {
         let run = stored.record.run.clone();
         let answered = approvals::list(&*self.host.store, &run)?;
-        let answered = answered.into_iter().filter(|one| matches!(one.standing, Standing::Answered { .. }));
+        let answered = answered.into_iter().filter(|one| matches!(one.standing, ApprovalStatus::Answered { .. }));
         let mut stored = stored;
         for one in answered {
             if !self.is_last(&one)? {
                 continue;
             }
             let told = crate::run::apply(&self.host, stored, approved(&one)).await;
-            told.or_else(|error| if error.is::<Refusal>() { Ok(()) } else { Err(error) })?;
-            stored = self.find(&Which::Named(run.to_string()))?;
+            told.or_else(|error| if error.is::<OrderRefusal>() { Ok(()) } else { Err(error) })?;
+            stored = self.find(&RunRef::Named(run.to_string()))?;
         }
         Ok(stored)
     }
 
     async fn tell_answered(self: &Arc<Self>, approval: &Approval) -> fault::Result<()> {
         let run = approval.subject.invocation.run();
-        match self.order(&Which::Named(run.to_string()), approved(approval)).await {
+        match self.order(&RunRef::Named(run.to_string()), approved(approval)).await {
             // It does not wait yet, or not any more; it looks for the answer before it does.
-            Err(error) if error.downcast_ref::<Refusal>().is_some() => Ok(()),
+            Err(error) if error.downcast_ref::<OrderRefusal>().is_some() => Ok(()),
             told => told.map(drop),
         }
     }
 }
 
 /// What was decided, without the words of a person.
-fn word(decision: &Decision) -> &'static str {
+fn word(decision: &CallDecision) -> &'static str {
     match decision {
-        Decision::Allowed(_) => "allowed",
-        Decision::Denied(_) => "denied",
-        Decision::Rejected(_) => "rejected",
-        Decision::Corrected(_) => "corrected",
-        Decision::Stopped => "stopped",
-        Decision::Replied(_) => "replied",
+        CallDecision::Allowed(_) => "allowed",
+        CallDecision::Denied(_) => "denied",
+        CallDecision::Rejected(_) => "rejected",
+        CallDecision::Corrected(_) => "corrected",
+        CallDecision::Stopped => "stopped",
+        CallDecision::Replied(_) => "replied",
     }
 }
 

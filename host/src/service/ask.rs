@@ -4,32 +4,36 @@
 //! beside a run of the same project.
 
 use super::begin::begin;
-use super::{Service, turns};
-use crate::check::Scope;
+use super::{Service, keyed_lock};
+use crate::check::CheckScope;
 use crate::config::Config;
 use crate::run;
 use crate::toolbox::plugin_set;
 use longhaul_api::answer::Answer;
-use longhaul_api::runs::{Question, Which};
+use longhaul_api::runs::{AskRequest, RunRef};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Batch;
-use longhaul_harness::{Input, State, step};
-use longhaul_records::bus::Bus;
+use longhaul_harness::{Input, RunState, step};
+use longhaul_records::bus::EventBus;
 use longhaul_records::pins::PYTHON_CHECKS;
 use longhaul_records::record::{RunRecord, StoredRun};
-use longhaul_records::until::Until;
+use longhaul_records::stop_condition::StopCondition;
 use std::sync::Arc;
 
 /// Bytes of what is asked.
 const GOAL_BYTES_MAX: usize = 1 << 20;
 
 impl Service {
-    pub(super) async fn start_ask(self: &Arc<Self>, question: Question, named: Option<RunId>) -> fault::Result<Answer> {
+    pub(super) async fn start_ask(
+        self: &Arc<Self>,
+        question: AskRequest,
+        named: Option<RunId>,
+    ) -> fault::Result<Answer> {
         // What earlier asks came to is remembered meanwhile; nobody waits for it.
         self.remember_due_soon();
-        let Question { directory, goal, dispatch, plan, models } = question;
+        let AskRequest { directory, goal, dispatch, plan, models } = question;
         let directory =
             directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         if goal.len() > GOAL_BYTES_MAX {
@@ -41,7 +45,7 @@ impl Service {
         let claimed = self.claimed(&directory, &config).await?;
         self.keep_guards(&directory, &claimed.id, &config).await?;
         config.project.id.clone_from(&claimed.id);
-        self.refuse_faults(&directory, &config, text.as_deref(), &models, &Scope::Ask).await?;
+        self.refuse_faults(&directory, &config, text.as_deref(), &models, &CheckScope::Ask).await?;
         let created_ms = self.host.clock.now_ms();
         let mut batch = Batch::new();
         let mut pins = plugin_set::pin(&self.host, &config, &directory, &mut batch)?;
@@ -63,16 +67,16 @@ impl Service {
             passed_before: std::collections::BTreeMap::new(),
             created_ms,
         };
-        let _begins = self.turns.begin(&record.run);
+        let _begins = self.locks.begin(&record.run);
         // Once it is stored somebody may want to go on with it, and must not before it is taken up here.
-        let _alone = self.turns.take(turns::of_run(&record)).await;
+        let _alone = self.locks.take(keyed_lock::of_run(&record)).await;
         let begin = begin(self, &record, &config).await?;
         // What the harness refuses is refused before there is a run.
-        step(&mut State::new(), created_ms, begin.clone())?;
+        step(&mut RunState::new(), created_ms, begin.clone())?;
         self.host.store.commit(batch).await?;
-        let bus = Bus::default();
-        let stage = self.stage(record.clone(), bus.clone()).await?;
-        let state = State::new();
+        let bus = EventBus::default();
+        let executor = self.executor(record.clone(), bus.clone()).await?;
+        let state = RunState::new();
         let started = Event::RunStarted { project: record.project.clone(), branch: String::new() };
         let told = claimed.told.map(|text| Event::Warning { text });
         let first: Vec<RunEvent> = (1..)
@@ -84,13 +88,13 @@ impl Service {
         self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
         let run = record.run.clone();
-        self.activate(StoredRun { record, state }, stage, bus, Some(begin), Until::End).await?;
+        self.activate(StoredRun { record, state }, executor, bus, Some(begin), StopCondition::End).await?;
         Ok(Answer::Run { run })
     }
 
     pub(super) async fn steer(
         self: &Arc<Self>,
-        which: &Which,
+        which: &RunRef,
         task: Option<String>,
         text: String,
     ) -> fault::Result<Answer> {

@@ -2,11 +2,11 @@
 
 use super::Service;
 use crate::backup;
-use crate::checkpoint::{self, Shelf};
+use crate::checkpoint::{self, SnapshotStore};
 use crate::gc;
 use crate::toolbox::plugin_host::PluginHost;
 use longhaul_api::answer::Answer;
-use longhaul_api::upkeep::{AuditHead, Swept, UpkeepAsk, UpkeepDone, Wanted, Written};
+use longhaul_api::upkeep::{AuditHead, GcOptions, GcReport, MaintenanceRequest, MaintenanceResponse, WrittenArchive};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
@@ -17,19 +17,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Service {
-    pub(super) async fn upkeep(self: &Arc<Self>, wanted: UpkeepAsk) -> fault::Result<Answer> {
+    pub(super) async fn upkeep(self: &Arc<Self>, wanted: MaintenanceRequest) -> fault::Result<Answer> {
         let done = match wanted {
-            UpkeepAsk::Backup { file, with_secrets } => UpkeepDone::Backup(self.back_up(file, with_secrets).await?),
-            UpkeepAsk::Check => {
-                let store = Arc::clone(&self.host.store);
-                UpkeepDone::Check(tokio::task::spawn_blocking(move || store.read_all()).await??)
+            MaintenanceRequest::Backup { file, with_secrets } => {
+                MaintenanceResponse::Backup(self.back_up(file, with_secrets).await?)
             }
-            UpkeepAsk::Collect { wanted } => UpkeepDone::Collect(self.collect(&wanted).await?),
+            MaintenanceRequest::Check => {
+                let store = Arc::clone(&self.host.store);
+                MaintenanceResponse::Check(tokio::task::spawn_blocking(move || store.read_all()).await??)
+            }
+            MaintenanceRequest::Collect { wanted } => MaintenanceResponse::Collect(self.collect(&wanted).await?),
         };
         Ok(Answer::Upkeep { done: Box::new(done) })
     }
 
-    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> fault::Result<Written> {
+    async fn back_up(&self, file: PathBuf, with_secrets: bool) -> fault::Result<WrittenArchive> {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());
         }
@@ -37,16 +39,17 @@ impl Service {
         let written = tokio::task::spawn_blocking(move || {
             let now_ms = host.clock.now_ms();
             let audit = AuditHead::of(&host.audit.verify(None)?);
-            let parts = backup::Parts { home: &host.home, store: &*host.store, active, with_secrets, audit, now_ms };
+            let parts =
+                backup::ArchiveParts { home: &host.home, store: &*host.store, active, with_secrets, audit, now_ms };
             backup::write(&file, &parts)
         });
         written.await?
     }
 
-    async fn collect(&self, wanted: &Wanted) -> fault::Result<Swept> {
+    async fn collect(&self, wanted: &GcOptions) -> fault::Result<GcReport> {
         let PluginHost { store, clock, .. } = &*self.host;
-        let shelf = Shelf::new(&**store, &**clock);
-        let mut swept = Swept { dry_run: wanted.dry_run, ..Swept::default() };
+        let shelf = SnapshotStore::new(&**store, &**clock);
+        let mut swept = GcReport { dry_run: wanted.dry_run, ..GcReport::default() };
         if wanted.dry_run {
             swept.checkpoints = shelf.old(wanted.checkpoints_older_ms)?;
         } else {
@@ -67,10 +70,10 @@ impl Service {
         Ok(swept)
     }
 
-    async fn collect_runs(&self, older_ms: u64, swept: &mut Swept) -> fault::Result<()> {
+    async fn collect_runs(&self, older_ms: u64, swept: &mut GcReport) -> fault::Result<()> {
         for run in gc::old_runs(&*self.host.store, self.host.clock.now_ms(), &self.active_runs(), older_ms)? {
             let record = record::record(&*self.host.store, &run)?.or_unknown(|| format!("run {run} is gone"))?;
-            let _alone = self.turns.take(super::turns::of_run(&record)).await;
+            let _alone = self.locks.take(super::keyed_lock::of_run(&record)).await;
             if self.handle(&run).is_some() {
                 continue;
             }
@@ -82,9 +85,9 @@ impl Service {
         Ok(())
     }
 
-    fn collect_trees(&self, swept: &mut Swept) -> fault::Result<()> {
+    fn collect_trees(&self, swept: &mut GcReport) -> fault::Result<()> {
         // Those that are being made first: one that is seen is among them, or among the records by then.
-        let mut known: BTreeSet<String> = self.turns.begun().iter().map(ToString::to_string).collect();
+        let mut known: BTreeSet<String> = self.locks.begun().iter().map(ToString::to_string).collect();
         known.extend(record::records(&*self.host.store)?.into_iter().map(|record| record.run.to_string()));
         let (trees, bytes) = gc::sweep_trees(&self.host.home, &known, swept.dry_run);
         swept.trees = trees;
@@ -93,10 +96,10 @@ impl Service {
     }
 
     /// Content is stored before what names it: while somebody is about to name some, none goes.
-    async fn collect_content(&self, swept: &mut Swept) -> fault::Result<()> {
+    async fn collect_content(&self, swept: &mut GcReport) -> fault::Result<()> {
         let busy = || {
             let active = self.active_runs().len();
-            let begun = self.turns.begun().len();
+            let begun = self.locks.begun().len();
             let are = if active == 1 { "is" } else { "are" };
             let runs = count(active, "run");
             (active + begun > 0).then(|| format!("{runs} {are} worked on, and {begun} begin; pause them first"))

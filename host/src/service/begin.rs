@@ -1,9 +1,9 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
-use super::turns::of_directory;
+use super::keyed_lock::of_directory;
 use super::{Answer, Service};
-use crate::check::{self, Scope};
-use crate::config::{Accept, Config};
+use crate::check::{self, CheckScope};
+use crate::config::{Config, PlanAcceptance};
 use crate::memory;
 use crate::run;
 use crate::toolbox::plugin_set;
@@ -13,13 +13,13 @@ use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
-use longhaul_harness::{Input, RunStatus, Setup, State, Strategy, step};
+use longhaul_harness::{HarnessSetup, Input, RunState, RunStatus, Strategy, step};
 use longhaul_models::set::ModelOptions;
-use longhaul_records::bus::Bus;
+use longhaul_records::bus::EventBus;
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_records::until::Until;
+use longhaul_records::stop_condition::StopCondition;
 use longhaul_records::{decisions, project};
-use longhaul_worktree::{Branch, Project, Start};
+use longhaul_worktree::{Branch, StartPoint, UserRepository};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Service {
         directory: &Path,
         models: ModelOptions,
         plan: Option<Plan>,
-        until: Until,
+        until: StopCondition,
         again: bool,
         named: Option<RunId>,
     ) -> fault::Result<Answer> {
@@ -38,7 +38,7 @@ impl Service {
         self.remember_due().await;
         let directory =
             directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
-        let _alone = self.turns.take([of_directory(&directory)]).await;
+        let _alone = self.locks.take([of_directory(&directory)]).await;
         let text = crate::config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
@@ -47,12 +47,12 @@ impl Service {
         config.project.id.clone_from(&claimed.id);
         // What the operator hands over needs nobody's consent.
         let until = match config.plan.accept {
-            Accept::Ask if plan.is_none() => Until::Plan,
-            Accept::Ask | Accept::Auto => until,
+            PlanAcceptance::Ask if plan.is_none() => StopCondition::Plan,
+            PlanAcceptance::Ask | PlanAcceptance::Auto => until,
         };
         let before = record::newest_on_branch(&*self.host.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
-        let scope = if plan.is_some() { Scope::Planned } else { Scope::Run };
+        let scope = if plan.is_some() { CheckScope::Planned } else { CheckScope::Run };
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &scope).await?;
         let goal = check::machine::goal(&directory, &config)?;
         self.sweep_trees()?;
@@ -76,32 +76,32 @@ impl Service {
             passed_before: before.as_ref().map(|before| before.state.passed()).unwrap_or_default(),
             created_ms,
         };
-        let _begins = self.turns.begin(&record.run);
+        let _begins = self.locks.begin(&record.run);
         // The plugins' bytes first: what cannot be loaded, linked or begun is refused before there is a run.
         self.host.store.commit(batch).await?;
-        let bus = Bus::default();
-        let stage = self.stage(record.clone(), bus.clone()).await?;
+        let bus = EventBus::default();
+        let executor = self.executor(record.clone(), bus.clone()).await?;
         let begin = begin(self, &record, &config).await?;
-        let state = State::new();
+        let state = RunState::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
         let mut batch = record.insert(Batch::new())?;
         let notes = claimed.told.into_iter().chain(start.notes).chain(bare_servers(&config)).collect();
         let events = first_events(&record, before.as_ref(), &state, notes);
         run::put_step(&*self.host.store, &mut batch, &record, &state, &events)?;
-        if until != Until::End {
+        if until != StopCondition::End {
             batch = record::put_until(batch, &record.run, until)?;
         }
         self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
         let run = record.run.clone();
-        self.activate(StoredRun { record, state }, stage, bus, Some(begin), until).await?;
+        self.activate(StoredRun { record, state }, executor, bus, Some(begin), until).await?;
         Ok(Answer::Run { run })
     }
 
     /// Where the work of a run is done.
-    pub(super) async fn stage(&self, record: RunRecord, bus: Bus) -> fault::Result<run::Stage> {
+    pub(super) async fn executor(&self, record: RunRecord, bus: EventBus) -> fault::Result<run::WorkExecutor> {
         let (host, graphs) = (Arc::clone(&self.host), self.graphs.clone());
-        run::Stage::new(host, graphs, &*self.memories, &self.environment, record, bus).await
+        run::WorkExecutor::new(host, graphs, &*self.memories, &self.environment, record, bus).await
     }
 
     /// Removes trees of runs that were killed before they were accepted.
@@ -111,7 +111,7 @@ impl Service {
         };
         // In this order: a run whose tree is seen is being made, or is there by then.
         let found: Vec<_> = trees.read_dir().into_iter().flatten().flatten().collect();
-        let mut known: Vec<RunId> = self.turns.begun().into_iter().collect();
+        let mut known: Vec<RunId> = self.locks.begun().into_iter().collect();
         known.extend(record::records(&*self.host.store)?.into_iter().map(|record| record.run));
         for entry in found {
             let path = entry.path();
@@ -155,7 +155,7 @@ fn bare_servers(config: &Config) -> impl Iterator<Item = String> {
 }
 
 /// What a run begins with: what it means for its project, and what a person should know of where it begins.
-fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &State, notes: Vec<String>) -> Vec<RunEvent> {
+fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &RunState, notes: Vec<String>) -> Vec<RunEvent> {
     let mut events = match before {
         Some(before) => project::changes(&record.project, &before.state, state),
         None => vec![Event::ProjectCreated {
@@ -171,10 +171,10 @@ fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &State, n
         .collect()
 }
 
-async fn start_point(directory: &Path, branch: &str) -> fault::Result<Start> {
+async fn start_point(directory: &Path, branch: &str) -> fault::Result<StartPoint> {
     let (directory, branch) = (directory.to_owned(), branch.to_owned());
     tokio::task::spawn_blocking(move || {
-        let project = Project::open(&directory)?;
+        let project = UserRepository::open(&directory)?;
         project.check_clean()?;
         Ok::<_, Fault>(project.start(&Branch::new(&branch)?)?)
     })
@@ -187,7 +187,7 @@ pub(super) async fn begin(service: &Service, record: &RunRecord, config: &Config
         run: record.run.clone(),
         goal: record.goal.clone(),
         context: context(service, record, config).await?,
-        setup: Setup {
+        setup: HarnessSetup {
             agents: config.agents.keys().cloned().collect(),
             categories: config.categories(),
             checks: config.checks.keys().cloned().collect(),

@@ -1,7 +1,7 @@
 //! Looking for what is wrong with a project before a model is asked.
 
 use super::{Answer, Service};
-use crate::check::{self, Checker, Scope};
+use crate::check::{self, CheckScope, Checker};
 use crate::config::Config;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_models::set::ModelOptions;
@@ -34,7 +34,7 @@ impl Service {
         config: &Config,
         text: Option<&str>,
         models: &ModelOptions,
-        scope: &Scope,
+        scope: &CheckScope,
     ) -> fault::Result<()> {
         let text = text.unwrap_or_default();
         let (findings, _) = self.checker().examine_config(directory, config, text, models, scope).await?;
@@ -47,7 +47,7 @@ impl Service {
         if record.ask.is_some() {
             config.checks.clear();
         }
-        let scope = Scope::Resume(record.pins.clone());
+        let scope = CheckScope::Resume(record.pins.clone());
         let text = crate::config::of_config(&record.directory).ok();
         self.refuse_faults(&record.directory, &config, text.as_deref(), &record.models, &scope).await
     }

@@ -1,14 +1,14 @@
 //! Checkpoints: listed, exported, saved, imported.
 
 use super::Service;
-use super::turns::{self, Turn};
-use crate::audit::What;
-use crate::checkpoint::{self, Key, Shared, Shelf, Snapshot, restore, take};
+use super::keyed_lock::{self, KeyedLockGuard};
+use crate::audit::AuditEvent;
+use crate::checkpoint::{self, CheckpointKey, SharedServer, Snapshot, SnapshotStore, restore, take};
 use crate::config::Config;
-use crate::signing::{self, Accepts, SigningKey};
+use crate::signing::{self, AcceptedRisks, SigningKey};
 use longhaul_api::answer::Answer;
-use longhaul_api::checkpoints::{Checkpoint, CheckpointAsk, Saved};
-use longhaul_api::runs::Which;
+use longhaul_api::checkpoints::{Checkpoint, CheckpointRequest, SavedSnapshot};
+use longhaul_api::runs::RunRef;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_records::record;
@@ -16,42 +16,42 @@ use serde_json::Value;
 use std::path::Path;
 
 impl Service {
-    pub(super) async fn checkpoints(&self, wanted: CheckpointAsk) -> fault::Result<Answer> {
-        let shelf = Shelf::new(&*self.host.store, &*self.host.clock);
+    pub(super) async fn checkpoints(&self, wanted: CheckpointRequest) -> fault::Result<Answer> {
+        let shelf = SnapshotStore::new(&*self.host.store, &*self.host.clock);
         match wanted {
-            CheckpointAsk::List { run, every } => {
+            CheckpointRequest::List { run, every } => {
                 let record = self.find(&run)?.record;
                 let config = record.config_now()?;
                 let every = |table: &str| every.unwrap_or_else(|| config.checkpoint_every(table));
                 let checkpoints = checkpoint::list(&*self.host.store, &record.run, every)?;
                 listed(checkpoints, shelf.list()?, Vec::new())
             }
-            CheckpointAsk::ListShared { directory } => {
+            CheckpointRequest::ListShared { directory } => {
                 listed(Vec::new(), Vec::new(), self.shared(&directory)?.list().await?)
             }
-            CheckpointAsk::Show { key } => document(&self.snapshot(&key)?),
-            CheckpointAsk::Export { key } => {
+            CheckpointRequest::Show { key } => document(&self.snapshot(&key)?),
+            CheckpointRequest::Export { key } => {
                 self.refuse_working(&key)?;
                 document(&self.signed(&key)?)
             }
-            CheckpointAsk::Save { key, name, ttl_s } => {
+            CheckpointRequest::Save { key, name, ttl_s } => {
                 self.refuse_working(&key)?;
                 let bytes = self.signed(&key)?.write()?;
                 let saved = shelf.save(&name, bytes, ttl_s.saturating_mul(1_000)).await?;
                 listed(Vec::new(), vec![saved], Vec::new())
             }
-            CheckpointAsk::Saved { name } => {
+            CheckpointRequest::Saved { name } => {
                 let missing = || format!("nothing is saved as `{name}`; `longhaul checkpoint list` shows what is");
                 document(&Snapshot::read(&shelf.read(&name)?.or_unknown(missing)?)?)
             }
-            CheckpointAsk::Import { snapshot, directory, replace, accepts } => {
+            CheckpointRequest::Import { snapshot, directory, replace, accepts } => {
                 self.import(snapshot, &directory, replace, &accepts).await
             }
-            CheckpointAsk::TakeOver { key, directory, replace, accepts } => {
+            CheckpointRequest::TakeOver { key, directory, replace, accepts } => {
                 // Held over the lease too: it is given back at the end, and must not be that of work begun meanwhile.
                 let run = RunId::from_text(key.clone());
                 let _alone = self.alone_with(&run, &directory).await?;
-                let _begins = self.turns.begin(&run);
+                let _begins = self.locks.begin(&run);
                 self.refuse_active(&run)?;
                 let import = async |snapshot: Snapshot| self.admitted(snapshot, &directory, replace, &accepts).await;
                 self.shared(&directory)?.take_over(&key, import).await
@@ -61,7 +61,7 @@ impl Service {
 
     /// Rows and files that change while they are read would not fit each other.
     fn refuse_working(&self, key: &str) -> fault::Result<()> {
-        let run = self.find(&Which::Named(Key::parse(key).run))?.record.run;
+        let run = self.find(&RunRef::Named(CheckpointKey::parse(key).run))?.record.run;
         if self.handle(&run).is_some() {
             bail!(Fault::conflict(format!("run {run} is worked on; pause it first: `longhaul pause {run}`")));
         }
@@ -76,8 +76,8 @@ impl Service {
     }
 
     fn snapshot(&self, key: &str) -> fault::Result<Snapshot> {
-        let key = Key::parse(key);
-        let stored = self.find(&Which::Named(key.run.clone()))?;
+        let key = CheckpointKey::parse(key);
+        let stored = self.find(&RunRef::Named(key.run.clone()))?;
         take(&self.host, &stored, &key)
     }
 
@@ -90,11 +90,11 @@ impl Service {
         document: Value,
         directory: &Path,
         replace: bool,
-        accepts: &Accepts,
+        accepts: &AcceptedRisks,
     ) -> fault::Result<Answer> {
         let snapshot: Snapshot = serde_json::from_value(document).or_invalid(|| "this is no checkpoint of longhaul")?;
         let _alone = self.alone_with(&snapshot.run, directory).await?;
-        let _begins = self.turns.begin(&snapshot.run);
+        let _begins = self.locks.begin(&snapshot.run);
         self.refuse_active(&snapshot.run)?;
         self.admitted(snapshot, directory, replace, accepts).await
     }
@@ -105,7 +105,7 @@ impl Service {
         mut snapshot: Snapshot,
         directory: &Path,
         replace: bool,
-        accepts: &Accepts,
+        accepts: &AcceptedRisks,
     ) -> fault::Result<Answer> {
         let (signed, bytes) = snapshot.take_signature()?;
         let signer = signing::admit(&self.host.home, "the checkpoint", signed.as_ref(), &bytes, accepts)?;
@@ -114,23 +114,24 @@ impl Service {
         signing::remember(&self.host.home, &signer)?;
         let powers = snapshot.powers()?.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let (run, directory, signer) = (snapshot.run, directory.to_owned(), signer.to_string());
-        self.host.audit.note(What::Imported { run: run.clone(), directory, signer: signer.clone() }).await?;
+        self.host.audit.note(AuditEvent::Imported { run: run.clone(), directory, signer: signer.clone() }).await?;
         Ok(Answer::Imported { run, signer, powers })
     }
 
     /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is in
     /// here so far.
-    async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<Turn> {
+    async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<KeyedLockGuard> {
         let missing = || format!("there is no directory `{}`", directory.display());
-        let mut names = vec![turns::of(run), turns::of_directory(&directory.canonicalize().or_invalid(missing)?)];
-        names.extend(record::record(&*self.host.store, run)?.iter().flat_map(turns::of_run));
-        Ok(self.turns.take(names).await)
+        let mut names =
+            vec![keyed_lock::of(run), keyed_lock::of_directory(&directory.canonicalize().or_invalid(missing)?)];
+        names.extend(record::record(&*self.host.store, run)?.iter().flat_map(keyed_lock::of_run));
+        Ok(self.locks.take(names).await)
     }
 
-    fn shared(&self, directory: &Path) -> fault::Result<Shared> {
+    fn shared(&self, directory: &Path) -> fault::Result<SharedServer> {
         let config = Config::read(directory)?;
         self.expect_trust(&directory.canonicalize()?, &config)?;
-        let shared = Shared::open(&self.host.home, &*self.shares, &config.checkpoints, directory)?;
+        let shared = SharedServer::open(&self.host.home, &*self.shares, &config.checkpoints, directory)?;
         shared.or_invalid(
             || "no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"",
         )
@@ -142,6 +143,6 @@ fn document(snapshot: &Snapshot) -> fault::Result<Answer> {
     Ok(Answer::Snapshot { snapshot: serde_json::to_value(snapshot)? })
 }
 
-fn listed(checkpoints: Vec<Checkpoint>, saved: Vec<Saved>, shared: Vec<String>) -> fault::Result<Answer> {
+fn listed(checkpoints: Vec<Checkpoint>, saved: Vec<SavedSnapshot>, shared: Vec<String>) -> fault::Result<Answer> {
     Ok(Answer::Checkpoints { checkpoints, saved, shared })
 }

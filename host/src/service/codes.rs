@@ -18,7 +18,7 @@ use longhaul_core::shared::SharedError;
 use longhaul_core::store::StoreError;
 use longhaul_engine::LoadError;
 use longhaul_exec::ExecError;
-use longhaul_harness::{Refusal, StateError};
+use longhaul_harness::{OrderRefusal, StateError};
 use longhaul_journal::ResolveError;
 use longhaul_mcp::McpError;
 use longhaul_models::ModelsError;
@@ -104,24 +104,25 @@ fn retry_after_ms_of(fault: &Fault) -> Option<u64> {
         .or_else(|| fault.downcast_ref().and_then(of_redis))
 }
 
-fn of_refusal(error: &Refusal) -> FaultCode {
+fn of_refusal(error: &OrderRefusal) -> FaultCode {
     match error {
-        Refusal::UnknownFeature { .. } => FaultCode::Unknown,
-        Refusal::UnusableLimit { .. } | Refusal::NoGoal | Refusal::Plan(_) | Refusal::UnknownAgent { .. } => {
-            FaultCode::Invalid
-        }
-        Refusal::NotBegun
-        | Refusal::NoPlanYet
-        | Refusal::Ended { .. }
-        | Refusal::TooManyEdits { .. }
-        | Refusal::BeingCommitted { .. }
-        | Refusal::Working
-        | Refusal::AlreadyPasses { .. }
-        | Refusal::NoBranch
-        | Refusal::NothingToSteer
-        | Refusal::NoQuestion { .. }
-        | Refusal::AnswerUsed
-        | Refusal::WhichQuestion { .. } => FaultCode::Conflict,
+        OrderRefusal::UnknownFeature { .. } => FaultCode::Unknown,
+        OrderRefusal::UnusableLimit { .. }
+        | OrderRefusal::NoGoal
+        | OrderRefusal::Plan(_)
+        | OrderRefusal::UnknownAgent { .. } => FaultCode::Invalid,
+        OrderRefusal::NotBegun
+        | OrderRefusal::NoPlanYet
+        | OrderRefusal::Ended { .. }
+        | OrderRefusal::TooManyEdits { .. }
+        | OrderRefusal::BeingCommitted { .. }
+        | OrderRefusal::Working
+        | OrderRefusal::AlreadyPasses { .. }
+        | OrderRefusal::NoBranch
+        | OrderRefusal::NothingToSteer
+        | OrderRefusal::NoQuestion { .. }
+        | OrderRefusal::AnswerUsed
+        | OrderRefusal::WhichQuestion { .. } => FaultCode::Conflict,
         _ => FaultCode::Internal,
     }
 }
@@ -380,10 +381,10 @@ mod tests {
         let denial = Denial { reason: "no".into(), fix: "write a line".into() };
         let hit = LimitHit::new("bytes_max", 2, 1);
         let cases: Vec<(Fault, FaultCode)> = vec![
-            (Refusal::UnknownFeature { feature: name() }.into(), Unknown),
-            (Refusal::NoGoal.into(), Invalid),
-            (Refusal::Plan(PlanError::Empty).into(), Invalid),
-            (Refusal::Working.into(), Conflict),
+            (OrderRefusal::UnknownFeature { feature: name() }.into(), Unknown),
+            (OrderRefusal::NoGoal.into(), Invalid),
+            (OrderRefusal::Plan(PlanError::Empty).into(), Invalid),
+            (OrderRefusal::Working.into(), Conflict),
             (ApprovalError::NoAnswer(NoAnswer::Empty).into(), Invalid),
             (ApprovalError::NotOpen { id: name(), was: name() }.into(), Conflict),
             (AgentError::Unknown { name: name() }.into(), Unknown),

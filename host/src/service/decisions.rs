@@ -1,7 +1,7 @@
 //! The decisions of a project: listed, found, judged.
 
 use super::{Answer, Service};
-use longhaul_core::decision::{Decision, Hit, Outcome, relevant};
+use longhaul_core::decision::{Decision, DecisionHit, DecisionOutcome, relevant};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_harness::decisions::clamp_score;
@@ -19,7 +19,7 @@ impl Service {
         let hits = match question {
             Some(question) => relevant(all, &question, self.host.clock.now_ms(), limit),
             None => {
-                let hit = |decision| Hit { decision, relevance: 0.0, why: String::new() };
+                let hit = |decision| DecisionHit { decision, relevance: 0.0, why: String::new() };
                 all.into_iter().take(limit).map(hit).collect()
             }
         };
@@ -51,7 +51,7 @@ impl Service {
         &self,
         stored: &StoredRun,
         id: &str,
-        outcome: Option<Outcome>,
+        outcome: Option<DecisionOutcome>,
         score: Option<f64>,
         lesson: Option<String>,
     ) -> fault::Result<Answer> {
@@ -67,5 +67,5 @@ impl Service {
 }
 
 fn one_hit(decision: Decision) -> Answer {
-    Answer::Decisions { hits: vec![Hit { decision, relevance: 0.0, why: String::new() }] }
+    Answer::Decisions { hits: vec![DecisionHit { decision, relevance: 0.0, why: String::new() }] }
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 /// The exporters in use, and the tasks that feed them.
 #[derive(Default)]
-pub(super) struct Reporting {
+pub(super) struct TelemetryReporter {
     /// One for each table that is in use: projects may have collectors of their own.
     pub(super) exporters: Vec<(TelemetryConfig, Arc<Exporter>)>,
     pub(super) tasks: Vec<JoinHandle<()>>,
@@ -16,7 +16,7 @@ pub(super) struct Reporting {
 
 /// The sums of the events so far.
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct EventTotals {
     pub(super) totals: Totals,
     /// The number of the last event of each run that is in them.
     pub(super) last: HashMap<RunId, u64>,

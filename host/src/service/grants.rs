@@ -8,7 +8,7 @@
 use super::Service;
 use crate::config::Config;
 use crate::powers::{self, Power, PowerKind};
-use longhaul_api::security::{Grants, RunGrants};
+use longhaul_api::security::{GrantUsage, RunGrants};
 use longhaul_core::event::Event;
 use longhaul_core::fault;
 use longhaul_core::grant::HostPattern;
@@ -27,7 +27,7 @@ const PAGE: usize = 1_000;
 
 /// What became of a power in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Use {
+enum PowerUsage {
     Unused,
     Unknown,
     Used,
@@ -85,9 +85,9 @@ impl Recorded {
         }
     }
 
-    fn use_of(&self, power: &Power) -> Use {
+    fn use_of(&self, power: &Power) -> PowerUsage {
         let (kind, name) = power.table.split_once('.').unwrap_or((&power.table, ""));
-        let certain = |is_used: bool| if is_used { Use::Used } else { Use::Unused };
+        let certain = |is_used: bool| if is_used { PowerUsage::Used } else { PowerUsage::Unused };
         match (kind, name) {
             ("tools", name) => self.use_of_tool(name, power),
             ("mcp", name) => self.use_of_tool(&format!("mcp-{name}"), power),
@@ -97,35 +97,37 @@ impl Recorded {
                 Some((_, agent)) => {
                     certain(self.delegations.contains(&(power.table.clone(), format!("agents.{agent}"))))
                 }
-                None if self.at_work.values().any(|table| *table == power.table) => Use::Unknown,
-                None => Use::Unused,
+                None if self.at_work.values().any(|table| *table == power.table) => PowerUsage::Unknown,
+                None => PowerUsage::Unused,
             },
             ("project", "") => certain(self.reads_goal),
-            ("notify", _) if !self.has_told => Use::Unused,
+            ("notify", _) if !self.has_told => PowerUsage::Unused,
             // Letters that were sent are forgotten; checks, memory, telemetry and walls are not told of by events.
-            _ => Use::Unknown,
+            _ => PowerUsage::Unknown,
         }
     }
 
     /// What a tool's table gives.
-    fn use_of_tool(&self, tool: &str, power: &Power) -> Use {
+    fn use_of_tool(&self, tool: &str, power: &Power) -> PowerUsage {
         let secret = secret_of(&power.what).map(|secret| (power.table.clone(), secret.to_owned()));
         let was_handed = secret.is_some_and(|secret| self.secrets.contains(&secret));
         let was_called = self.calls.iter().any(|(_, called)| called == tool);
         if !was_called {
             // To list its tools a server is started, and handed what it needs for that.
-            return if was_handed { Use::Used } else { Use::Unused };
+            return if was_handed { PowerUsage::Used } else { PowerUsage::Unused };
         }
         let is_there = was_handed || secret_of(&power.what).is_none();
         match (power.kind, host_of(&power.what)) {
-            (PowerKind::Host | PowerKind::Secret, Some(host)) if is_there && self.has_reached(tool, &host) => Use::Used,
-            (PowerKind::Host | PowerKind::Secret, Some(_)) => Use::Unknown,
+            (PowerKind::Host | PowerKind::Secret, Some(host)) if is_there && self.has_reached(tool, &host) => {
+                PowerUsage::Used
+            }
+            (PowerKind::Host | PowerKind::Secret, Some(_)) => PowerUsage::Unknown,
             // The address of a server, a variable and a program are there with the first call.
-            (PowerKind::Host, None) if power.what.starts_with("sends calls to ") => Use::Used,
-            (PowerKind::Command, None) if power.what.starts_with("starts ") => Use::Used,
-            (PowerKind::Secret, None) if is_there => Use::Used,
-            (PowerKind::Secret, None) => Use::Unused,
-            _ => Use::Unknown,
+            (PowerKind::Host, None) if power.what.starts_with("sends calls to ") => PowerUsage::Used,
+            (PowerKind::Command, None) if power.what.starts_with("starts ") => PowerUsage::Used,
+            (PowerKind::Secret, None) if is_there => PowerUsage::Used,
+            (PowerKind::Secret, None) => PowerUsage::Unused,
+            _ => PowerUsage::Unknown,
         }
     }
 
@@ -158,13 +160,13 @@ fn host_of(what: &str) -> Option<HostPattern> {
 
 impl Service {
     /// Grants of the project in a directory against what its runs did.
-    pub(super) fn grants_of(&self, directory: &Path) -> fault::Result<Grants> {
+    pub(super) fn grants_of(&self, directory: &Path) -> fault::Result<GrantUsage> {
         let mut records: Vec<RunRecord> = record::records(&*self.host.store)?;
         records.retain(|record| record.directory == directory);
         records.drain(..records.len().saturating_sub(RUNS_MAX));
         let secrets = self.host.audit.secrets_used()?;
-        let mut now: BTreeMap<Power, Use> =
-            countable(powers::of(&Config::read(directory)?)).map(|power| (power, Use::Unused)).collect();
+        let mut now: BTreeMap<Power, PowerUsage> =
+            countable(powers::of(&Config::read(directory)?)).map(|power| (power, PowerUsage::Unused)).collect();
         let mut runs = Vec::new();
         for record in records {
             let recorded = self.recorded(&record, &secrets)?;
@@ -172,9 +174,9 @@ impl Service {
             for power in countable(self.able(&record)?) {
                 let done = recorded.use_of(&power);
                 match done {
-                    Use::Used => used.push(power.to_string()),
-                    Use::Unknown => unknown.push(power.to_string()),
-                    Use::Unused => unused.push(power.to_string()),
+                    PowerUsage::Used => used.push(power.to_string()),
+                    PowerUsage::Unknown => unknown.push(power.to_string()),
+                    PowerUsage::Unused => unused.push(power.to_string()),
                 }
                 if let Some(known) = now.get_mut(&power) {
                     *known = done.max(*known);
@@ -182,8 +184,10 @@ impl Service {
             }
             runs.push(RunGrants { run: record.run, used, unknown, unused });
         }
-        let of = |wanted: Use| now.iter().filter(move |(_, done)| **done == wanted).map(|(power, _)| power.to_string());
-        Ok(Grants { unused: of(Use::Unused).collect(), unknown: of(Use::Unknown).collect(), runs })
+        let of = |wanted: PowerUsage| {
+            now.iter().filter(move |(_, done)| **done == wanted).map(|(power, _)| power.to_string())
+        };
+        Ok(GrantUsage { unused: of(PowerUsage::Unused).collect(), unknown: of(PowerUsage::Unknown).collect(), runs })
     }
 
     fn recorded(&self, record: &RunRecord, secrets: &BTreeSet<(RunId, String, String)>) -> fault::Result<Recorded> {
@@ -295,9 +299,9 @@ mod tests {
         let mut told: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for power in countable(powers::of(&config)) {
             let word = match recorded.use_of(&power) {
-                Use::Used => "used",
-                Use::Unknown => "unknown",
-                Use::Unused => "unused",
+                PowerUsage::Used => "used",
+                PowerUsage::Unknown => "unknown",
+                PowerUsage::Unused => "unused",
             };
             told.entry(word).or_default().push(power.to_string());
         }
@@ -356,7 +360,7 @@ mod tests {
             instruction: String::new(),
         });
         let used = |recorded: &Recorded| -> Vec<String> {
-            let used = countable(powers::of(&config)).filter(|power| recorded.use_of(power) == Use::Used);
+            let used = countable(powers::of(&config)).filter(|power| recorded.use_of(power) == PowerUsage::Used);
             used.map(|power| power.to_string()).collect()
         };
         assert_eq!(used(&recorded), ["[agents.code] calls the agent `other`"]);

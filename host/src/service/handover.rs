@@ -5,7 +5,7 @@
 //! that this process is gone, and ask the next owner. Looks at runs are answered to the end.
 
 use super::Service;
-use super::served::Follows;
+use super::served::FollowerGuard;
 use longhaul_core::RunId;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const ANSWERS_WAIT: Duration = Duration::from_millis(longhaul_engine::HAND_OVER_
 
 impl Service {
     /// Another process follows a run from now on, and would go on with it.
-    pub fn followed(&self, run: &RunId) -> Follows {
+    pub fn followed(&self, run: &RunId) -> FollowerGuard {
         self.served.follow(run)
     }
 

@@ -1,7 +1,7 @@
 //! What a person accepts of an MCP server.
 
 use super::{Answer, Service};
-use crate::audit::What;
+use crate::audit::AuditEvent;
 use crate::config::Config;
 use crate::toolbox;
 use longhaul_core::Digest;
@@ -42,7 +42,7 @@ impl Service {
         let (store, project) = (&*self.host.store, config.scope());
         longhaul_mcp::accept(store, project, server, digest).await?;
         let (directory, server, digest) = (directory.to_owned(), server.to_owned(), digest.to_owned());
-        self.host.audit.note(What::McpAccepted { directory, server, digest: digest.clone() }).await?;
+        self.host.audit.note(AuditEvent::McpAccepted { directory, server, digest: digest.clone() }).await?;
         Ok(Answer::Accepted { digest })
     }
 }

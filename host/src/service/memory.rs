@@ -3,11 +3,11 @@
 use super::Service;
 use crate::memory::{self, episodes_of, facts_of};
 use longhaul_api::answer::Answer;
-use longhaul_api::memory::{Memory, MemoryAsk, Shelf};
-use longhaul_api::runs::Which;
+use longhaul_api::memory::{MemoryItem, MemoryRequest, MemoryScope};
+use longhaul_api::runs::RunRef;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
-use longhaul_core::memory::{Entry, MemoryBackend, Note, Trust, closest};
+use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryNote, Trust, closest};
 use longhaul_records::record::RunRecord;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Service {
         all.spawn(one);
     }
 
-    pub(super) async fn memory(&self, which: &Which, ask: MemoryAsk) -> fault::Result<Answer> {
+    pub(super) async fn memory(&self, which: &RunRef, ask: MemoryRequest) -> fault::Result<Answer> {
         self.remember_due().await;
         let record = self.find(which)?.record;
         let config = record.config_now()?;
@@ -66,20 +66,20 @@ impl Service {
         let factory = &*self.memories;
         let memory = memory::open(&self.host, factory, &config, &record.pins, &record.directory).await?;
         let memories = match ask {
-            MemoryAsk::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,
-            MemoryAsk::Search { query, limit } => {
+            MemoryRequest::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,
+            MemoryRequest::Search { query, limit } => {
                 let by_meaning = config.memory.embeddings.is_some();
                 searched(&*memory, &record, &query, limit, by_meaning).await?
             }
-            MemoryAsk::Show { key, shelf } => of_key(&*memory, &record, &key, shelf).await?,
-            MemoryAsk::Promote { key, shelf } => {
+            MemoryRequest::Show { key, shelf } => of_key(&*memory, &record, &key, shelf).await?,
+            MemoryRequest::Promote { key, shelf } => {
                 let mut promoted = Vec::new();
                 for one in of_key(&*memory, &record, &key, shelf).await? {
                     promoted.push(promote(&*memory, &record, one).await?);
                 }
                 promoted
             }
-            MemoryAsk::Forget { key, shelf } => {
+            MemoryRequest::Forget { key, shelf } => {
                 let found = of_key(&*memory, &record, &key, shelf).await?;
                 for one in &found {
                     memory.delete(&namespace(one.shelf, &record), &key).await?;
@@ -92,11 +92,11 @@ impl Service {
 }
 
 /// Where the memory of a run's project has a shelf.
-fn namespace(shelf: Shelf, record: &RunRecord) -> String {
+fn namespace(shelf: MemoryScope, record: &RunRecord) -> String {
     match shelf {
-        Shelf::Fact => facts_of(record.scope()),
-        Shelf::Episode => episodes_of(record.scope()),
-        Shelf::Working => format!("working/{}", record.run),
+        MemoryScope::Fact => facts_of(record.scope()),
+        MemoryScope::Episode => episodes_of(record.scope()),
+        MemoryScope::Working => format!("working/{}", record.run),
     }
 }
 
@@ -105,9 +105,9 @@ async fn listed(
     record: &RunRecord,
     prefix: &str,
     limit: usize,
-) -> fault::Result<Vec<Memory>> {
+) -> fault::Result<Vec<MemoryItem>> {
     let mut found = Vec::new();
-    for shelf in Shelf::ALL {
+    for shelf in MemoryScope::ALL {
         found.extend(all(memory, record, shelf, prefix, limit).await?);
     }
     Ok(found)
@@ -116,10 +116,10 @@ async fn listed(
 async fn all(
     memory: &dyn MemoryBackend,
     record: &RunRecord,
-    shelf: Shelf,
+    shelf: MemoryScope,
     prefix: &str,
     limit: usize,
-) -> fault::Result<Vec<Memory>> {
+) -> fault::Result<Vec<MemoryItem>> {
     let (namespace, mut found, mut after) = (namespace(shelf, record), Vec::new(), None::<String>);
     loop {
         let page = memory.list(&namespace, prefix, after.as_deref(), PAGE_KEYS).await?;
@@ -128,7 +128,7 @@ async fn all(
                 return Ok(found);
             }
             // One that was over between the two questions is not there any more.
-            found.extend(memory.get(&namespace, &key).await?.map(|entry| Memory::of(shelf, entry, None)));
+            found.extend(memory.get(&namespace, &key).await?.map(|entry| MemoryItem::of(shelf, entry, None)));
         }
         match page.next {
             Some(next) if after.as_ref() != Some(&next) => after = Some(next),
@@ -143,22 +143,23 @@ async fn searched(
     query: &str,
     limit: u32,
     by_meaning: bool,
-) -> fault::Result<Vec<Memory>> {
+) -> fault::Result<Vec<MemoryItem>> {
     let mut found = Vec::new();
-    let ranked = [Shelf::Fact, Shelf::Working].into_iter().chain(by_meaning.then_some(Shelf::Episode));
+    let ranked =
+        [MemoryScope::Fact, MemoryScope::Working].into_iter().chain(by_meaning.then_some(MemoryScope::Episode));
     for shelf in ranked {
         let hits = memory.search(&namespace(shelf, record), query, limit).await?;
         found.extend(
-            hits.into_iter().filter(|hit| hit.score > 0.0).map(|hit| Memory::of(shelf, hit.entry, Some(hit.score))),
+            hits.into_iter().filter(|hit| hit.score > 0.0).map(|hit| MemoryItem::of(shelf, hit.entry, Some(hit.score))),
         );
     }
     if by_meaning {
         return Ok(found);
     }
-    let episodes = all(memory, record, Shelf::Episode, "", KEYS_MAX).await?;
+    let episodes = all(memory, record, MemoryScope::Episode, "", KEYS_MAX).await?;
     let words: Vec<String> = episodes.iter().map(episode_words).collect();
     let best = closest(&words, query, limit as usize);
-    found.extend(best.into_iter().map(|(at, score)| Memory { score: Some(score), ..episodes[at].clone() }));
+    found.extend(best.into_iter().map(|(at, score)| MemoryItem { score: Some(score), ..episodes[at].clone() }));
     Ok(found)
 }
 
@@ -167,12 +168,12 @@ async fn of_key(
     memory: &dyn MemoryBackend,
     record: &RunRecord,
     key: &str,
-    only: Option<Shelf>,
-) -> fault::Result<Vec<Memory>> {
+    only: Option<MemoryScope>,
+) -> fault::Result<Vec<MemoryItem>> {
     let mut found = Vec::new();
-    for shelf in Shelf::ALL.into_iter().filter(|shelf| only.is_none_or(|only| only == *shelf)) {
+    for shelf in MemoryScope::ALL.into_iter().filter(|shelf| only.is_none_or(|only| only == *shelf)) {
         let entry = memory.get(&namespace(shelf, record), key).await.context("ask the memory backend")?;
-        found.extend(entry.map(|entry| Memory::of(shelf, entry, None)));
+        found.extend(entry.map(|entry| MemoryItem::of(shelf, entry, None)));
     }
     if found.is_empty() {
         let kind = only.map(|only| format!(", of the kind `{}`", only.as_str())).unwrap_or_default();
@@ -182,28 +183,28 @@ async fn of_key(
 }
 
 /// Marks one as a person's own words, where nobody changed it meanwhile.
-async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: Memory) -> fault::Result<Memory> {
+async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: MemoryItem) -> fault::Result<MemoryItem> {
     let namespace = namespace(one.shelf, record);
     let changed =
         || Fault::conflict(format!("`{}` was changed at the same time; look at it and promote it again", one.key));
     let before = memory.get(&namespace, &one.key).await?.ok_or_else(changed)?;
-    let mut note = Note::read(&before);
+    let mut note = MemoryNote::read(&before);
     if note != one.note {
         bail!(changed());
     }
     note.trust = Trust::OwnWords;
-    if let (Shelf::Episode, Some(fields)) = (one.shelf, note.value.as_object_mut()) {
+    if let (MemoryScope::Episode, Some(fields)) = (one.shelf, note.value.as_object_mut()) {
         fields.insert("trust".to_owned(), serde_json::to_value(Trust::OwnWords)?);
     }
     let entry = note.clone().entry(&one.key, before.tags.clone(), None);
-    let entry = Entry { expires_at_ms: before.expires_at_ms, ..entry };
+    let entry = MemoryEntry { expires_at_ms: before.expires_at_ms, ..entry };
     if !memory.replace(&namespace, Some(&before), entry).await? {
         bail!(changed());
     }
-    Ok(Memory { note, ..one })
+    Ok(MemoryItem { note, ..one })
 }
 
-fn episode_words(memory: &Memory) -> String {
+fn episode_words(memory: &MemoryItem) -> String {
     let text = |name: &str| memory.note.value[name].as_str().unwrap_or_default().to_owned();
     format!("{} {}", text("goal"), text("summary"))
 }

@@ -2,10 +2,10 @@
 //! actor, or, when it has none, into its stored state.
 
 use super::begin::begin;
-use super::turns::{self, Turn};
-use super::{Active, Answer, Service, Which};
-use crate::checkpoint::{self, Shared};
-use crate::run::{self, Actor, Handle};
+use super::keyed_lock::{self, KeyedLockGuard};
+use super::{Active, Answer, RunRef, Service};
+use crate::checkpoint::{self, SharedServer};
+use crate::run::{self, RunActor, RunHandle};
 use crate::toolbox::plugin_host::PluginHost;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
@@ -13,9 +13,9 @@ use longhaul_core::shared::Lease;
 use longhaul_core::store::Batch;
 use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
-use longhaul_records::bus::Bus;
+use longhaul_records::bus::EventBus;
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_records::until::Until;
+use longhaul_records::stop_condition::StopCondition;
 use std::sync::Arc;
 
 impl Service {
@@ -23,9 +23,9 @@ impl Service {
     /// for somebody, goes as far as it was asked to, unless a number is given.
     pub(super) async fn resume(
         self: &Arc<Self>,
-        which: &Which,
+        which: &RunRef,
         retry_failing: bool,
-        until: Until,
+        until: StopCondition,
     ) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = &self.ready(&which).await?;
@@ -33,7 +33,7 @@ impl Service {
         let limits = stored.record.limits_in(&stored.record.config_now()?);
         let resume = Input::Resume { retry_failing, limits: Some(limits) };
         if let Some(handle) = self.handle(&run) {
-            if until != Until::End {
+            if until != StopCondition::End {
                 bail!(Fault::conflict(format!(
                     "run {run} is worked on already; pause it first: `longhaul pause {run}`"
                 )));
@@ -50,7 +50,7 @@ impl Service {
             matches!(stored.state.status(), Paused | Completed | Incomplete | Failed | Abandoned)
         };
         let until = match until {
-            Until::End if !is_told_anew => record::until(&*self.host.store, &run)?,
+            StopCondition::End if !is_told_anew => record::until(&*self.host.store, &run)?,
             asked => asked,
         };
         let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
@@ -66,20 +66,20 @@ impl Service {
             // What the harness refuses is said before anything is loaded for it.
             step(&mut stored.state.clone(), self.host.clock.now_ms(), input.clone())?;
         }
-        let bus = Bus::default();
-        let stage = self.stage(stored.record.clone(), bus.clone()).await?;
+        let bus = EventBus::default();
+        let executor = self.executor(stored.record.clone(), bus.clone()).await?;
         self.note_went_on(&stored.record, &config).await?;
-        self.activate(stored.clone(), stage, bus, first, until).await?;
+        self.activate(stored.clone(), executor, bus, first, until).await?;
         Ok(Answer::Run { run })
     }
 
     pub(super) async fn activate(
         self: &Arc<Self>,
         stored: StoredRun,
-        stage: run::Stage,
-        bus: Bus,
+        executor: run::WorkExecutor,
+        bus: EventBus,
         first: Option<Input>,
-        until: Until,
+        until: StopCondition,
     ) -> fault::Result<()> {
         let (record, run) = (stored.record.clone(), stored.record.run.clone());
         // What was before this process took it up was another's to report.
@@ -93,7 +93,7 @@ impl Service {
             None => None,
         };
         let (notifier, capacity) = (Arc::clone(&self.notifier), self.resources.clone());
-        let (actor, handle) = Actor::new(stage, stored, bus, until, Arc::new(move || notifier.wake()), capacity)?;
+        let (actor, handle) = RunActor::new(executor, stored, bus, until, Arc::new(move || notifier.wake()), capacity)?;
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
@@ -107,7 +107,7 @@ impl Service {
             service.tell(&own);
             service.remember(own);
         });
-        self.send_letters();
+        self.send_notifications();
         self.lock().insert(run.clone(), Active { handle, task });
         self.report(&record, reported);
         let _ = go.send(());
@@ -116,7 +116,7 @@ impl Service {
     }
 
     /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
-    pub(super) async fn order(self: &Arc<Self>, which: &Which, input: Input) -> fault::Result<Answer> {
+    pub(super) async fn order(self: &Arc<Self>, which: &RunRef, input: Input) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = match input {
             // To stop must always be possible.
@@ -140,15 +140,15 @@ impl Service {
     }
 
     /// One's turn with the run that is meant, which is found before and is the same one then.
-    pub(super) async fn alone(&self, which: &Which) -> fault::Result<(Turn, Which)> {
+    pub(super) async fn alone(&self, which: &RunRef) -> fault::Result<(KeyedLockGuard, RunRef)> {
         let record = self.find(which)?.record;
-        let turn = self.turns.take(turns::of_run(&record)).await;
-        Ok((turn, Which::Named(record.run.to_string())))
+        let turn = self.locks.take(keyed_lock::of_run(&record)).await;
+        Ok((turn, RunRef::Named(record.run.to_string())))
     }
 
     /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one
     /// of its project came after is refused, since that one moved the branch.
-    pub(super) async fn ready(&self, which: &Which) -> fault::Result<StoredRun> {
+    pub(super) async fn ready(&self, which: &RunRef) -> fault::Result<StoredRun> {
         let stored = self.find(which)?;
         if stored.record.ask.is_some() {
             return Ok(stored);
@@ -164,22 +164,22 @@ impl Service {
                 newer.run
             )));
         }
-        self.find(&Which::Named(run.to_string()))
+        self.find(&RunRef::Named(run.to_string()))
     }
 
-    pub(super) fn handle(&self, run: &RunId) -> Option<Handle> {
+    pub(super) fn handle(&self, run: &RunId) -> Option<RunHandle> {
         self.lock().get(run).map(|active| active.handle.clone())
     }
 }
 
-/// As [`Actor::live`], while the lease is renewed; then the run is left for others as it is.
+/// As [`RunActor::live`], while the lease is renewed; then the run is left for others as it is.
 async fn live_holding(
     host: &PluginHost,
-    actor: Actor,
+    actor: RunActor,
     first: Option<Input>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedServer>,
     lease: Lease,
-    handle: Handle,
+    handle: RunHandle,
 ) {
     let keeper = tokio::spawn(Arc::clone(&shared).hold(lease.clone(), handle));
     actor

@@ -3,7 +3,7 @@
 //! A project's status is that of its newest run; nothing here keeps one. Refuses a name that another project of
 //! this data directory has, since progress and decisions are kept by name.
 
-use super::{Answer, InShort, ProjectSummary, Service, Summary};
+use super::{Answer, CachedRun, ProjectSummary, RunSummary, Service};
 use longhaul_config::template::CONFIG;
 use longhaul_config::{Config, FILE, plain_name, powers};
 use longhaul_core::fault::{self, Context, Fault, bail};
@@ -23,7 +23,7 @@ impl Service {
         fresh: bool,
     ) -> fault::Result<Answer> {
         // All of them: two must not get one name.
-        let _alone = self.turns.take(["projects".to_owned()]).await;
+        let _alone = self.locks.take(["projects".to_owned()]).await;
         let project = name.map_or_else(|| plain_name(&directory), Ok)?;
         let config = CONFIG.replace("{{name}}", &project);
         Config::parse(&config)?;
@@ -50,7 +50,8 @@ impl Service {
     /// One whose directory is gone leaves its name.
     fn refuse_taken(&self, name: &str, directory: &Path) -> fault::Result<()> {
         let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-        let is_taken = |known: &Known| known.record.project == name && known.record.directory.join(FILE).exists();
+        let is_taken =
+            |known: &KnownProject| known.record.project == name && known.record.directory.join(FILE).exists();
         let known = self.known_projects()?;
         let taken = known.iter().find(|(other, known)| **other != here && is_taken(known));
         if let Some((other, _)) = taken {
@@ -63,30 +64,33 @@ impl Service {
     }
 
     /// Those that were made here, and those that were run here, by their directory.
-    fn known_projects(&self) -> fault::Result<BTreeMap<PathBuf, Known>> {
+    fn known_projects(&self) -> fault::Result<BTreeMap<PathBuf, KnownProject>> {
         let store = &*self.host.store;
-        let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+        let mut known: BTreeMap<PathBuf, KnownProject> = BTreeMap::new();
         for record in ProjectRecord::list(store)? {
-            known.insert(record.directory.clone(), Known { record, newest: None, runs: 0 });
+            known.insert(record.directory.clone(), KnownProject { record, newest: None, runs: 0 });
         }
         // Oldest first, so the last one is the newest.
-        for InShort { summary, .. } in self.in_short()?.into_iter().filter(|one| !one.summary.is_ask) {
-            let of_run = |summary: &Summary| ProjectRecord {
+        for CachedRun { summary, .. } in self.in_short()?.into_iter().filter(|one| !one.summary.is_ask) {
+            let of_run = |summary: &RunSummary| ProjectRecord {
                 project: summary.project.clone(),
                 directory: summary.directory.clone(),
                 created_ms: summary.created_ms,
             };
             let directory = summary.directory.clone();
-            let entry =
-                known.entry(directory).or_insert_with(|| Known { record: of_run(&summary), newest: None, runs: 0 });
+            let entry = known.entry(directory).or_insert_with(|| KnownProject {
+                record: of_run(&summary),
+                newest: None,
+                runs: 0,
+            });
             entry.runs += 1;
             entry.newest = Some(summary);
         }
         Ok(known)
     }
 
-    fn project_summary(known: Known) -> ProjectSummary {
-        let Known { record, newest, runs } = known;
+    fn project_summary(known: KnownProject) -> ProjectSummary {
+        let KnownProject { record, newest, runs } = known;
         let ProjectRecord { project, directory, created_ms } = record;
         let Some(newest) = newest else {
             let (status, passing) = (ProjectStatus::Initializing, (0, 0));
@@ -108,9 +112,9 @@ impl Service {
 }
 
 /// A project of this data directory.
-struct Known {
+struct KnownProject {
     record: ProjectRecord,
-    newest: Option<Summary>,
+    newest: Option<RunSummary>,
     runs: usize,
 }
 

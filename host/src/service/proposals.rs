@@ -1,12 +1,12 @@
 //! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
 
-use super::{Answer, Service, Which};
+use super::{Answer, RunRef, Service};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
-use longhaul_harness::{Input, State};
-use longhaul_records::proposals::{self, Change, Proposal, Standing};
+use longhaul_harness::{Input, RunState};
+use longhaul_records::proposals::{self, Proposal, ProposalStatus, ProposedChange};
 use longhaul_records::record::StoredRun;
 use std::sync::Arc;
 
@@ -20,23 +20,24 @@ impl Service {
 
     /// Gives the order, then notes it. A kill in between leaves the proposal open and its change made, so what is
     /// done already is only noted.
-    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &Which, id: &str) -> fault::Result<Answer> {
+    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &RunRef, id: &str) -> fault::Result<Answer> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
         if let Some(input) = order_of(&stored.state, &proposal.change)? {
             self.order(which, input).await?;
         }
-        self.decide(stored, proposal, Standing::Accepted { at_ms: self.host.clock.now_ms() }).await
+        self.decide(stored, proposal, ProposalStatus::Accepted { at_ms: self.host.clock.now_ms() }).await
     }
 
-    pub(super) async fn reject_proposal(&self, which: &Which, id: &str, why: &str) -> fault::Result<Answer> {
+    pub(super) async fn reject_proposal(&self, which: &RunRef, id: &str, why: &str) -> fault::Result<Answer> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
-        let standing = Standing::Rejected { at_ms: self.host.clock.now_ms(), why: truncate(why.trim(), WHY_BYTES_MAX) };
+        let standing =
+            ProposalStatus::Rejected { at_ms: self.host.clock.now_ms(), why: truncate(why.trim(), WHY_BYTES_MAX) };
         self.decide(stored, proposal, standing).await
     }
 
-    async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: Standing) -> fault::Result<Answer> {
+    async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: ProposalStatus) -> fault::Result<Answer> {
         let batch = Proposal { standing, ..proposal }.put(Batch::new())?;
         self.host.store.commit(batch).await?;
         Ok(Answer::Run { run: stored.record.run })
@@ -44,19 +45,19 @@ impl Service {
 }
 
 /// What the harness is told; none when nothing is left to tell it.
-fn order_of(state: &State, change: &Change) -> fault::Result<Option<Input>> {
+fn order_of(state: &RunState, change: &ProposedChange) -> fault::Result<Option<Input>> {
     let status = |id: &str| state.feature(id).map(|feature| feature.status);
     Ok(match change {
-        Change::AddFeature { spec } if state.feature(&spec.id).is_some_and(|found| found.spec == *spec) => None,
-        Change::AddFeature { spec } => Some(Input::FeatureAdded { spec: spec.clone() }),
-        Change::DropFeature { feature } if status(feature) == Some(FeatureStatus::Dropped) => None,
-        Change::DropFeature { feature } => Some(Input::FeatureDropped { feature: feature.clone() }),
-        Change::RestoreFeature { feature } => {
+        ProposedChange::AddFeature { spec } if state.feature(&spec.id).is_some_and(|found| found.spec == *spec) => None,
+        ProposedChange::AddFeature { spec } => Some(Input::FeatureAdded { spec: spec.clone() }),
+        ProposedChange::DropFeature { feature } if status(feature) == Some(FeatureStatus::Dropped) => None,
+        ProposedChange::DropFeature { feature } => Some(Input::FeatureDropped { feature: feature.clone() }),
+        ProposedChange::RestoreFeature { feature } => {
             let found = state.feature(feature).or_unknown(|| format!("feature `{feature}` is gone"))?;
             let spec = found.spec.clone();
             (found.status == FeatureStatus::Dropped).then_some(Input::FeatureEdited { spec })
         }
         // Where it is to be, the person who accepts says; see `longhaul features accept`.
-        Change::NewProject { .. } => None,
+        ProposedChange::NewProject { .. } => None,
     })
 }

@@ -6,20 +6,20 @@
 
 use super::Service;
 use super::reverts::refuse_working;
-use crate::run::{self, Stage};
+use crate::run::{self, WorkExecutor};
 use longhaul_api::answer::Answer;
-use longhaul_api::runs::{Rechecked, Which};
+use longhaul_api::runs::{FeatureRecheck, RunRef};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::work::FeatureStatus;
 use longhaul_engine::Cancel;
-use longhaul_harness::{Failure, Feature, Input, Job, Report, Work};
-use longhaul_records::bus::Bus;
+use longhaul_harness::{Feature, Input, Work, WorkFailure, WorkKind, WorkReport};
+use longhaul_records::bus::EventBus;
 use longhaul_records::record::{RunRecord, StoredRun};
 use std::path::PathBuf;
 
 impl Service {
-    pub(super) async fn recheck(&self, which: &Which, only: Option<String>) -> fault::Result<Answer> {
+    pub(super) async fn recheck(&self, which: &RunRef, only: Option<String>) -> fault::Result<Answer> {
         let stored = {
             let (_alone, which) = self.alone(which).await?;
             self.ready(&which).await?
@@ -32,7 +32,7 @@ impl Service {
         let regressed: Vec<(String, String)> = features.iter().filter_map(regression).collect();
         let run = stored.record.run;
         if !regressed.is_empty() {
-            let (_alone, which) = self.alone(&Which::Named(run.to_string())).await?;
+            let (_alone, which) = self.alone(&RunRef::Named(run.to_string())).await?;
             let stored = self.ready(&which).await?;
             let input = Input::Regressed { features: regressed };
             match self.handle(&run) {
@@ -43,25 +43,25 @@ impl Service {
         Ok(Answer::Rechecked { run, features })
     }
 
-    async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> fault::Result<Vec<Rechecked>> {
+    async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> fault::Result<Vec<FeatureRecheck>> {
         let _alone = self.rechecking.lock().await;
         // Under a name of its own it gets a tree of its own, which is the tip.
         let run = RunId::from_text(format!("recheck-{}", stored.record.run));
-        let _copy = Copy::in_place_of_an_older(self.host.home.tree(&run))?;
+        let _copy = ScratchTree::in_place_of_an_older(self.host.home.tree(&run))?;
         let record = RunRecord { run, ..stored.record.clone() };
-        let stage = self.stage(record, Bus::default()).await?;
+        let executor = self.executor(record, EventBus::default()).await?;
         let mut all = Vec::new();
         for feature in wanted {
-            all.push(check(&stage, stored, &feature).await);
+            all.push(check(&executor, stored, &feature).await);
         }
         Ok(all)
     }
 }
 
 /// A tree that goes with this.
-struct Copy(PathBuf);
+struct ScratchTree(PathBuf);
 
-impl Copy {
+impl ScratchTree {
     /// One that a kill left is not the tip any more.
     fn in_place_of_an_older(directory: PathBuf) -> std::io::Result<Self> {
         match std::fs::remove_dir_all(&directory) {
@@ -71,7 +71,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for ScratchTree {
     fn drop(&mut self) {
         // What is left goes with the next recheck, or run.
         let _ = std::fs::remove_dir_all(&self.0);
@@ -92,27 +92,27 @@ fn wanted(stored: &StoredRun, only: Option<&str>) -> fault::Result<Vec<Feature>>
 }
 
 /// To prepare a session is to run each check once where the branch is, and to say which of them pass.
-async fn check(stage: &Stage, stored: &StoredRun, feature: &Feature) -> Rechecked {
+async fn check(executor: &WorkExecutor, stored: &StoredRun, feature: &Feature) -> FeatureRecheck {
     let spec = &feature.spec;
     let checks: Vec<String> = spec.checks.iter().map(|check| check.name.clone()).collect();
     let work = Work {
         name: format!("f-{}/recheck", spec.id),
         attempt: 1,
-        job: Job::Prepare { feature: spec.id.clone(), checks: spec.checks.clone() },
+        job: WorkKind::Prepare { feature: spec.id.clone(), checks: spec.checks.clone() },
     };
-    let ended = stage.perform(&work, &stored.state, &Cancel::default()).await;
+    let ended = executor.perform(&work, &stored.state, &Cancel::default()).await;
     let (failed, not_run) = match ended.end {
-        run::End::Report(Report::Prepared { vacuous: passed, .. }) => {
+        run::WorkEnd::Report(WorkReport::Prepared { vacuous: passed, .. }) => {
             (checks.iter().filter(|check| !passed.contains(check)).cloned().collect(), None)
         }
-        run::End::Report(Report::Failed(failure)) => (Vec::new(), Some(Failure::text(&failure))),
-        run::End::Outage(outage) => (Vec::new(), Some(outage.to_string())),
+        run::WorkEnd::Report(WorkReport::Failed(failure)) => (Vec::new(), Some(WorkFailure::text(&failure))),
+        run::WorkEnd::Outage(outage) => (Vec::new(), Some(outage.to_string())),
         _ => (Vec::new(), Some("they were called off".to_owned())),
     };
-    Rechecked { feature: spec.id.clone(), checks, failed, not_run }
+    FeatureRecheck { feature: spec.id.clone(), checks, failed, not_run }
 }
 
-fn regression(checked: &Rechecked) -> Option<(String, String)> {
+fn regression(checked: &FeatureRecheck) -> Option<(String, String)> {
     let names: Vec<String> = checked.failed.iter().map(|name| format!("`{name}`")).collect();
     let verb = if names.len() == 1 { "check" } else { "checks" };
     (!names.is_empty())

@@ -1,9 +1,9 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
 use crate::toolbox::plugin_host::PluginHost;
-use longhaul_api::runs::Replayed;
+use longhaul_api::runs::ReplayResult;
 use longhaul_capabilities::null::NullServices;
-use longhaul_capabilities::{Scope, Services, Setup, Watch};
+use longhaul_capabilities::{InvocationScope, InvocationSetup, Services, Watch};
 use longhaul_core::approval::AllFree;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::grant::Grants;
@@ -13,7 +13,7 @@ use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Su
 use longhaul_core::{InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
-use longhaul_records::invocation::{CHOICE, Kept};
+use longhaul_records::invocation::{CHOICE, JournaledResult};
 use longhaul_records::record::RunRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +26,7 @@ pub async fn replay(
     record: &RunRecord,
     wanted: Vec<InvocationId>,
     with: Option<&Path>,
-) -> fault::Result<Vec<Replayed>> {
+) -> fault::Result<Vec<ReplayResult>> {
     let mut replayed = Vec::new();
     let all = wanted.len() != 1;
     for invocation in wanted {
@@ -71,7 +71,7 @@ pub async fn one(
     invocation: InvocationId,
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
-) -> fault::Result<Replayed> {
+) -> fault::Result<ReplayResult> {
     let store = &*host.store;
     if longhaul_journal::began(store, &invocation)?.is_none() {
         bail!(Fault::unknown(format!("there is no invocation `{invocation}`")));
@@ -102,7 +102,7 @@ async fn run_again(
     finished: &Finished,
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
-) -> fault::Result<Replayed> {
+) -> fault::Result<ReplayResult> {
     let store = &*host.store;
     let began =
         longhaul_journal::began(store, &invocation)?.or_unknown(|| format!("there is no invocation `{invocation}`"))?;
@@ -141,7 +141,7 @@ fn setup(
     recorder: &Recorder,
     limits: Limits,
     finished: &Finished,
-) -> Setup {
+) -> InvocationSetup {
     let null = Arc::new(NullServices);
     let table = recorder.began().table.as_str();
     // What time ended is ended by its fuel here: at the same instruction.
@@ -155,9 +155,9 @@ fn setup(
         models: given.map(|part| part.models.clone()).unwrap_or_default(),
         ..Grants::default()
     };
-    Setup {
+    InvocationSetup {
         invocation: recorder.invocation().clone(),
-        scope: Scope { project: record.scope().to_owned(), plugin: table.to_owned() },
+        scope: InvocationScope { project: record.scope().to_owned(), plugin: table.to_owned() },
         grants,
         limits: Limits { fuel_max, ..limits },
         services: Services {
@@ -178,19 +178,19 @@ fn setup(
         seed: recorder.began().seed,
         context: recorder.began().context.clone(),
         console: None,
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }
 
 async fn compare(
     plugin: &Plugin,
-    setup: Setup,
+    setup: InvocationSetup,
     recorder: &Recorder,
     began: &Began,
     finished: &Finished,
     input: &[u8],
-) -> fault::Result<Replayed> {
+) -> fault::Result<ReplayResult> {
     let cancel = Cancel::default();
     match began.export.as_str() {
         "planner.plan" => {
@@ -224,10 +224,10 @@ fn compared<T: Serialize + DeserializeOwned>(
     recorder: &Recorder,
     finished: &Finished,
     called: Called<Result<T, RoleError>>,
-) -> fault::Result<Replayed> {
+) -> fault::Result<ReplayResult> {
     let fuel = called.used.fuel;
     let difference = difference(recorder, finished, called);
-    Ok(Replayed {
+    Ok(ReplayResult {
         invocation: recorder.invocation().clone(),
         calls: recorder.asked(),
         fuel: (finished.fuel_used, fuel),
@@ -242,11 +242,13 @@ fn difference<T: Serialize + DeserializeOwned>(
     called: Called<Result<T, RoleError>>,
 ) -> Option<String> {
     let kept = match called.result {
-        Ok(Ok(value)) => Kept::Returned(value),
-        Ok(Err(error)) => Kept::Refused(error),
+        Ok(Ok(value)) => JournaledResult::Returned(value),
+        Ok(Err(error)) => JournaledResult::Refused(error),
         Err(CallError::Limit { .. }) if finished.interrupted => return None,
-        Err(CallError::Limit { hit, .. }) => Kept::Limited(hit),
-        Err(error @ (CallError::Trapped { .. } | CallError::Contract { .. })) => Kept::Trapped(error.to_string()),
+        Err(CallError::Limit { hit, .. }) => JournaledResult::Limited(hit),
+        Err(error @ (CallError::Trapped { .. } | CallError::Contract { .. })) => {
+            JournaledResult::Trapped(error.to_string())
+        }
         Err(error) => return Some(error.to_string()),
     };
     if let Err(error) = recorder.check_end() {

@@ -3,7 +3,7 @@
 //! The planner is asked where there is no model, for the goal as it was and as it is. So a goal in free words changes no
 //! features: for them there is `longhaul features`, or a new run.
 
-use super::{Answer, Service, Which};
+use super::{Answer, RunRef, Service};
 use crate::check;
 use crate::check::machine;
 use crate::check::plugins::{Planned, plan_of};
@@ -11,13 +11,13 @@ use crate::config::Config;
 use crate::toolbox::plugin_set;
 use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};
-use longhaul_harness::{Input, State};
+use longhaul_harness::{Input, RunState};
 use longhaul_records::record::{RunRecord, StoredRun};
 use std::sync::Arc;
 
 impl Service {
     /// Reads it, and tells the run.
-    pub(super) async fn reread_goal(self: &Arc<Self>, which: &Which) -> fault::Result<Answer> {
+    pub(super) async fn reread_goal(self: &Arc<Self>, which: &RunRef) -> fault::Result<Answer> {
         let StoredRun { record, state } = self.ready(which).await?;
         record.expect_branch()?;
         let config = record.config_now()?;
@@ -26,7 +26,7 @@ impl Service {
         let goal = machine::goal(&record.directory, &config)?;
         let now = self.written(&record, &config, &goal).await?;
         let before = self.written(&record, &config, &state.goal).await.ok().flatten();
-        let Changes { steps, dropped } = changes(&state, before.as_ref(), now.as_ref());
+        let GoalChanges { steps, dropped } = changes(&state, before.as_ref(), now.as_ref());
         let told = told(&state, &steps, &dropped, now.is_some(), goal == state.goal);
         let answer = self.order(which, Input::GoalReread { goal, steps, dropped }).await?;
         let Answer::Run { run } = answer else { return Ok(answer) };
@@ -49,15 +49,15 @@ impl Service {
 
 /// What a goal says otherwise than before.
 #[derive(Debug, Default, PartialEq)]
-struct Changes {
+struct GoalChanges {
     steps: Vec<PlanStep>,
     dropped: Vec<String>,
 }
 
 /// Compared with the goal as it was, so that what a person edited since stays as they left it. A goal that was none of
 /// features before is compared with the features that there are.
-fn changes(state: &State, before: Option<&Plan>, now: Option<&Plan>) -> Changes {
-    let Some(now) = now else { return Changes::default() };
+fn changes(state: &RunState, before: Option<&Plan>, now: Option<&Plan>) -> GoalChanges {
+    let Some(now) = now else { return GoalChanges::default() };
     let is_known = |step: &PlanStep| match before {
         Some(before) => before.steps.contains(step),
         None => state.feature(&step.spec.id).is_some_and(|feature| is_alike(step, feature)),
@@ -67,7 +67,7 @@ fn changes(state: &State, before: Option<&Plan>, now: Option<&Plan>) -> Changes 
         None => state.features.iter().map(|feature| feature.spec.id.clone()).collect(),
     };
     let names = |id: &String| now.steps.iter().any(|step| step.spec.id == *id);
-    Changes {
+    GoalChanges {
         steps: now.steps.iter().filter(|step| !is_known(step)).cloned().collect(),
         dropped: there.into_iter().filter(|id| !names(id)).collect(),
     }
@@ -80,7 +80,7 @@ fn is_alike(step: &PlanStep, feature: &longhaul_harness::Feature) -> bool {
 }
 
 /// In words, one line each.
-fn told(state: &State, steps: &[PlanStep], dropped: &[String], is_written: bool, is_same: bool) -> Vec<String> {
+fn told(state: &RunState, steps: &[PlanStep], dropped: &[String], is_written: bool, is_same: bool) -> Vec<String> {
     let has_plan = !state.features.is_empty();
     let status = |id: &str| state.feature(id).map(|feature| feature.status);
     let step = |step: &PlanStep| match status(&step.spec.id) {

@@ -1,9 +1,9 @@
 //! What is used of the machine: asked of who watches it, with the runs that it knows nothing of.
 
 use super::Service;
-use longhaul_api::agents::{ScheduleAsk, ScheduleSaid, StatusFilter};
+use longhaul_api::agents::{ScheduleRequest, ScheduleResponse, StatusFilter};
 use longhaul_api::answer::Answer;
-use longhaul_api::resources::{ResourceAsk, Resources, RunUse, TaskUse};
+use longhaul_api::resources::{ResourceRequest, ResourcesView, RunUse, TaskUse};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_records::record;
 
@@ -11,10 +11,10 @@ use longhaul_records::record;
 const TASKS_MAX: usize = 50;
 
 impl Service {
-    pub(super) async fn resources(&self, wanted: ResourceAsk) -> fault::Result<Answer> {
+    pub(super) async fn resources(&self, wanted: ResourceRequest) -> fault::Result<Answer> {
         let monitor = &self.resources;
         Ok(match wanted {
-            ResourceAsk::Now => {
+            ResourceRequest::Now => {
                 let mut resources = monitor.now().await?;
                 resources.runs = self.uses(&resources)?;
                 resources.tasks = self.tasks(StatusFilter::Running).await?;
@@ -22,10 +22,10 @@ impl Service {
                 resources.tasks.extend(pending.into_iter().filter(|task| task.waits.is_some()));
                 Answer::Resources { resources: Box::new(resources) }
             }
-            ResourceAsk::History { after_ms, limit } => {
+            ResourceRequest::History { after_ms, limit } => {
                 Answer::ResourceHistory { samples: monitor.history(after_ms, limit) }
             }
-            ResourceAsk::End { pid } => {
+            ResourceRequest::End { pid } => {
                 let ended = monitor.end(pid).await?;
                 Answer::ChildEnded { asked: ended.asked, killed: ended.killed }
             }
@@ -34,8 +34,8 @@ impl Service {
 
     async fn tasks(&self, status: StatusFilter) -> fault::Result<Vec<TaskUse>> {
         let runs = matches!(status, StatusFilter::Running);
-        let wanted = ScheduleAsk::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
-        let ScheduleSaid::Tasks { tasks, .. } = self.agents.schedules(wanted).await? else {
+        let wanted = ScheduleRequest::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
+        let ScheduleResponse::Tasks { tasks, .. } = self.agents.schedules(wanted).await? else {
             bail!(Fault::internal("the desk of agents answered something else"));
         };
         let uses = tasks.into_iter().map(|task| TaskUse {
@@ -48,7 +48,7 @@ impl Service {
     }
 
     /// Runs that are worked on here, in the order of their names.
-    fn uses(&self, all: &Resources) -> fault::Result<Vec<RunUse>> {
+    fn uses(&self, all: &ResourcesView) -> fault::Result<Vec<RunUse>> {
         let active: Vec<_> = self.lock().iter().map(|(run, active)| (run.clone(), active.handle.waits())).collect();
         let mut uses = Vec::with_capacity(active.len());
         for (run, waits) in active {

@@ -1,12 +1,12 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
 
-use super::{Active, Answer, Service, Which};
+use super::{Active, Answer, RunRef, Service};
 use crate::run;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_harness::{Input, RunStatus};
 use longhaul_records::record::{self, StoredRun};
-use longhaul_worktree::{Branch, Project};
+use longhaul_worktree::{Branch, UserRepository};
 
 impl Service {
     /// Carries out what kills cut off. What cannot be done now is tried again with the next order for its run.
@@ -19,7 +19,7 @@ impl Service {
         }
     }
 
-    pub(super) async fn revert(&self, which: &Which, to: &str, stash: bool) -> fault::Result<Answer> {
+    pub(super) async fn revert(&self, which: &RunRef, to: &str, stash: bool) -> fault::Result<Answer> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         stored.record.expect_branch()?;
@@ -27,7 +27,7 @@ impl Service {
         // Looked at before anything is stopped, so that a refusal changes nothing.
         run::revert::look(&self.host, &stored, to, stash).await?;
         self.let_go(&stored.record.run).await;
-        let stored = self.find(&Which::Named(stored.record.run.to_string()))?;
+        let stored = self.find(&RunRef::Named(stored.record.run.to_string()))?;
         let looked = run::revert::look(&self.host, &stored, to, stash).await?;
         Ok(Answer::Reverted(Box::new(run::revert::revert(&self.host, stored, looked).await?)))
     }
@@ -55,7 +55,7 @@ impl Service {
         stored.record.expect_branch()?;
         let record = stored.record.clone();
         tokio::task::spawn_blocking(move || {
-            let (project, branch) = (Project::open(&record.directory)?, Branch::new(&record.branch)?);
+            let (project, branch) = (UserRepository::open(&record.directory)?, Branch::new(&record.branch)?);
             let commits = match reverted {
                 false => project.log(&branch, &record.base, limit)?,
                 true => project.log_reverted(&branch, &record.base, record.run.as_str(), limit)?,

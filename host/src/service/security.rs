@@ -1,14 +1,14 @@
 //! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
 
 use super::Service;
-use crate::audit::What;
+use crate::audit::AuditEvent;
 use crate::config::Config;
 use crate::identity;
 use crate::powers::{self, Power};
 use crate::signing::Signers;
-use crate::trust::{self, Standing};
+use crate::trust::{self, TrustStatus};
 use longhaul_api::answer::Answer;
-use longhaul_api::security::{SecurityAsk, SecurityDone};
+use longhaul_api::security::{SecurityRequest, SecurityResponse};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_records::record::RunRecord;
@@ -19,63 +19,65 @@ use std::path::{Path, PathBuf};
 const RECORDS_MAX: usize = 10_000;
 
 impl Service {
-    pub(super) async fn security(&self, wanted: SecurityAsk) -> fault::Result<Answer> {
+    pub(super) async fn security(&self, wanted: SecurityRequest) -> fault::Result<Answer> {
         let (store, audit) = (&*self.host.store, &self.host.audit);
         let done = match wanted {
-            SecurityAsk::AuditLog { limit } => SecurityDone::Audit(audit.newest(limit.min(RECORDS_MAX))?),
-            SecurityAsk::VerifyAudit { expect } => SecurityDone::Verified(audit.verify(expect)?),
-            SecurityAsk::Grants { directory } => SecurityDone::Grants(Box::new(self.grants_of(&place(&directory)?)?)),
-            SecurityAsk::Project { directory } => {
+            SecurityRequest::AuditLog { limit } => SecurityResponse::Audit(audit.newest(limit.min(RECORDS_MAX))?),
+            SecurityRequest::VerifyAudit { expect } => SecurityResponse::Verified(audit.verify(expect)?),
+            SecurityRequest::Grants { directory } => {
+                SecurityResponse::Grants(Box::new(self.grants_of(&place(&directory)?)?))
+            }
+            SecurityRequest::Project { directory } => {
                 let directory = place(&directory)?;
                 let claimed = self.claimed(&directory, &Config::read(&directory)?).await?;
-                SecurityDone::Project { id: claimed.id, told: claimed.told }
+                SecurityResponse::Project { id: claimed.id, told: claimed.told }
             }
-            SecurityAsk::Checkouts => SecurityDone::Checkouts(identity::list(store)?),
-            SecurityAsk::SameAs { directory, other } => {
+            SecurityRequest::Checkouts => SecurityResponse::Checkouts(identity::list(store)?),
+            SecurityRequest::SameAs { directory, other } => {
                 let directory = place(&directory)?;
                 let config = Config::read(&directory)?;
-                let _alone = self.turns.take([super::turns::of_directory(&directory)]).await;
+                let _alone = self.locks.take([super::keyed_lock::of_directory(&directory)]).await;
                 let id = identity::join(store, &directory, &config.project.name, &other).await?;
-                audit.note(What::ProjectJoined { directory, id: id.clone() }).await?;
-                SecurityDone::Project { id, told: None }
+                audit.note(AuditEvent::ProjectJoined { directory, id: id.clone() }).await?;
+                SecurityResponse::Project { id, told: None }
             }
-            SecurityAsk::SecretChanged { name, bound } => {
+            SecurityRequest::SecretChanged { name, bound } => {
                 audit
                     .note(match bound {
-                        Some(bound) => What::SecretSet { name, bound },
-                        None => What::SecretRemoved { name },
+                        Some(bound) => AuditEvent::SecretSet { name, bound },
+                        None => AuditEvent::SecretRemoved { name },
                     })
                     .await?;
-                SecurityDone::Done
+                SecurityResponse::Done
             }
-            SecurityAsk::Standing { directory } => {
+            SecurityRequest::Standing { directory } => {
                 let directory = place(&directory)?;
                 let config = Config::read(&directory)?;
                 let powers = powers::of_project(&config, &directory);
-                SecurityDone::Standing(Box::new(trust::of_file(store, &directory, &config, &powers)?))
+                SecurityResponse::Standing(Box::new(trust::of_file(store, &directory, &config, &powers)?))
             }
-            SecurityAsk::Expect { directory } => {
+            SecurityRequest::Expect { directory } => {
                 let directory = place(&directory)?;
                 self.expect_trust(&directory, &Config::read(&directory)?)?;
-                SecurityDone::Done
+                SecurityResponse::Done
             }
-            SecurityAsk::Trust { directory, digest } => {
-                SecurityDone::Standing(Box::new(self.trust(&place(&directory)?, digest).await?))
+            SecurityRequest::Trust { directory, digest } => {
+                SecurityResponse::Standing(Box::new(self.trust(&place(&directory)?, digest).await?))
             }
-            SecurityAsk::Untrust { directory } => {
+            SecurityRequest::Untrust { directory } => {
                 let directory = place(&directory).unwrap_or(directory);
                 if !trust::withdraw(store, &directory).await? {
                     bail!(Fault::unknown(format!("nothing in `{}` is trusted", directory.display())));
                 }
-                audit.note(What::Untrusted { directory }).await?;
-                SecurityDone::Done
+                audit.note(AuditEvent::Untrusted { directory }).await?;
+                SecurityResponse::Done
             }
-            SecurityAsk::Trusted => {
-                SecurityDone::Trusted { files: trust::list(store)?, signers: Signers::of(&self.host.home).list()? }
+            SecurityRequest::Trusted => {
+                SecurityResponse::Trusted { files: trust::list(store)?, signers: Signers::of(&self.host.home).list()? }
             }
-            SecurityAsk::Signer { key, known } => {
+            SecurityRequest::Signer { key, known } => {
                 self.signer(key, known).await?;
-                SecurityDone::Done
+                SecurityResponse::Done
             }
         };
         Ok(Answer::Security { done: Box::new(done) })
@@ -88,11 +90,11 @@ impl Service {
         } else if !signers.remove(&key)? {
             bail!(Fault::unknown("this key is not known here; `longhaul trust list` shows those that are"));
         }
-        self.host.audit.note(What::SignerChanged { key, known }).await
+        self.host.audit.note(AuditEvent::SignerChanged { key, known }).await
     }
 
     /// The project that a checkout is, which is known from now on.
-    pub(super) async fn claimed(&self, directory: &Path, config: &Config) -> fault::Result<identity::Claimed> {
+    pub(super) async fn claimed(&self, directory: &Path, config: &Config) -> fault::Result<identity::ClaimedCheckout> {
         let host = &self.host;
         identity::claim(&*host.store, directory, &config.project.name, &host.fresh_seed()).await
     }
@@ -109,7 +111,7 @@ impl Service {
         trust::expect(&*self.host.store, directory, config)
     }
 
-    async fn trust(&self, directory: &Path, digest: Option<Digest>) -> fault::Result<Standing> {
+    async fn trust(&self, directory: &Path, digest: Option<Digest>) -> fault::Result<TrustStatus> {
         let config = Config::read(directory)?;
         let powers = powers::of_project(&config, directory);
         if digest.is_some_and(|shown| shown != powers::digest(&powers)) {
@@ -129,7 +131,7 @@ impl Service {
         let (host, id) = (&self.host, self.claimed(directory, config).await?.id);
         let agreed = trust::agree(&*host.store, directory, &id, powers, host.clock.now_ms()).await?;
         let powers = agreed.powers.iter().map(ToString::to_string).collect();
-        host.audit.note(What::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
+        host.audit.note(AuditEvent::Trusted { directory: directory.to_owned(), digest: agreed.digest, powers }).await
     }
 
     /// Keeps what holds the runs of a project back, which is asked about when it is gone.
@@ -144,7 +146,7 @@ impl Service {
             return Ok(());
         }
         let (run, directory) = (record.run.clone(), record.directory.clone());
-        self.host.audit.note(What::RunWentOn { run, directory, powers }).await
+        self.host.audit.note(AuditEvent::RunWentOn { run, directory, powers }).await
     }
 
     /// Says in the audit log what a run may do.
@@ -152,7 +154,7 @@ impl Service {
         let powers = powers::of_project(config, &record.directory);
         let powers = powers.iter().filter(|power| !power.is_plain).map(ToString::to_string).collect();
         let (run, directory) = (record.run.clone(), record.directory.clone());
-        self.host.audit.note(What::RunBegan { run, directory, powers }).await
+        self.host.audit.note(AuditEvent::RunBegan { run, directory, powers }).await
     }
 }
 

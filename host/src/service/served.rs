@@ -35,9 +35,9 @@ impl Drop for Answering<'_> {
 }
 
 /// Another process that follows a run, as long as this is kept.
-pub struct Follows(Arc<Mutex<HashMap<RunId, usize>>>, RunId);
+pub struct FollowerGuard(Arc<Mutex<HashMap<RunId, usize>>>, RunId);
 
-impl Drop for Follows {
+impl Drop for FollowerGuard {
     fn drop(&mut self) {
         let mut followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = followers.get_mut(&self.1) {
@@ -49,9 +49,9 @@ impl Drop for Follows {
 
 impl Served {
     /// Another process follows a run, as long as the answer is kept.
-    pub(super) fn follow(&self, run: &RunId) -> Follows {
+    pub(super) fn follow(&self, run: &RunId) -> FollowerGuard {
         *self.lock().entry(run.clone()).or_default() += 1;
-        Follows(Arc::clone(&self.followers), run.clone())
+        FollowerGuard(Arc::clone(&self.followers), run.clone())
     }
 
     /// Whether another process follows a run.

@@ -1,7 +1,7 @@
 //! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
 
-use super::exporters::{Counted, Reporting};
-use super::{Answer, Seen, Service, watch_here};
+use super::exporters::{EventTotals, TelemetryReporter};
+use super::{Answer, RunNotification, Service, watch_here};
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_home::variable;
@@ -56,7 +56,7 @@ impl Service {
 
     /// Sends what is not sent yet, within the operator's time.
     pub(super) async fn end_reports(&self) {
-        let Reporting { exporters, tasks } = take(&self.reporting);
+        let TelemetryReporter { exporters, tasks } = take(&self.reporting);
         for task in tasks {
             // Its run is gone, so it ends by itself.
             let _ = tokio::time::timeout(LAST_EVENTS_WAIT, task).await;
@@ -70,7 +70,7 @@ impl Service {
     /// is removed.
     pub(super) fn metrics(&self) -> fault::Result<Answer> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let Counted { totals, last } = &mut *counted;
+        let EventTotals { totals, last } = &mut *counted;
         for record in record::records(&*self.host.store)? {
             let after = last.entry(record.run.clone()).or_default();
             loop {
@@ -84,7 +84,7 @@ impl Service {
     }
 }
 
-fn take(reporting: &Mutex<Reporting>) -> Reporting {
+fn take(reporting: &Mutex<TelemetryReporter>) -> TelemetryReporter {
     std::mem::take(&mut *reporting.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -94,9 +94,9 @@ async fn follow(service: Arc<Service>, run: RunId, mut watcher: Watcher) {
     let watching = tokio::spawn(async move { watch_here(&service, &run, 0, &sender).await });
     while let Some(seen) = receiver.recv().await {
         match seen {
-            Seen::Event(event) => watcher.take(&event),
-            Seen::Gone(_) | Seen::Dropped => break,
-            Seen::Token(_) | Seen::Lagged => {}
+            RunNotification::Event(event) => watcher.take(&event),
+            RunNotification::Gone(_) | RunNotification::Dropped => break,
+            RunNotification::Token(_) | RunNotification::Lagged => {}
         }
     }
     watching.abort();

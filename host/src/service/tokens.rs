@@ -5,9 +5,9 @@
 //! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
 
 use super::Service;
-use crate::audit::What;
+use crate::audit::AuditEvent;
 use longhaul_api::answer::Answer;
-use longhaul_api::tokens::{AccessToken, Scope, Shown, TokenAsk};
+use longhaul_api::tokens::{AccessToken, IssuedToken, TokenRequest, TokenScope};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Table};
@@ -30,12 +30,12 @@ const ID_DIGITS: usize = 16;
 const SECRET_DIGITS: usize = 64;
 
 /// What a client sent, taken apart.
-struct Sent<'a> {
+struct PresentedToken<'a> {
     id: &'a str,
     secret: &'a str,
 }
 
-impl<'a> Sent<'a> {
+impl<'a> PresentedToken<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is = |text: &str, digits: usize| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -45,7 +45,7 @@ impl<'a> Sent<'a> {
 
 /// A token as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredToken {
     #[serde(flatten)]
     token: AccessToken,
     /// Of its secret digits.
@@ -53,24 +53,24 @@ struct Kept {
 }
 
 impl Service {
-    pub(super) async fn tokens(&self, wanted: TokenAsk) -> fault::Result<Answer> {
+    pub(super) async fn tokens(&self, wanted: TokenRequest) -> fault::Result<Answer> {
         match wanted {
-            TokenAsk::Add { name, scopes, lasts_ms } => self.add_token(name, scopes, lasts_ms).await,
-            TokenAsk::List => {
+            TokenRequest::Add { name, scopes, lasts_ms } => self.add_token(name, scopes, lasts_ms).await,
+            TokenRequest::List => {
                 let mut tokens: Vec<AccessToken> =
                     self.kept_tokens()?.into_iter().map(|(_, kept)| kept.token).collect();
                 tokens.sort_by(|a, b| a.name.cmp(&b.name));
                 Ok(Answer::Tokens { tokens })
             }
-            TokenAsk::Remove { name } => self.remove_token(&name).await,
+            TokenRequest::Remove { name } => self.remove_token(&name).await,
         }
     }
 
     /// The token that a client sent; none where it lets nobody in, for whatever reason.
     pub fn token(&self, sent: &str) -> fault::Result<Option<AccessToken>> {
-        let Some(Sent { id, secret }) = Sent::parse(sent) else { return Ok(None) };
+        let Some(PresentedToken { id, secret }) = PresentedToken::parse(sent) else { return Ok(None) };
         let Some(bytes) = self.host.store.get(Table::States, &key(id))? else { return Ok(None) };
-        let kept: Kept = serde_json::from_slice(&bytes).or_internal(|| "a token is damaged")?;
+        let kept: StoredToken = serde_json::from_slice(&bytes).or_internal(|| "a token is damaged")?;
         let said = Digest::of(secret.to_ascii_lowercase().as_bytes());
         let is_it: bool = said.as_bytes().ct_eq(kept.digest.as_bytes()).into();
         let is_over = kept.token.expires_ms.is_some_and(|until| until <= self.host.clock.now_ms());
@@ -82,7 +82,7 @@ impl Service {
         self.tokens_removed.subscribe()
     }
 
-    async fn add_token(&self, name: String, scopes: Vec<Scope>, lasts_ms: Option<u64>) -> fault::Result<Answer> {
+    async fn add_token(&self, name: String, scopes: Vec<TokenScope>, lasts_ms: Option<u64>) -> fault::Result<Answer> {
         check_name(&name)?;
         let mut scopes = scopes;
         scopes.sort_unstable();
@@ -91,7 +91,7 @@ impl Service {
             bail!(Fault::invalid("a token without a scope allows nothing; give --scope read, run, approve or admin"));
         }
         // Two must not get one name.
-        let _alone = self.turns.take(["tokens".to_owned()]).await;
+        let _alone = self.locks.take(["tokens".to_owned()]).await;
         let tokens = self.kept_tokens()?;
         if tokens.iter().any(|(_, kept)| kept.token.name == name) {
             bail!(Fault::conflict(format!(
@@ -107,11 +107,11 @@ impl Service {
         let (id, secret) = (digits(&self.host.fresh_seed()[..ID_DIGITS / 2]), digits(&self.host.fresh_seed()));
         let expires_ms = lasts_ms.map(|lasts| created_ms.saturating_add(lasts));
         let token = AccessToken { name, scopes, created_ms, expires_ms };
-        let kept = Kept { token: token.clone(), digest: Digest::of(secret.as_bytes()) };
+        let kept = StoredToken { token: token.clone(), digest: Digest::of(secret.as_bytes()) };
         self.host.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
         let (name, scopes) = (token.name.clone(), token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect());
-        self.host.audit.note(What::TokenMade { name, scopes }).await?;
-        Ok(Answer::TokenMade { token, shown: Shown::of(&format!("{PREFIX}{id}_{secret}")) })
+        self.host.audit.note(AuditEvent::TokenMade { name, scopes }).await?;
+        Ok(Answer::TokenMade { token, shown: IssuedToken::of(&format!("{PREFIX}{id}_{secret}")) })
     }
 
     async fn remove_token(&self, name: &str) -> fault::Result<Answer> {
@@ -122,12 +122,12 @@ impl Service {
         batch.push(Op::Delete(Table::States, Key::from_bytes(row)));
         self.host.store.commit(batch).await?;
         self.tokens_removed.send_modify(|removed| *removed += 1);
-        self.host.audit.note(What::TokenRemoved { name: kept.token.name.clone() }).await?;
+        self.host.audit.note(AuditEvent::TokenRemoved { name: kept.token.name.clone() }).await?;
         Ok(Answer::Tokens { tokens: vec![kept.token] })
     }
 
     /// Each with its row.
-    fn kept_tokens(&self) -> fault::Result<Vec<(Vec<u8>, Kept)>> {
+    fn kept_tokens(&self) -> fault::Result<Vec<(Vec<u8>, StoredToken)>> {
         let found = self.host.store.scan(Table::States, &Key::of("tokens"), None, TOKENS_MAX)?;
         let read = |(row, bytes): (Vec<u8>, Vec<u8>)| {
             Ok::<_, Fault>((row, serde_json::from_slice(&bytes).or_internal(|| "a token is damaged")?))
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn what_is_no_token_is_not_even_looked_for() {
         let whole = format!("lh_{}_{}", "a".repeat(16), "b".repeat(64));
-        assert!(Sent::parse(&whole).is_some());
+        assert!(PresentedToken::parse(&whole).is_some());
         for wrong in ["", "lh_", &whole[1..], &whole[..80], &format!("{whole}0"), &whole.replace('b', "g")] {
-            assert!(Sent::parse(wrong).is_none(), "{wrong}");
+            assert!(PresentedToken::parse(wrong).is_none(), "{wrong}");
         }
     }
 }

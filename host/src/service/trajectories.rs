@@ -7,17 +7,17 @@
 
 use super::{Service, replay};
 use longhaul_api::answer::Answer;
-use longhaul_api::runs::Which;
-use longhaul_api::trajectories::{Annotation, Ending, Step, Trajectory, Wanted};
-use longhaul_capabilities::{Said, Watch};
+use longhaul_api::runs::RunRef;
+use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter, TrajectoryStep};
+use longhaul_capabilities::{ConversationUpdate, Watch};
 use longhaul_core::fault::{self, Context, Fault, bail};
-use longhaul_core::journal::{Began, Entry};
-use longhaul_core::model::{Message, ModelError, ModelReply, Part, Speaker, Usage};
+use longhaul_core::journal::{Began, JournalEntry};
+use longhaul_core::model::{Message, MessagePart, MessageRole, ModelError, ModelReply, Usage};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_core::work::{Outcome, Task};
 use longhaul_core::{InvocationId, RunId};
-use longhaul_records::invocation::Kept;
+use longhaul_records::invocation::JournaledResult;
 use longhaul_records::record::{self, RunRecord};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ const ENTRIES_MAX: usize = 100_000;
 
 impl Service {
     /// Those of a run, or of all runs of its project, without their messages.
-    pub(super) fn trajectories(&self, which: &Which, wanted: &Wanted) -> fault::Result<Answer> {
+    pub(super) fn trajectories(&self, which: &RunRef, wanted: &TrajectoryFilter) -> fault::Result<Answer> {
         let record = self.find(which)?.record;
         let records = match wanted.all_runs {
             true => {
@@ -53,31 +53,31 @@ impl Service {
     }
 
     /// One, with its messages.
-    pub(super) async fn trajectory(&self, which: &Which, named: String) -> fault::Result<Answer> {
+    pub(super) async fn trajectory(&self, which: &RunRef, named: String) -> fault::Result<Answer> {
         let record = self.find(which)?.record;
         let mut found = self.named(&record, named)?;
-        let ears = Arc::new(Ears::default());
-        if found.ending == Ending::Unfinished {
-            let watch = Arc::clone(&ears) as Arc<dyn Watch>;
+        let recorder = Arc::new(ConversationRecorder::default());
+        if found.ending == InvocationEnding::Unfinished {
+            let watch = Arc::clone(&recorder) as Arc<dyn Watch>;
             let heard = replay::so_far(&self.host, &record, found.id.clone(), watch).await;
             let why = heard.map_or_else(|error| format!("{error:#}"), |()| "it has not ended".to_owned());
             found.incomplete = Some(why);
         } else {
             let replayed =
-                replay::one(&self.host, &record, found.id.clone(), None, Arc::clone(&ears) as Arc<dyn Watch>).await;
+                replay::one(&self.host, &record, found.id.clone(), None, Arc::clone(&recorder) as Arc<dyn Watch>).await;
             found.incomplete = match replayed {
                 Ok(replayed) => replayed.difference,
                 Err(error) => Some(format!("{error:#}")),
             };
         }
-        found.conversations = ears.conversations();
+        found.conversations = recorder.conversations();
         Ok(Answer::Trajectories { trajectories: vec![found] })
     }
 
     /// Keeps a rating or a correction, in place of what was there of it.
     pub(super) async fn annotate(
         &self,
-        which: &Which,
+        which: &RunRef,
         named: String,
         rating: Option<u8>,
         correction: Option<String>,
@@ -90,7 +90,7 @@ impl Service {
         }
         let record = self.find(which)?.record;
         let mut found = self.named(&record, named)?;
-        if found.ending == Ending::Unfinished {
+        if found.ending == InvocationEnding::Unfinished {
             bail!(Fault::conflict(format!(
                 "`{}` has not ended, so there is nothing to judge; resume its run",
                 found.id
@@ -129,8 +129,10 @@ impl Service {
         };
         let task = task(store, &began)?;
         let finished = longhaul_journal::finished(store, id)?;
-        let kept =
-            finished.as_ref().map(|finished| serde_json::from_str::<Kept<Outcome>>(&finished.result)).transpose()?;
+        let kept = finished
+            .as_ref()
+            .map(|finished| serde_json::from_str::<JournaledResult<Outcome>>(&finished.result))
+            .transpose()?;
         let (ending, answer, summary, confidence) = ended(kept);
         let mut found = Trajectory {
             id: id.clone(),
@@ -163,7 +165,7 @@ impl Service {
 }
 
 /// Takes an entry of the journal into the facts.
-fn count(found: &mut Trajectory, number: u32, entry: &Entry) {
+fn count(found: &mut Trajectory, number: u32, entry: &JournalEntry) {
     let answer = entry.answered.as_ref().map(|answered| answered.answer.as_str()).unwrap_or_default();
     match entry.asked.name.as_str() {
         "conversation.complete" => {
@@ -176,7 +178,7 @@ fn count(found: &mut Trajectory, number: u32, entry: &Entry) {
         name if name.starts_with("conversation.") => {}
         name => {
             let answer = serde_json::from_str::<Result<ToolOutput, ToolError>>(answer);
-            found.steps.push(Step {
+            found.steps.push(TrajectoryStep {
                 entry: number,
                 name: name.to_owned(),
                 summary: entry.asked.summary.clone(),
@@ -191,13 +193,15 @@ fn task(store: &dyn Store, began: &Began) -> fault::Result<Task> {
     Ok(serde_json::from_slice(&input)?)
 }
 
-fn ended(kept: Option<Kept<Outcome>>) -> (Ending, Option<String>, String, Option<f64>) {
+fn ended(kept: Option<JournaledResult<Outcome>>) -> (InvocationEnding, Option<String>, String, Option<f64>) {
     match kept {
-        None => (Ending::Unfinished, None, String::new(), None),
-        Some(Kept::Returned(outcome)) => (Ending::Returned, Some(outcome.output), outcome.summary, outcome.confidence),
-        Some(Kept::Refused(error)) => (Ending::Refused, None, error.to_string(), None),
-        Some(Kept::Limited(hit)) => (Ending::Limited, None, hit.to_string(), None),
-        Some(Kept::Trapped(why)) => (Ending::Trapped, None, why, None),
+        None => (InvocationEnding::Unfinished, None, String::new(), None),
+        Some(JournaledResult::Returned(outcome)) => {
+            (InvocationEnding::Returned, Some(outcome.output), outcome.summary, outcome.confidence)
+        }
+        Some(JournaledResult::Refused(error)) => (InvocationEnding::Refused, None, error.to_string(), None),
+        Some(JournaledResult::Limited(hit)) => (InvocationEnding::Limited, None, hit.to_string(), None),
+        Some(JournaledResult::Trapped(why)) => (InvocationEnding::Trapped, None, why, None),
     }
 }
 
@@ -214,27 +218,27 @@ fn annotation(store: &dyn Store, run: &RunId, id: &InvocationId) -> fault::Resul
 
 /// Hears what is said in the conversations of a replay.
 #[derive(Default)]
-struct Ears(Mutex<Vec<Vec<Value>>>);
+struct ConversationRecorder(Mutex<Vec<Vec<Value>>>);
 
-impl Ears {
+impl ConversationRecorder {
     fn conversations(&self) -> Vec<Vec<Value>> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.iter().filter(|messages| !messages.is_empty()).cloned().collect()
     }
 }
 
-impl Watch for Ears {
+impl Watch for ConversationRecorder {
     fn heard(&self, _invocation: &InvocationId, _text: &str) {}
 
-    fn said(&self, conversation: usize, said: Said<'_>) {
+    fn said(&self, conversation: usize, said: ConversationUpdate<'_>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() <= conversation {
             all.resize_with(conversation + 1, Vec::new);
         }
         match said {
-            Said::System("") => {}
-            Said::System(text) => all[conversation].push(json!({ "role": "system", "content": text })),
-            Said::Message(message) => all[conversation].extend(chat(message)),
+            ConversationUpdate::System("") => {}
+            ConversationUpdate::System(text) => all[conversation].push(json!({ "role": "system", "content": text })),
+            ConversationUpdate::Message(message) => all[conversation].extend(chat(message)),
         }
     }
 }
@@ -243,9 +247,9 @@ impl Watch for Ears {
 fn chat(message: &Message) -> Vec<Value> {
     let text: Vec<String> = message.parts.iter().filter_map(shown).collect();
     let role = match message.speaker {
-        Speaker::User => "user",
-        Speaker::Assistant => "assistant",
-        Speaker::Tool => "tool",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
+        MessageRole::Tool => "tool",
     };
     let calls: Vec<Value> = message.parts.iter().filter_map(requested).collect();
     let mut said: Vec<Value> = message.parts.iter().filter_map(answered).collect();
@@ -260,22 +264,22 @@ fn chat(message: &Message) -> Vec<Value> {
 }
 
 /// Words, and a placeholder for a picture.
-fn shown(part: &Part) -> Option<String> {
+fn shown(part: &MessagePart) -> Option<String> {
     match part {
-        Part::Text(text) => Some(text.clone()),
-        Part::Image { media_type, data } => Some(format!("[image {media_type}, {} bytes]", data.len())),
-        Part::Requested(_) | Part::Answered { .. } | Part::Thought(_) => None,
+        MessagePart::Text(text) => Some(text.clone()),
+        MessagePart::Image { media_type, data } => Some(format!("[image {media_type}, {} bytes]", data.len())),
+        MessagePart::Requested(_) | MessagePart::Answered { .. } | MessagePart::Thought(_) => None,
     }
 }
 
-fn requested(part: &Part) -> Option<Value> {
-    let Part::Requested(call) = part else { return None };
+fn requested(part: &MessagePart) -> Option<Value> {
+    let MessagePart::Requested(call) = part else { return None };
     let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
     let name = format!("{}.{}", call.tool, call.function);
     Some(json!({ "id": call.id, "type": "function", "function": { "name": name, "arguments": arguments } }))
 }
 
-fn answered(part: &Part) -> Option<Value> {
-    let Part::Answered { id, output, .. } = part else { return None };
+fn answered(part: &MessagePart) -> Option<Value> {
+    let MessagePart::Answered { id, output, .. } = part else { return None };
     Some(json!({ "role": "tool", "tool_call_id": id, "content": output }))
 }

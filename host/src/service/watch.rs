@@ -1,11 +1,11 @@
 //! Watching a run from the process that works on it: what is stored, then what comes. Refuses to make the run wait for a
 //! watcher, and to keep one that does not read.
 
-use super::{Seen, Service};
+use super::{RunNotification, Service};
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
-use longhaul_core::stream::Token;
-use longhaul_records::bus::{Heard, Watching};
+use longhaul_core::stream::StreamToken;
+use longhaul_records::bus::{BusMessage, Subscription};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::{self, OwnedPermit};
@@ -15,7 +15,7 @@ const READER_WAIT: Duration = Duration::from_secs(30);
 
 /// Sends what is stored, then what comes, until nobody works on the run. It never waits for long: the run does
 /// not at all, and a watcher that does not read is let go.
-pub async fn watch_here(service: &Service, run: &RunId, after: u64, sender: &mpsc::Sender<Seen>) {
+pub async fn watch_here(service: &Service, run: &RunId, after: u64, sender: &mpsc::Sender<RunNotification>) {
     // Kept for the last word, which must not need room.
     let Ok(last_word) = sender.clone().reserve_owned().await else { return };
     Watcher { service, run, last: after, sender, is_behind: false, waits_max: READER_WAIT }.watch(last_word).await;
@@ -27,14 +27,14 @@ struct Watcher<'a> {
     run: &'a RunId,
     /// The last event that was sent.
     last: u64,
-    sender: &'a mpsc::Sender<Seen>,
+    sender: &'a mpsc::Sender<RunNotification>,
     /// Whether parts of what models say were lost since the last one that was sent.
     is_behind: bool,
     waits_max: Duration,
 }
 
 /// Why a watcher gets no more.
-enum Left {
+enum WatcherEnd {
     /// It went, or the store does not answer.
     Gone,
     /// It does not read.
@@ -42,32 +42,32 @@ enum Left {
 }
 
 impl Watcher<'_> {
-    async fn watch(mut self, last_word: OwnedPermit<Seen>) {
+    async fn watch(mut self, last_word: OwnedPermit<RunNotification>) {
         match self.watch_on().await {
-            Ok(why) => drop(last_word.send(Seen::Gone(why))),
-            Err(Left::Slow) => drop(last_word.send(Seen::Dropped)),
-            Err(Left::Gone) => {}
+            Ok(why) => drop(last_word.send(RunNotification::Gone(why))),
+            Err(WatcherEnd::Slow) => drop(last_word.send(RunNotification::Dropped)),
+            Err(WatcherEnd::Gone) => {}
         }
     }
 
     /// Until the run is gone; gives what ended it, if it was not the run itself.
-    async fn watch_on(&mut self) -> Result<Option<String>, Left> {
+    async fn watch_on(&mut self) -> Result<Option<String>, WatcherEnd> {
         // Before the store is read, so that nothing falls between.
         let watching = self.service.watch(self.run);
         self.catch_up().await?;
-        let Some(Watching { mut receiver, so_far }) = watching else { return Ok(None) };
+        let Some(Subscription { mut receiver, so_far }) = watching else { return Ok(None) };
         so_far.into_iter().for_each(|token| self.send_token(token));
         loop {
             match receiver.recv().await {
                 // Where to begin is the watcher's word, and may be the end of all numbers.
-                Ok(Heard::Event(event)) if self.last.checked_add(1) == Some(event.number) => {
+                Ok(BusMessage::Event(event)) if self.last.checked_add(1) == Some(event.number) => {
                     self.send_event(event).await?;
                 }
                 // It was read from the store already, or something before it was not.
-                Ok(Heard::Event(_)) => self.catch_up().await?,
-                Ok(Heard::Token(token)) if self.is_behind => self.send_so_far(token),
-                Ok(Heard::Token(token)) => self.send_token(token),
-                Ok(Heard::Gone { why }) => {
+                Ok(BusMessage::Event(_)) => self.catch_up().await?,
+                Ok(BusMessage::Token(token)) if self.is_behind => self.send_so_far(token),
+                Ok(BusMessage::Token(token)) => self.send_token(token),
+                Ok(BusMessage::Gone { why }) => {
                     self.catch_up().await?;
                     return Ok(why);
                 }
@@ -85,9 +85,9 @@ impl Watcher<'_> {
     }
 
     /// Sends events that are stored.
-    async fn catch_up(&mut self) -> Result<(), Left> {
+    async fn catch_up(&mut self) -> Result<(), WatcherEnd> {
         loop {
-            let events = self.service.events(self.run, self.last).map_err(|_| Left::Gone)?;
+            let events = self.service.events(self.run, self.last).map_err(|_| WatcherEnd::Gone)?;
             if events.is_empty() {
                 return Ok(());
             }
@@ -97,24 +97,24 @@ impl Watcher<'_> {
         }
     }
 
-    async fn send_event(&mut self, event: RunEvent) -> Result<(), Left> {
+    async fn send_event(&mut self, event: RunEvent) -> Result<(), WatcherEnd> {
         let number = event.number;
-        match self.sender.send_timeout(Seen::Event(event), self.waits_max).await {
+        match self.sender.send_timeout(RunNotification::Event(event), self.waits_max).await {
             Ok(()) => self.last = number,
-            Err(mpsc::error::SendTimeoutError::Timeout(_)) => return Err(Left::Slow),
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => return Err(Left::Gone),
+            Err(mpsc::error::SendTimeoutError::Timeout(_)) => return Err(WatcherEnd::Slow),
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => return Err(WatcherEnd::Gone),
         }
         Ok(())
     }
 
     /// A part is a live view: one that there is no room for is lost, and that is told before the next one.
-    fn send_token(&mut self, token: Token) {
-        self.is_behind |= self.sender.try_send(Seen::Token(token)).is_err();
+    fn send_token(&mut self, token: StreamToken) {
+        self.is_behind |= self.sender.try_send(RunNotification::Token(token)).is_err();
     }
 
     /// After a loss: that there was one, and what is being said as a whole.
-    fn send_so_far(&mut self, token: Token) {
-        if self.sender.try_send(Seen::Lagged).is_err() {
+    fn send_so_far(&mut self, token: StreamToken) {
+        if self.sender.try_send(RunNotification::Lagged).is_err() {
             return;
         }
         self.is_behind = false;

@@ -1,10 +1,10 @@
 //! A graph whose steps run in real interpreters, with its values in memory.
 
 use super::{repository, test_cache};
-use longhaul::exec::{CompileLimits, Executor, JobLimits, Places};
+use longhaul::exec::{CompileLimits, Executor, ExecutorPaths, JobLimits};
 use longhaul::steps::{Blobs, Steps};
 use longhaul_core::Digest;
-use longhaul_graph::{Graph, Python, Ran, Replay, Settings, Skip, StepId, StepReport, Todo};
+use longhaul_graph::{Graph, NextStep, Python, Replay, ReplaySettings, ReportOutcome, Skip, StepId, StepReport};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 pub static EXECUTOR: LazyLock<Executor> = LazyLock::new(|| {
     let cache = test_cache().join("compiled");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
-    Executor::new(Places {
+    Executor::new(ExecutorPaths {
         cache,
         runtimes: vec![repository().join("target/plugins")],
         compiler: env!("CARGO_BIN_EXE_longhaul").into(),
@@ -67,14 +67,14 @@ impl Bench {
     /// An empty graph of steps that run so.
     pub fn of(steps: Steps) -> Self {
         let seed = Digest::of(b"a graph of a test");
-        let settings = Settings { seed, grants: steps.grants(), acts: steps.acts(), keeps_going: false };
+        let settings = ReplaySettings { seed, grants: steps.grants(), acts: steps.acts(), keeps_going: false };
         let graph = Graph::new(Arc::new(Python::default()));
         Self { replay: Replay::new(graph, settings), content: Content::default(), steps }
     }
 
     /// Has steps run that depend on failed ones.
     pub fn keeping_going(mut self) -> Self {
-        let settings = Settings { keeps_going: true, ..self.replay.settings().clone() };
+        let settings = ReplaySettings { keeps_going: true, ..self.replay.settings().clone() };
         self.replay.set_settings(settings);
         self
     }
@@ -103,16 +103,16 @@ impl Bench {
         self.replay.start().expect("a walk");
         loop {
             match self.replay.next().expect("the next step") {
-                Todo::Done => return walked,
-                Todo::Answered { step, .. } => walked.answered.push(step.to_string()),
-                Todo::Skipped { step, why } => walked.skipped.push((step.to_string(), why)),
-                Todo::Run(request) => {
+                NextStep::Done => return walked,
+                NextStep::Answered { step, .. } => walked.answered.push(step.to_string()),
+                NextStep::Skipped { step, why } => walked.skipped.push((step.to_string(), why)),
+                NextStep::Run(request) => {
                     let mut report = self.steps.run(&request, &self.content).await.expect("it runs");
                     self.content.0.extend(std::mem::take(&mut report.blobs));
                     let step = request.step.to_string();
                     match self.replay.ran(report).expect("a report") {
-                        Ran::Again { .. } => walked.again.push(step),
-                        Ran::Kept { missed, .. } => {
+                        ReportOutcome::Again { .. } => walked.again.push(step),
+                        ReportOutcome::Kept { missed, .. } => {
                             walked.ran.push(step);
                             let named = missed.into_iter();
                             walked.missed.extend(

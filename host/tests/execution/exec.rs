@@ -7,7 +7,9 @@ mod server;
 use crate::common::executor_cases::{self, Wanted};
 use crate::common::lab::Lab;
 use crate::common::{repository, test_cache};
-use longhaul::exec::{Code, CompileLimits, ExecError, Executor, Job, JobLimits, Language, Places, Report};
+use longhaul::exec::{
+    Code, CompileLimits, ExecError, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits, JobReport,
+};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_engine::{Engine, EngineOptions, Jail};
 use serde_json::{Value, json};
@@ -21,14 +23,14 @@ use std::sync::LazyLock;
 static EXECUTOR: LazyLock<Executor> =
     LazyLock::new(|| Executor::new(places(CompileLimits::default())).expect("an executor"));
 
-fn places(compile_limits: CompileLimits) -> Places {
+fn places(compile_limits: CompileLimits) -> ExecutorPaths {
     let cache = test_cache().join("compiled");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).expect("ours");
     let compiler = env!("CARGO_BIN_EXE_longhaul").into();
-    Places { cache, runtimes: vec![repository().join("target/plugins")], compiler, compile_limits }
+    ExecutorPaths { cache, runtimes: vec![repository().join("target/plugins")], compiler, compile_limits }
 }
 
-async fn run(job: Job) -> Report {
+async fn run(job: Job) -> JobReport {
     EXECUTOR.run(job).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -52,7 +54,7 @@ fn quick(job: Job) -> Job {
 
 /// Runs a job and compares standard output, exit code and limit.
 #[track_caller]
-fn expect(report: &Report, stdout: &str, exit_code: Option<i32>, limit: Option<&str>) {
+fn expect(report: &JobReport, stdout: &str, exit_code: Option<i32>, limit: Option<&str>) {
     let found = (report.stdout.as_str(), report.exit_code, report.limit.as_deref());
     assert_eq!(found, (stdout, exit_code, limit), "{report:#?}");
     assert_eq!(report.success, exit_code == Some(0), "{report:#?}");
@@ -470,7 +472,7 @@ async fn what_cannot_be_run_is_refused_before_it_starts() {
 #[tokio::test]
 async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
     let executor = Executor::new(places(CompileLimits::default())).expect("an executor");
-    executor.keep_ready(Language::Python, JobLimits::default(), 2).await.expect("two");
+    executor.keep_ready(GraphLanguage::Python, JobLimits::default(), 2).await.expect("two");
     let mut random = BTreeSet::new();
     for _ in 0..6 {
         let source =
@@ -483,7 +485,7 @@ async fn an_instance_that_waited_serves_one_job_as_a_new_one_does() {
     let source = "import linecache, sys
 found = [sorted(globals()), CONTEXT, __name__, sys.argv, sys.path, len(sys.meta_path), linecache.getlines('<python>')]
 print(found, sorted(sys.modules), sys.stdin.read(), sys.stdout.name)";
-    executor.keep_ready(Language::Python, JobLimits::default(), 1).await.expect("one");
+    executor.keep_ready(GraphLanguage::Python, JobLimits::default(), 1).await.expect("one");
     let sees = async || executor.run(python(source)).await.expect("it runs").stdout;
     let (ready, fresh) = (sees().await, run(python(source)).await.stdout);
     assert_eq!(ready, fresh);
@@ -552,7 +554,7 @@ async fn executor_cases_about_code() {
 }
 
 #[track_caller]
-fn check_case(case: &Value, report: &Report) {
+fn check_case(case: &Value, report: &JobReport) {
     let expected = &case["expected"];
     let message = report.error_message.clone().unwrap_or_default();
     for (name, value) in expected.as_object().expect("an object") {

@@ -12,7 +12,7 @@ mod program;
 use crate::common::graph::{Bench, EXECUTOR};
 use longhaul::exec::{Code, Job};
 use longhaul_core::Digest;
-use longhaul_graph::{Ended, StepId};
+use longhaul_graph::{StepEnd, StepId};
 use program::{Random, program, step};
 use serde::Deserialize;
 use serde_json::json;
@@ -173,9 +173,9 @@ async fn check(seed: u64, totals: &mut BTreeMap<&'static str, usize>) {
 fn said(bench: &Bench, id: &str) -> Said {
     let report = bench.report(id);
     let error = match &report.ended {
-        Ended::Well => None,
-        Ended::Raised(exception) => Some(format!("{}: {}", exception.kind, exception.message)),
-        Ended::Stopped { message, .. } => Some(format!("stopped: {message}")),
+        StepEnd::Well => None,
+        StepEnd::Raised(exception) => Some(format!("{}: {}", exception.kind, exception.message)),
+        StepEnd::Stopped { message, .. } => Some(format!("stopped: {message}")),
     };
     Said { stdout: report.stdout.clone(), result: report.result.clone(), error }
 }

@@ -6,7 +6,7 @@ use crate::common::graph::{Bench, EXECUTOR, Walked};
 use longhaul::exec::JobLimits;
 use longhaul::steps::{StepError, Steps};
 use longhaul_core::grant::{Access, DirectoryGrant};
-use longhaul_graph::{Ended, Kept, Skip, StepId, Todo};
+use longhaul_graph::{KeptValues, NextStep, Skip, StepEnd, StepId};
 
 /// Runs the steps and compares the values of their last expressions, in order; a dash for a step without one.
 #[track_caller]
@@ -14,9 +14,9 @@ fn results(bench: &Bench, expected: &[(&str, &str)]) {
     for (id, value) in expected {
         let report = bench.report(id);
         let found = match (&report.ended, &report.result) {
-            (Ended::Well, result) => result.clone().unwrap_or_else(|| "-".into()),
-            (Ended::Raised(exception), _) => format!("{}: {}", exception.kind, exception.message),
-            (Ended::Stopped { limit, message }, _) => format!("stopped: {limit:?} {message}"),
+            (StepEnd::Well, result) => result.clone().unwrap_or_else(|| "-".into()),
+            (StepEnd::Raised(exception), _) => format!("{}: {}", exception.kind, exception.message),
+            (StepEnd::Stopped { limit, message }, _) => format!("stopped: {limit:?} {message}"),
         };
         assert_eq!(found, *value, "step {id}: {report:#?}");
     }
@@ -200,7 +200,7 @@ async fn what_cannot_be_kept_is_made_again_by_the_steps_before() {
     .await;
     results(&bench, &[("f", "(10, [20, 30, 40], [1, 2, 3, 4])")]);
     let live = bench.report("b").delta.groups.iter().find(|group| group.names.contains("g")).expect("a group").clone();
-    assert!(matches!(&live.kept, Kept::Live { reason, .. } if reason.contains("generator")), "{live:?}");
+    assert!(matches!(&live.kept, KeptValues::Live { reason, .. } if reason.contains("generator")), "{live:?}");
     assert_eq!(bench.report("e").stdout, "rest\n", "what the others print is not its output");
     bench.change("c", "first = next(g) + next(g)");
     bench.walk().await;
@@ -226,7 +226,7 @@ async fn a_step_that_raised_keeps_what_it_changed_and_holds_up_the_rest() {
     results(&bench, &[("b", "IndexError: list index out of range"), ("d", "'free'")]);
     assert_eq!(walked.skipped, [("c".to_owned(), Skip::Blocked { by: StepId::from("b") })]);
     let report = bench.report("b");
-    let Ended::Raised(exception) = &report.ended else { panic!("{report:#?}") };
+    let StepEnd::Raised(exception) = &report.ended else { panic!("{report:#?}") };
     assert_eq!(exception.line, Some(2));
     assert_eq!(report.values.get("xs").map(String::as_str), Some("list of 2: [1, 2]"));
     let source = |_: &str| Some("xs.append(2)\nxs[9]\n".into());
@@ -353,9 +353,9 @@ async fn hostile_steps_end_in_their_report() {
         bench.walk().await;
         let report = bench.report("a");
         let text = match &report.ended {
-            Ended::Well => "-".to_owned(),
-            Ended::Raised(exception) => format!("{}: {}", exception.kind, exception.message),
-            Ended::Stopped { message, .. } => format!("stopped {message}"),
+            StepEnd::Well => "-".to_owned(),
+            StepEnd::Raised(exception) => format!("{}: {}", exception.kind, exception.message),
+            StepEnd::Stopped { message, .. } => format!("stopped {message}"),
         };
         assert!(text.starts_with(expected), "{what}: {report:#?}");
         results(&bench, &[("z", "2")]);
@@ -371,7 +371,7 @@ async fn what_is_too_deep_is_live_and_what_overflows_is_stopped() {
         results(&bench, &[("b", &levels.to_string())]);
         let groups = &bench.report("a").delta.groups;
         let group = groups.iter().find(|group| group.names.contains("deep")).expect("a group");
-        let is_live = matches!(group.kept, Kept::Live { .. });
+        let is_live = matches!(group.kept, KeptValues::Live { .. });
         assert_eq!(is_live, levels > 1_000);
     }
     let (bench, walked) = ran(&[
@@ -381,7 +381,7 @@ async fn what_is_too_deep_is_live_and_what_overflows_is_stopped() {
     ])
     .await;
     let ended = &bench.report("b").ended;
-    assert!(!matches!(ended, Ended::Well), "{ended:?}");
+    assert!(!matches!(ended, StepEnd::Well), "{ended:?}");
     assert_eq!(walked.skipped, [("c".to_owned(), Skip::Blocked { by: StepId::from("b") })]);
 }
 
@@ -394,7 +394,9 @@ async fn limits_stop_one_step_and_leave_the_namespace_as_it_was() {
         let mut bench =
             Bench::of(Steps::new(EXECUTOR.clone(), limits)).with(&[("a", "x = 1"), ("b", source), ("c", "x")]);
         let walked = bench.walk().await;
-        let Ended::Stopped { limit: found, .. } = &bench.report("b").ended else { panic!("{:#?}", bench.report("b")) };
+        let StepEnd::Stopped { limit: found, .. } = &bench.report("b").ended else {
+            panic!("{:#?}", bench.report("b"))
+        };
         assert_eq!(found.as_deref(), limit);
         assert_eq!(walked.skipped.len(), 1);
         assert!(bench.stale().contains("b"), "it may come further the next time");
@@ -433,7 +435,7 @@ async fn megabytes_of_values_go_through() {
     .await;
     results(&bench, &[("b", "(19999, 4194304)"), ("d", "62914560")]);
     let kept = &bench.report("c").delta.groups[0].kept;
-    assert!(matches!(kept, Kept::Live { .. }), "{kept:?}");
+    assert!(matches!(kept, KeptValues::Live { .. }), "{kept:?}");
 }
 
 #[tokio::test]
@@ -451,7 +453,7 @@ async fn a_step_that_may_act_is_not_repeated_silently() {
     // The start is kept before the run: whoever is cut off in between finds it.
     bench.change("b", &format!("{log}\n"));
     bench.replay.start().expect("a walk");
-    let Todo::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };
+    let NextStep::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };
     assert!(request.acts && bench.replay.take_changed().contains(&StepId::from("b")));
     let walked = bench.walk().await;
     assert_eq!(walked.skipped, [("b".to_owned(), Skip::Unknown)]);
@@ -470,7 +472,7 @@ async fn a_value_that_is_gone_is_an_error_that_names_it() {
     bench.content.0.clear();
     bench.add("b", "x");
     bench.replay.start().expect("a walk");
-    let Todo::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };
+    let NextStep::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };
     let error = bench.steps.run(&request, &bench.content).await.expect_err("nothing to load");
     assert!(matches!(&error, StepError::Missing { names, .. } if names == "x"), "{error}");
 }
@@ -483,6 +485,6 @@ async fn a_value_that_is_not_what_was_written_is_the_steps_failure() {
     }
     bench.add("b", "x");
     bench.walk().await;
-    let Ended::Raised(exception) = &bench.report("b").ended else { panic!("{:#?}", bench.report("b")) };
+    let StepEnd::Raised(exception) = &bench.report("b").ended else { panic!("{:#?}", bench.report("b")) };
     assert_eq!(exception.kind, "ValueNotLoaded");
 }

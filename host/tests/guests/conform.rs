@@ -3,11 +3,11 @@
 
 use crate::common::guests::{guest, guest_of_text};
 use crate::common::{of_this_user, repository};
-use longhaul_conform::{Bench, Judged, Report, Subject, conform, conform_backend, rules};
+use longhaul_conform::{Bench, ConformReport, ConformSubject, RuleVerdict, conform, conform_backend, rules};
 use longhaul_core::memory::{Embedded, MemoryBackend};
 use longhaul_core::{Clock, Digest, Limits};
 use longhaul_engine::CompileLimits;
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use longhaul_testkit::{HandClock, Kit};
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ fn kit() -> Kit {
     Kit::with_program(env!("CARGO_BIN_EXE_longhaul").into(), cache).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn report(subject: Subject) -> Report {
+async fn report(subject: ConformSubject) -> ConformReport {
     conform(&kit(), subject).await
 }
 
 /// What must be found of a component: the rule, the word, and a part of the reason.
 #[track_caller]
-fn check(report: &Report, expected: &[(&str, &str, &str)]) {
+fn check(report: &ConformReport, expected: &[(&str, &str, &str)]) {
     for (rule, word, why) in expected {
         let found = report.of(rule).unwrap_or_else(|| panic!("there is no rule `{rule}`:\n{report}"));
         assert!(found.word() == *word && found.why().contains(why), "{rule} should be {word} {why}:\n{report}");
     }
 }
 
-fn of_text(text: &str) -> Subject {
-    Subject::new("guest", guest_of_text(text))
+fn of_text(text: &str) -> ConformSubject {
+    ConformSubject::new("guest", guest_of_text(text))
 }
 
 /// Holds the rules against every component of a folder below `target/plugins`, as an author does.
@@ -76,7 +76,7 @@ fn every_example_in_c_passes() {
 
 #[tokio::test]
 async fn what_is_no_plugin_is_said_without_running_it() {
-    let report = report(Subject::new("text", b"hello".to_vec())).await;
+    let report = report(ConformSubject::new("text", b"hello".to_vec())).await;
     check(
         &report,
         &[("component", "FAIL", "does not start as WebAssembly does"), ("world", "SKIP", ""), ("imports", "SKIP", "")],
@@ -90,7 +90,7 @@ async fn a_component_beyond_the_cap_on_bytes_is_not_looked_into() {
     let max = usize::try_from(CompileLimits::default().bytes_max).expect("fits");
     let mut bytes = guest("healthy");
     bytes.resize(max + 1, 0);
-    let report = report(Subject::new("large", bytes)).await;
+    let report = report(ConformSubject::new("large", bytes)).await;
     check(
         &report,
         &[("component", "FAIL", "bytes_max"), ("world", "SKIP", ""), ("imports", "SKIP", "no plugin that could be")],
@@ -100,7 +100,7 @@ async fn a_component_beyond_the_cap_on_bytes_is_not_looked_into() {
 
 #[tokio::test]
 async fn an_agent_with_the_imports_of_a_tool_does_not_load() {
-    let report = report(Subject::new("greedy", guest("calls-keyvalue"))).await;
+    let report = report(ConformSubject::new("greedy", guest("calls-keyvalue"))).await;
     check(
         &report,
         &[
@@ -113,7 +113,7 @@ async fn an_agent_with_the_imports_of_a_tool_does_not_load() {
 }
 
 /// A tool that describes one function `f` with these parameters and this effect, by its number.
-fn describing(parameters: &str, effect: u32, imports: &str, body: &str) -> Subject {
+fn describing(parameters: &str, effect: u32, imports: &str, body: &str) -> ConformSubject {
     let length = parameters.len();
     let parameters = parameters.replace('\\', "\\5c").replace('"', "\\22");
     of_text(&format!(
@@ -193,7 +193,7 @@ async fn a_claim_of_an_effect_is_held_against_what_the_tool_does() {
 async fn a_call_beyond_the_stated_limits_is_said_with_the_limit() {
     let endless = "(loop $again (br $again)) unreachable";
     let subject = describing(PARAMETERS, 0, "", endless);
-    let subject = Subject { limits: Limits { fuel_max: 1_000_000, ..Limits::default() }, ..subject };
+    let subject = ConformSubject { limits: Limits { fuel_max: 1_000_000, ..Limits::default() }, ..subject };
     let report = report(subject).await;
     check(&report, &[("within-limits", "FAIL", "fuel_max")]);
 }
@@ -202,7 +202,7 @@ async fn a_call_beyond_the_stated_limits_is_said_with_the_limit() {
 async fn an_agent_that_a_clock_has_to_end_is_not_deterministic() {
     let endless =
         ";; agent\n(func $body (param i32 i32 i32 i32) (result i32 i32) (loop $again (br $again)) unreachable)";
-    let within = |limits| Subject { limits, ..of_text(endless) };
+    let within = |limits| ConformSubject { limits, ..of_text(endless) };
     let unlimited = Limits { fuel_max: u64::MAX, ..Limits::default() };
     for limits in [Limits { cpu_ms_max: 50, ..unlimited.clone() }, Limits { wall_ms_max: 50, ..unlimited }] {
         let clock = if limits.cpu_ms_max == 50 { "cpu_ms_max" } else { "wall_ms_max" };
@@ -237,12 +237,12 @@ async fn an_agent_that_is_random_by_its_own_word_follows_the_seed() {
     let text = r#";; agent
 (import "wasi:random/random@0.2.12" "get-random-u64" (func $random (result i64)))
 (func $body (param i32 i32 i32 i32) (result i32 i32) BODY)"#;
-    let answers = |body: &str| Subject { random: true, ..of_text(&text.replace("BODY", body)) };
+    let answers = |body: &str| ConformSubject { random: true, ..of_text(&text.replace("BODY", body)) };
     let drawn = report(answers("(call $say (i64.shr_u (call $random) (i64.const 1)))")).await;
     check(&drawn, &[("fresh-randomness", "PASS", "followed the seed"), ("deterministic", "PASS", "twice the same")]);
     let frozen = report(answers("(drop (call $random)) (call $say (i64.const 4))")).await;
     check(&frozen, &[("fresh-randomness", "FAIL", "drawn when it was built")]);
-    let silent = report(Subject { random: false, ..answers("(call $say (i64.const 4))") }).await;
+    let silent = report(ConformSubject { random: false, ..answers("(call $say (i64.const 4))") }).await;
     check(&silent, &[("fresh-randomness", "SKIP", "")]);
 }
 
@@ -300,7 +300,7 @@ impl Bench for InStore {
         let room =
             if self.forgets { Digest::of(&self.clock.now_ms().to_le_bytes()).to_string() } else { room.to_owned() };
         self.clock.advance_ms(u64::from(self.forgets));
-        let opened = RedbStore::open(&self.directory.path().join(room), Options::default());
+        let opened = RedbStore::open(&self.directory.path().join(room), StoreOptions::default());
         let store = Arc::new(opened.map_err(|error| error.to_string())?);
         Ok(Box::new(Embedded::new(store, Arc::clone(&self.clock) as Arc<dyn Clock>)))
     }
@@ -330,5 +330,5 @@ fn every_rule_has_an_id_of_its_own() {
     ids.dedup();
     assert_eq!(ids.len(), rules().len());
     assert!(rules().iter().all(|rule| !rule.says.is_empty()));
-    assert_eq!(Judged::Pass(String::new()).word(), "PASS");
+    assert_eq!(RuleVerdict::Pass(String::new()).word(), "PASS");
 }

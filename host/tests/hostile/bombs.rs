@@ -3,8 +3,8 @@
 use super::{PATIENCE, block_on, stays_healthy};
 use crate::common::guests::guest;
 use crate::common::guests::lab::{Lab, private_directory};
-use longhaul::bombs::Verdict;
-use longhaul_bombs::{Bomb, End, corpus};
+use longhaul::bombs::BombVerdict;
+use longhaul_bombs::{Bomb, ExpectedEnd, corpus};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn hold(wanted: impl Fn(&Bomb) -> bool) {
             let outcome = tokio::time::timeout(PATIENCE, longhaul::bombs::hold(&engine, bomb)).await;
             let outcome = outcome.unwrap_or_else(|_| panic!("`{}` has no end", bomb.name));
             println!("{} {} ms, {:?}: {}", bomb.name, outcome.ms, bomb.end, outcome.said);
-            if outcome.verdict != Verdict::Held {
+            if outcome.verdict != BombVerdict::Held {
                 lost.push(format!("{} must end as {:?}, and: {}", bomb.name, bomb.end, outcome.said));
             }
         }
@@ -44,7 +44,7 @@ fn peak_bytes() -> u64 {
 }
 
 fn exhausts(bomb: &Bomb) -> bool {
-    bomb.end == End::Exhausted
+    bomb.end == ExpectedEnd::Exhausted
 }
 
 #[test]
@@ -90,11 +90,11 @@ fn bombs_that_no_compiler_could_be_started_for_are_not_held() {
     let directory = private_directory();
     let engine = longhaul::bombs::engine(directory.path().join("cache"), directory.path().join("gone"));
     let engine = engine.unwrap_or_else(|error| panic!("{error}"));
-    let is_compiled = |end| matches!(end, End::Invalid | End::CallCap(_) | End::Trap);
+    let is_compiled = |end| matches!(end, ExpectedEnd::Invalid | ExpectedEnd::CallCap(_) | ExpectedEnd::Trap);
     let mut tried = 0;
     for bomb in corpus().iter().filter(|bomb| is_compiled(bomb.end) || EXHAUSTING.contains(&bomb.name)) {
         let outcome = block_on(longhaul::bombs::hold(&engine, bomb));
-        assert_eq!(outcome.verdict, Verdict::NotTried, "{}: {}", bomb.name, outcome.said);
+        assert_eq!(outcome.verdict, BombVerdict::NotTried, "{}: {}", bomb.name, outcome.said);
         tried += 1;
     }
     assert!(tried > 40, "{tried}");

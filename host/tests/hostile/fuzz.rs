@@ -1,7 +1,7 @@
 //! Fuzz targets without a fuzzer: what was found once is not found again, and a few new inputs beside.
 
 use crate::common::guests::lab::private_directory;
-use longhaul_fuzz::driver::{self, Bound};
+use longhaul_fuzz::driver::{self, FuzzBudget};
 use longhaul_fuzz::{PROGRAM, chosen};
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ fn no_reader_of_what_comes_from_outside_stumbles_over_its_corpus_or_mutations_of
     PROGRAM.set(env!("CARGO_BIN_EXE_longhaul").into()).expect("set once");
     let findings = private_directory().keep();
     println!("an input that ends this process stands in {}", findings.display());
-    let mutations = Bound::Mutations(number("LONGHAUL_MUTATIONS").unwrap_or(MUTATIONS));
-    let bound = number("LONGHAUL_FUZZ_S").map_or(mutations, |seconds| Bound::Time(Duration::from_secs(seconds)));
+    let mutations = FuzzBudget::Mutations(number("LONGHAUL_MUTATIONS").unwrap_or(MUTATIONS));
+    let bound = number("LONGHAUL_FUZZ_S").map_or(mutations, |seconds| FuzzBudget::Time(Duration::from_secs(seconds)));
     let one = std::env::var("LONGHAUL_TARGET").ok();
     for target in chosen(one.as_deref()).unwrap_or_else(|error| panic!("LONGHAUL_TARGET: {error}")) {
         let done = driver::drive(target, bound, number("LONGHAUL_SEED").unwrap_or(19), &findings);

@@ -4,12 +4,12 @@ use crate::common::lab::Lab;
 use crate::common::{self, gated};
 use crate::passing;
 use longhaul_core::store::{Batch, Key, Op, Store as _, Table};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 
 /// The rows of a data directory, as whoever can write its file changes them.
 fn change_rows(lab: &Lab, change: impl FnOnce(&RedbStore) -> Vec<Op>) {
-    let store = RedbStore::open(&lab.home(), Options::default()).expect("nobody has it");
+    let store = RedbStore::open(&lab.home(), StoreOptions::default()).expect("nobody has it");
     let ops = change(&store);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(store.commit(Batch { ops })).expect("written");

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A project with one call that asks, and this `[notify]`, in which `{letters}` is a file beside the project.
 fn lab(calls: &Value, notify: &str) -> Lab {
     let lab = gated::lab(calls, &json!([]));
-    let notify = notify.replace("{letters}", &lab.path("letters").display().to_string());
+    let notify = notify.replace("{notifications}", &lab.path("letters").display().to_string());
     change(&lab, |text| format!("{text}\n[notify]\n{notify}\n"));
     lab
 }
@@ -32,16 +32,16 @@ fn change(lab: &Lab, change: impl FnOnce(String) -> String) {
     lab.git(&["commit", "-aqm", "configure"]);
 }
 
-const COMMAND: &str = "command = [\"sh\", \"-c\", \"cat >> '{letters}'\"]";
+const COMMAND: &str = "command = [\"sh\", \"-c\", \"cat >> '{notifications}'\"]";
 
 /// What the command was told.
-fn letters(lab: &Lab) -> Vec<Value> {
+fn notifications(lab: &Lab) -> Vec<Value> {
     let text = std::fs::read_to_string(lab.path("letters")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 fn occasions(lab: &Lab) -> Vec<String> {
-    letters(lab).iter().map(|letter| letter["occasion"].as_str().expect("text").to_owned()).collect()
+    notifications(lab).iter().map(|notification| notification["occasion"].as_str().expect("text").to_owned()).collect()
 }
 
 /// `look` is denied by the configuration, so no call but `post` can ask.
@@ -54,7 +54,7 @@ fn a_command_is_told_what_to_type_and_nothing_that_an_agent_wrote() {
     let lab = lab(&secret(), COMMAND);
     lab.run(&["run"]).expect(5);
     let id = gated::the_open(&lab);
-    let told = letters(&lab);
+    let told = notifications(&lab);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!((&told[0]["occasion"], &told[0]["project"]), (&json!("asks"), &json!("kept")));
     assert_eq!(told[0]["command"], format!("longhaul approvals answer {id} ANSWER"));
@@ -63,7 +63,7 @@ fn a_command_is_told_what_to_type_and_nothing_that_an_agent_wrote() {
     lab.run(&["resume"]).expect(0);
     assert_eq!(occasions(&lab), ["asks", "completes"]);
     lab.run(&["status"]).expect(0);
-    assert_eq!(letters(&lab).len(), 2, "nothing is told twice");
+    assert_eq!(notifications(&lab).len(), 2, "nothing is told twice");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn texts_are_told_where_the_operator_wants_them_and_occasions_as_they_were_chose
     lab.run(&["run"]).expect(5);
     gated::answer(&lab, &gated::the_open(&lab), "y").expect(0);
     lab.run(&["resume"]).expect(0);
-    let told = letters(&lab);
+    let told = notifications(&lab);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0]["text"].as_str().is_some_and(|text| text.contains("hunter2")), "{told:?}");
 }
@@ -95,11 +95,11 @@ fn more_than_anybody_reads_is_not_sent_and_the_next_letter_says_so() {
     lab.run(&["run"]).expect(5);
     gated::answer(&lab, &gated::the_open(&lab), "n").expect(0);
     lab.run(&["resume"]).expect(5);
-    assert_eq!(letters(&lab).len(), 1);
+    assert_eq!(notifications(&lab).len(), 1);
     change(&lab, |text| text.replace("per_hour_max = 1", "per_hour_max = 9"));
     gated::answer(&lab, &gated::the_open(&lab), "n").expect(0);
     lab.run(&["resume"]).expect(0);
-    let told = letters(&lab);
+    let told = notifications(&lab);
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!((&told[1]["occasion"], &told[1]["suppressed"]), (&json!("completes"), &json!(1)));
 }
@@ -183,7 +183,7 @@ fn a_webhook_is_reached_without_the_proxies_of_the_environment() {
 fn a_mailbox_gets_a_message_by_the_machines_own_mail_program() {
     let lab = lab(
         &secret(),
-        "[notify.email]\nto = [\"ops@b.example\"]\nfrom = \"l@b.example\"\nsendmail = [\"{letters}.sh\", \"-t\"]",
+        "[notify.email]\nto = [\"ops@b.example\"]\nfrom = \"l@b.example\"\nsendmail = [\"{notifications}.sh\", \"-t\"]",
     );
     let program = lab.path("letters.sh");
     let message = lab.path("message");
@@ -215,9 +215,9 @@ fn a_kill_around_a_letter_loses_none_and_repeats_it_under_its_id() {
         assert!(killed.was_killed(), "{point}: {}", killed.said());
         lab.run(&["resume"]).expect(5);
         lab.run(&["resume"]).expect(5);
-        let told = letters(&lab);
+        let told = notifications(&lab);
         assert_eq!(told.len(), times, "{point}: {told:?}");
-        assert!(told.iter().all(|letter| letter["id"] == told[0]["id"]), "{told:?}");
+        assert!(told.iter().all(|notification| notification["id"] == told[0]["id"]), "{told:?}");
     }
 }
 
@@ -232,7 +232,7 @@ fn scheduled(notify: &str, source: &str, retries_max: &str) -> Lab {
     let lab = Lab::empty();
     std::fs::create_dir_all(lab.home()).expect("ours");
     std::fs::set_permissions(lab.home(), std::fs::Permissions::from_mode(0o700)).expect("ours");
-    let notify = notify.replace("{letters}", &lab.path("letters").display().to_string());
+    let notify = notify.replace("{notifications}", &lab.path("letters").display().to_string());
     std::fs::write(lab.home().join("server.toml"), format!("[notify]\n{notify}\n")).expect("ours");
     std::fs::write(lab.path("agent.py"), source).expect("ours");
     lab.run(&["agent", "add", "a", "--python", "agent.py", "--timeout-ms", "2000"]).expect(0);
@@ -261,10 +261,10 @@ fn wait_until(worker: &mut Started, is_so: impl Fn() -> bool) {
 #[track_caller]
 fn told_by_a_scheduler(lab: &Lab, times: usize) -> Vec<Value> {
     let mut worker = scheduler(lab);
-    wait_until(&mut worker, || letters(lab).len() >= times);
+    wait_until(&mut worker, || notifications(lab).len() >= times);
     worker.interrupt();
     worker.wait().expect(0);
-    letters(lab)
+    notifications(lab)
 }
 
 fn failed(lab: &Lab) -> usize {
@@ -273,7 +273,7 @@ fn failed(lab: &Lab) -> usize {
 
 #[test]
 fn a_task_that_failed_for_good_is_told_in_the_data_directory_with_the_limit_and_what_to_type() {
-    let command = "command = [\"sh\", \"-c\", \"pwd > '{letters}.at'; cat >> '{letters}'\"]";
+    let command = "command = [\"sh\", \"-c\", \"pwd > '{notifications}.at'; cat >> '{notifications}'\"]";
     let lab = scheduled(command, "print('hunter2')\nwhile True: pass", "1");
     lab.run(&["schedule", "run-now", "s"]).expect(0);
     let told = told_by_a_scheduler(&lab, 1);
@@ -306,11 +306,11 @@ fn more_tasks_than_anybody_reads_of_are_not_told() {
     let mut worker = scheduler(&lab);
     for count in 1..=2 {
         lab.run(&["schedule", "run-now", "s"]).expect(0);
-        wait_until(&mut worker, || failed(&lab) == count && !letters(&lab).is_empty());
+        wait_until(&mut worker, || failed(&lab) == count && !notifications(&lab).is_empty());
     }
     worker.interrupt();
     worker.wait().expect(0);
-    assert_eq!(letters(&lab).len(), 1);
+    assert_eq!(notifications(&lab).len(), 1);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_kill_around_the_letter_of_a_task_loses_none_and_repeats_it_under_its_id() {
         assert!(killed.was_killed(), "{point}: {}", killed.said());
         let told = told_by_a_scheduler(&lab, times);
         assert_eq!(told.len(), times, "{point}: {told:?}");
-        assert!(told.iter().all(|letter| letter["id"] == told[0]["id"]), "{told:?}");
+        assert!(told.iter().all(|notification| notification["id"] == told[0]["id"]), "{told:?}");
         assert_eq!(failed(&lab), 1, "{point}");
     }
 }

@@ -299,10 +299,10 @@ fn a_rust_program_asks_waiting_or_watching() {
 
 fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
     use futures_util::StreamExt as _;
-    use longhaul::ask::{Asker, Dispatch, Question, ask_blocking};
+    use longhaul::ask::{AskClient, AskRequest, Dispatch, ask_blocking};
     use longhaul_core::stream::{Content, tag};
     let home = longhaul::home::Home::find(Some(home)).expect("a data directory");
-    let question = |goal: &str| Question {
+    let question = |goal: &str| AskRequest {
         directory: project.clone(),
         goal: goal.into(),
         dispatch: Dispatch::Agent("two".into()),
@@ -313,7 +313,7 @@ fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
     println!("said: {}", answered.synthesis.expect("an answer").answer);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let last = runtime.block_on(async {
-        let asker = Asker::open(&home, &project).await.expect("open");
+        let asker = AskClient::open(&home, &project).await.expect("open");
         let (run, lines) = asker.stream(question("do beta")).await.expect("asked");
         let lines: Vec<_> = lines.collect().await;
         let last = lines.iter().rev().find_map(|line| match &line.content {

@@ -5,12 +5,12 @@ use crate::common::terminal::Terminal;
 use crate::common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked};
 use expect_test::expect;
 use futures_util::StreamExt as _;
-use longhaul::client::Door;
+use longhaul::client::Client;
 use longhaul::events;
 use longhaul::home::Home;
-use longhaul::service::Seen;
+use longhaul::service::RunNotification;
 use longhaul::wiring;
-use longhaul_core::stream::{Content, Kind, Line, invocation};
+use longhaul_core::stream::{Content, LineKind, StreamLine, invocation};
 use longhaul_core::{Event, RunId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,40 +24,40 @@ fn goal() -> &'static str {
 }
 
 #[track_caller]
-fn lines(ran: &Ran) -> Vec<Line> {
+fn lines(ran: &Ran) -> Vec<StreamLine> {
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     ran.stdout.lines().map(read).collect()
 }
 
 /// The durable ones, with their numbers.
-fn durable(lines: &[Line]) -> Vec<(u64, &Line)> {
-    let number = |line: &Line| if let Content::Event { number, .. } = line.content { Some(number) } else { None };
+fn durable(lines: &[StreamLine]) -> Vec<(u64, &StreamLine)> {
+    let number = |line: &StreamLine| if let Content::Event { number, .. } = line.content { Some(number) } else { None };
     lines.iter().filter_map(|line| number(line).map(|number| (number, line))).collect()
 }
 
 #[track_caller]
-fn check_numbers(lines: &[Line], from: u64) {
+fn check_numbers(lines: &[StreamLine], from: u64) {
     let numbers: Vec<u64> = durable(lines).iter().map(|(number, _)| *number).collect();
     let expected: Vec<u64> = (from..).take(numbers.len()).collect();
     assert!(!numbers.is_empty() && numbers == expected, "{numbers:?}");
 }
 
 /// What a program that uses the library sees of a run that is over, without waiting for real time.
-fn in_process<T>(lab: &Lab, look: impl AsyncFnOnce(&Door, &RunId) -> T) -> T {
+fn in_process<T>(lab: &Lab, look: impl AsyncFnOnce(&Client, &RunId) -> T) -> T {
     let run = RunId::from_text(lab.runs().pop().expect("a run"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let home = Home::find(Some(lab.home())).expect("ours");
-        let door = wiring::open(&home, Some(&lab.project())).await.expect("nobody else has it");
-        let seen = look(&door, &run).await;
-        door.close().await;
+        let client = wiring::open(&home, Some(&lab.project())).await.expect("nobody else has it");
+        let seen = look(&client, &run).await;
+        client.close().await;
         seen
     })
 }
 
 /// Steps of components, by invocation without its run: their numbers and kinds.
-fn steps(lines: &[Line]) -> BTreeMap<String, Vec<(u32, Kind)>> {
-    let mut steps: BTreeMap<String, Vec<(u32, Kind)>> = BTreeMap::new();
+fn steps(lines: &[StreamLine]) -> BTreeMap<String, Vec<(u32, LineKind)>> {
+    let mut steps: BTreeMap<String, Vec<(u32, LineKind)>> = BTreeMap::new();
     for (_, line) in durable(lines) {
         let Content::Event { event, .. } = &line.content else { continue };
         let (Event::Thought { step, .. } | Event::Action { step, .. } | Event::Observation { step, .. }) = event else {
@@ -95,17 +95,17 @@ fn the_stream_has_every_event_in_order_and_what_agents_and_sub_agents_think_do_a
     ];
     let missing: Vec<_> = expected.iter().filter(|kind| !kinds.contains(**kind)).collect();
     assert!(missing.is_empty(), "{missing:?} are missing from {kinds:?}");
-    assert_eq!(live.last().map(Line::kind), Some(Kind::End));
-    let of_helper = |line: &&Line| line.agent() == Some("agents.helper") && line.kind() == Kind::Thought;
+    assert_eq!(live.last().map(StreamLine::kind), Some(LineKind::End));
+    let of_helper = |line: &&StreamLine| line.agent() == Some("agents.helper") && line.kind() == LineKind::Thought;
     assert!(live.iter().any(|line| of_helper(&line)), "what a sub-agent thinks is seen");
-    let ended_well = |line: &&Line| {
+    let ended_well = |line: &&StreamLine| {
         let Content::Event { event: Event::InvocationEnded { invocation, ok: true, .. }, .. } = &line.content else {
             return false;
         };
         invocation.depth() == 1
     };
     assert_eq!(live.iter().filter(ended_well).count(), 3, "each helper is told to have ended");
-    assert!(live.iter().filter(|line| line.kind() == Kind::Action).all(|line| line.task().is_some()));
+    assert!(live.iter().filter(|line| line.kind() == LineKind::Action).all(|line| line.task().is_some()));
     for (of, steps) in steps(&live) {
         let numbers: Vec<u32> = steps.iter().map(|(step, _)| *step).collect();
         assert_eq!(numbers, (1..).take(numbers.len()).collect::<Vec<u32>>(), "{of}");
@@ -117,10 +117,10 @@ fn the_stream_has_every_event_in_order_and_what_agents_and_sub_agents_think_do_a
     check_numbers(&rest, 7);
     assert_eq!(durable(&rest), durable(&live)[6..]);
     // And so does a program.
-    let own: Vec<Line> =
-        in_process(&lab, async |door, run| events::stream(door, run, 7).await.expect("a stream").collect().await);
+    let own: Vec<StreamLine> =
+        in_process(&lab, async |client, run| events::stream(client, run, 7).await.expect("a stream").collect().await);
     assert_eq!(durable(&own), durable(&rest));
-    assert_eq!(own.last().map(Line::kind), Some(Kind::End));
+    assert_eq!(own.last().map(StreamLine::kind), Some(LineKind::End));
 }
 
 #[test]
@@ -182,22 +182,22 @@ plugin = "lenient"
     assert!(child.wait().expect("ours").success());
     let bytes: usize = said.iter().map(String::len).sum();
     assert!(bytes > 70_000, "it was never held up: {bytes} bytes");
-    let lines: Vec<Line> = said.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
+    let lines: Vec<StreamLine> = said.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
     check_numbers(&lines, 1);
-    assert_eq!(lines.last().map(Line::kind), Some(Kind::End));
+    assert_eq!(lines.last().map(StreamLine::kind), Some(LineKind::End));
     // One who never reads is let go, is told so, and goes on from there.
-    let (first, rest) = in_process(&lab, async |door, run| {
-        let mut seen = door.watch(run, 0).await.expect("watched");
+    let (first, rest) = in_process(&lab, async |client, run| {
+        let mut seen = client.watch(run, 0).await.expect("watched");
         tokio::time::sleep(Duration::from_secs(3_600)).await;
         let mut first = Vec::new();
         while let Some(one) = seen.recv().await {
             first.push(one);
         }
         let from = first.len() as u64;
-        let rest: Vec<Line> = events::stream(door, run, from).await.expect("a stream").collect().await;
+        let rest: Vec<StreamLine> = events::stream(client, run, from).await.expect("a stream").collect().await;
         (first, rest)
     });
-    assert!(matches!(first.last(), Some(Seen::Dropped)), "{:?}", first.last());
+    assert!(matches!(first.last(), Some(RunNotification::Dropped)), "{:?}", first.last());
     assert!(first.len() > 1 && first.len() < durable(&lines).len());
     check_numbers(&rest, first.len() as u64);
     assert_eq!(durable(&rest).last(), durable(&lines).last());

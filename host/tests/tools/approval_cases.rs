@@ -2,7 +2,9 @@
 
 use crate::common;
 use crate::common::gated::{answer, answers, lab, open, post, posted};
-use longhaul_approval::{Answer, Approval, Asks, NoAnswer, Standing, Subject, runs_commands};
+use longhaul_approval::{
+    Approval, ApprovalAnswer, ApprovalKind, ApprovalStatus, ApprovalSubject, NoAnswer, runs_commands,
+};
 use longhaul_core::InvocationId;
 use longhaul_core::approval::{Intent, Undecided};
 use longhaul_core::journal::EffectClass;
@@ -33,7 +35,7 @@ fn held(case: &Value) -> Held {
 
 /// The scenarios are texts: a driver by hand for each, chosen by what the case holds.
 fn scenario(case: &Value) -> Held {
-    let corrects = |words: &str| matches!(Answer::read(words), Ok(Answer::Correction { .. }));
+    let corrects = |words: &str| matches!(ApprovalAnswer::read(words), Ok(ApprovalAnswer::Correction { .. }));
     let has_no_store = |result: &str| result.contains("without a checkpoint store");
     if case["answers"][0].as_str().is_some_and(corrects) {
         correction(case)
@@ -49,13 +51,13 @@ fn scenario(case: &Value) -> Held {
 
 fn read(case: &Value) -> Held {
     let line = case["input"].as_str().ok_or("input is no text")?;
-    let found = match Answer::read(line) {
+    let found = match ApprovalAnswer::read(line) {
         Err(NoAnswer::Empty) => json!({ "run_tool": false, "reprompt": true }),
         Err(error) => return Err(error.to_string()),
         Ok(answer) => {
-            let runs = matches!(answer, Answer::Once | Answer::ByRule);
-            let by_rule = answer == Answer::ByRule;
-            let correction = if let Answer::Correction { text } = answer { Some(text) } else { None };
+            let runs = matches!(answer, ApprovalAnswer::Once | ApprovalAnswer::ByRule);
+            let by_rule = answer == ApprovalAnswer::ByRule;
+            let correction = if let ApprovalAnswer::Correction { text } = answer { Some(text) } else { None };
             json!({ "run_tool": runs, "session_allow": by_rule, "correction": correction })
         }
     };
@@ -64,7 +66,7 @@ fn read(case: &Value) -> Held {
 
 fn by_rule(case: &Value) -> Held {
     let tool = case["tool"].as_str().ok_or("tool is no text")?;
-    let subject = |arguments: &Value, entry| Subject {
+    let subject = |arguments: &Value, entry| ApprovalSubject {
         invocation: InvocationId::from_text("r-1/f-one/1/generate"),
         entry,
         tool: tool.to_owned(),
@@ -77,14 +79,14 @@ fn by_rule(case: &Value) -> Held {
     let asked = Approval {
         id: granted.id(),
         subject: granted,
-        asks: Asks::Call,
+        asks: ApprovalKind::Call,
         agent: "agents.code".to_owned(),
         plugin: "x".to_owned(),
         effect: EffectClass::Acts,
         runs_commands,
         heard: Vec::new(),
         at_ms: 1,
-        standing: Standing::Open,
+        standing: ApprovalStatus::Open,
     };
     // Where no rule can be made, the next call is asked about as well.
     let rule = asked.answered("a", 2).ok().and_then(|(_, rule)| rule);

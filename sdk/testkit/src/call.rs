@@ -4,7 +4,7 @@
 //! ones have defaults. Where the contract has JSON in a text, the value itself is written.
 
 use crate::error::KitError;
-use longhaul_core::memory::Entry;
+use longhaul_core::memory::MemoryEntry;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::work::{
     CheckSpec, Criterion, FeatureSpec, Goal, Issue, OnFailure, Outcome, Plan, PlanStep, Rubric, StepResult, Subject,
@@ -44,7 +44,7 @@ pub enum Call {
     /// Has an evaluator judge.
     Judge(Subject, Rubric),
     /// Has a memory backend keep an entry of a namespace.
-    Put(String, Entry),
+    Put(String, MemoryEntry),
     /// Gets the entry of a namespace and a key.
     Get(String, String),
     /// Searches a namespace for a query, at most so many.
@@ -534,7 +534,7 @@ struct EntryInput {
     expires_at_ms: Option<f64>,
 }
 
-impl From<EntryInput> for Entry {
+impl From<EntryInput> for MemoryEntry {
     fn from(input: EntryInput) -> Self {
         let value = input.value_text.unwrap_or_else(|| input.value.to_string());
         Self { key: input.key, value, tags: input.tags, expires_at_ms: input.expires_at_ms }

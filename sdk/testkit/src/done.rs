@@ -1,7 +1,7 @@
 //! The result of one call, and assertions on it.
 
 use longhaul_capabilities::LogLine;
-use longhaul_core::event::{Event, Used};
+use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, LimitHit};
 use longhaul_engine::CallError;
@@ -63,7 +63,7 @@ pub struct Done {
     /// Its end.
     pub ending: Ending,
     /// Its usage.
-    pub used: Used,
+    pub used: WorkUsage,
     /// Calls of imports, of a planner, an agent or an evaluator. The calls of other plugins are only
     /// counted, in `used`.
     pub calls: Vec<Made>,
@@ -244,7 +244,7 @@ impl fmt::Display for Done {
         if let Some(hit) = self.limit() {
             writeln!(f, "limit {} {} of {}", hit.name, hit.used, hit.max)?;
         }
-        let Used { fuel, memory_bytes_peak, host_calls, .. } = self.used;
+        let WorkUsage { fuel, memory_bytes_peak, host_calls, .. } = self.used;
         let wall_ms = self.wall.as_secs_f64() * 1_000.0;
         writeln!(f, "fuel {fuel}, memory {memory_bytes_peak} bytes, {host_calls} host calls, {wall_ms:.1} ms")?;
         for made in &self.calls {

@@ -2,20 +2,20 @@
 
 use crate::scripted::Scripted;
 use longhaul_core::InvocationId;
-use longhaul_core::graph::{Answer, Answered, Ask, Changes, GraphError, Graphs};
+use longhaul_core::graph::{GraphAnswer, GraphChanges, GraphError, GraphOperation, Graphs, StagedAnswer};
 use longhaul_core::store::Batch;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 #[async_trait::async_trait]
 impl Graphs for Scripted {
-    async fn ask(&self, _owner: &InvocationId, name: &str, ask: Ask) -> Answered {
-        Answered { answer: self.graph(name, &ask), closing: Batch::new() }
+    async fn ask(&self, _owner: &InvocationId, name: &str, ask: GraphOperation) -> StagedAnswer {
+        StagedAnswer { answer: self.graph(name, &ask), closing: Batch::new() }
     }
 }
 
 impl Scripted {
-    fn graph(&self, name: &str, ask: &Ask) -> Result<Answer, GraphError> {
+    fn graph(&self, name: &str, ask: &GraphOperation) -> Result<GraphAnswer, GraphError> {
         let function = function(ask);
         let asked = serde_json::to_string(&(name, ask)).unwrap_or_default();
         let scripted = self.next("graphs", &self.script().graphs, &asked, |answer| answer.function == function);
@@ -28,27 +28,27 @@ impl Scripted {
 }
 
 /// The name of the function in the contract.
-fn function(ask: &Ask) -> &'static str {
+fn function(ask: &GraphOperation) -> &'static str {
     match ask {
-        Ask::Add { .. } => "add-step",
-        Ask::Change { .. } => "change-step",
-        Ask::Remove { .. } => "remove-step",
-        Ask::Run { .. } => "run",
-        Ask::Replay { .. } => "replay",
-        Ask::Stale => "stale",
-        Ask::Show => "show",
-        Ask::Diagnose { .. } => "diagnose",
-        Ask::Patch { .. } => "patch",
-        Ask::Export { .. } => "export-graph",
+        GraphOperation::Add { .. } => "add-step",
+        GraphOperation::Change { .. } => "change-step",
+        GraphOperation::Remove { .. } => "remove-step",
+        GraphOperation::Run { .. } => "run",
+        GraphOperation::Replay { .. } => "replay",
+        GraphOperation::Stale => "stale",
+        GraphOperation::Show => "show",
+        GraphOperation::Diagnose { .. } => "diagnose",
+        GraphOperation::Patch { .. } => "patch",
+        GraphOperation::Export { .. } => "export-graph",
     }
 }
 
-fn unscripted(ask: &Ask) -> Result<Answer, GraphError> {
+fn unscripted(ask: &GraphOperation) -> Result<GraphAnswer, GraphError> {
     match ask {
-        Ask::Add { step, .. } | Ask::Change { step, .. } => {
-            Ok(Answer::Changed(Changes { stale: vec![step.clone()], failure: None }))
+        GraphOperation::Add { step, .. } | GraphOperation::Change { step, .. } => {
+            Ok(GraphAnswer::Changed(GraphChanges { stale: vec![step.clone()], failure: None }))
         }
-        Ask::Remove { .. } => Ok(Answer::Changed(Changes::default())),
+        GraphOperation::Remove { .. } => Ok(GraphAnswer::Changed(GraphChanges::default())),
         other => {
             let function = function(other);
             let fix = format!("add to the script: [[graphs]] function = \"{function}\"");
@@ -57,15 +57,17 @@ fn unscripted(ask: &Ask) -> Result<Answer, GraphError> {
     }
 }
 
-fn answer(ask: &Ask, given: Value) -> Result<Answer, GraphError> {
+fn answer(ask: &GraphOperation, given: Value) -> Result<GraphAnswer, GraphError> {
     match ask {
-        Ask::Add { .. } | Ask::Change { .. } | Ask::Remove { .. } => read(given).map(Answer::Changed),
-        Ask::Run { .. } | Ask::Replay { .. } => read(given).map(Answer::Replayed),
-        Ask::Stale => read(given).map(Answer::Stale),
-        Ask::Show => read(given).map(Answer::Steps),
-        Ask::Diagnose { .. } => read(given).map(Answer::Diagnosed),
-        Ask::Patch { .. } => read(given).map(Answer::Patched),
-        Ask::Export { .. } => read(given).map(Answer::Text),
+        GraphOperation::Add { .. } | GraphOperation::Change { .. } | GraphOperation::Remove { .. } => {
+            read(given).map(GraphAnswer::Changed)
+        }
+        GraphOperation::Run { .. } | GraphOperation::Replay { .. } => read(given).map(GraphAnswer::Replayed),
+        GraphOperation::Stale => read(given).map(GraphAnswer::Stale),
+        GraphOperation::Show => read(given).map(GraphAnswer::Steps),
+        GraphOperation::Diagnose { .. } => read(given).map(GraphAnswer::Diagnosed),
+        GraphOperation::Patch { .. } => read(given).map(GraphAnswer::Patched),
+        GraphOperation::Export { .. } => read(given).map(GraphAnswer::Text),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::clock::HandClock;
 use crate::done::Made;
 use crate::store::MemoryStore;
-use longhaul_core::journal::{Began, Journal, JournalError, NewCall, Next, Question, Ticket};
+use longhaul_core::journal::{Began, CallVerdict, EffectQuestion, EntryHandle, Journal, JournalError, NewCall};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_journal::{Opened, Recorder};
@@ -49,7 +49,7 @@ impl Listening {
 
 #[async_trait::async_trait]
 impl Journal for Listening {
-    async fn ask(&self, call: NewCall) -> Result<Next, JournalError> {
+    async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
         self.lock().push(Made {
             name: call.name.to_owned(),
             summary: call.summary.clone(),
@@ -63,23 +63,23 @@ impl Journal for Listening {
         self.recorder.ask(call).await
     }
 
-    async fn prepared(&self, ticket: &Ticket, prepared: String) -> Result<(), JournalError> {
-        self.recorder.prepared(ticket, prepared).await
+    async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
+        self.recorder.prepared(handle, prepared).await
     }
 
-    async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError> {
+    async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
         // Entries count from 1.
-        if let Some(made) = self.lock().get_mut((ticket.entry as usize).wrapping_sub(1)) {
+        if let Some(made) = self.lock().get_mut((handle.entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
         }
         if !also.is_empty() {
             self.kept.commit(also).await?;
         }
-        self.recorder.answer(ticket, answer).await
+        self.recorder.answer(handle, answer).await
     }
 
-    fn question(&self, ticket: &Ticket, why: &str) -> Question {
-        self.recorder.question(ticket, why)
+    fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion {
+        self.recorder.question(handle, why)
     }
 
     fn time_ms(&self) -> u64 {

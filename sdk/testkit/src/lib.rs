@@ -45,7 +45,7 @@ pub use clock::HandClock;
 pub use done::{Done, Ending, Made, Refusal};
 pub use error::KitError;
 pub use kit::Kit;
-pub use scenario::{Outcome, Scenario, run_scenarios, run_scenarios_named};
+pub use scenario::{Scenario, ScenarioOutcome, run_scenarios, run_scenarios_named};
 pub use scene::Scene;
 pub use script::Script;
 pub use store::MemoryStore;

@@ -76,7 +76,7 @@ pub struct ScenarioDirectory {
 
 /// The outcome of one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ScenarioOutcome {
     /// Name of its folder.
     pub name: String,
     /// Difference from the expectation; none: it passes.
@@ -88,7 +88,12 @@ pub struct Outcome {
 /// # Errors
 /// [`KitError::Load`], or [`KitError::File`] when there is no scenario. What is wrong with one scenario
 /// is its outcome.
-pub async fn run_scenarios(kit: &Kit, component: &Path, tests: &Path, update: bool) -> Result<Vec<Outcome>, KitError> {
+pub async fn run_scenarios(
+    kit: &Kit,
+    component: &Path,
+    tests: &Path,
+    update: bool,
+) -> Result<Vec<ScenarioOutcome>, KitError> {
     run_scenarios_named(kit, component, tests, "", update).await
 }
 
@@ -102,7 +107,7 @@ pub async fn run_scenarios_named(
     tests: &Path,
     part: &str,
     update: bool,
-) -> Result<Vec<Outcome>, KitError> {
+) -> Result<Vec<ScenarioOutcome>, KitError> {
     let mut folders = folders(tests)?;
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let names: Vec<String> = folders.iter().map(name).collect();
@@ -119,7 +124,7 @@ pub async fn run_scenarios_named(
             Ok(difference) => difference,
             Err(error) => Some(error.to_string()),
         };
-        outcomes.push(Outcome { name, difference });
+        outcomes.push(ScenarioOutcome { name, difference });
     }
     Ok(outcomes)
 }

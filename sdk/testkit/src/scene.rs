@@ -12,7 +12,7 @@ use crate::script::Script;
 use crate::scripted::Scripted;
 use crate::shown;
 use crate::store::MemoryStore;
-use longhaul_capabilities::{Exchange, Scope, Services, Setup};
+use longhaul_capabilities::{Exchange, InvocationScope, InvocationSetup, Services};
 use longhaul_core::approval::AllFree;
 use longhaul_core::context::{ContextRules, PinnedContext};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
@@ -23,7 +23,7 @@ use longhaul_core::store::Store;
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Inspection, Plugin, Role};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl Scene {
     /// # Errors
     /// [`KitError::Store`], for example when another process has it open.
     pub fn state_in(self, directory: &Path) -> Result<Self, KitError> {
-        let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, Options::default())?);
+        let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, StoreOptions::default())?);
         Ok(self.with_store(store))
     }
 
@@ -212,7 +212,7 @@ impl Scene {
         Ok(done)
     }
 
-    async fn perform(&self, call: Call, setup: Setup, cancel: &Cancel) -> Done {
+    async fn perform(&self, call: Call, setup: InvocationSetup, cancel: &Cancel) -> Done {
         let plugin = &self.plugin;
         let export = call.export();
         match call {
@@ -280,13 +280,13 @@ impl Scene {
         InvocationId::from_text(format!("r-{PROJECT}/{}", self.plugin.name()))
     }
 
-    fn setup(&self, journal: Option<Arc<dyn Journal>>) -> Setup {
+    fn setup(&self, journal: Option<Arc<dyn Journal>>) -> InvocationSetup {
         let plugin = self.table();
         let scripted = Arc::new(self.scripted.clone());
         let script = self.scripted.script();
-        Setup {
+        InvocationSetup {
             invocation: self.invocation(),
-            scope: Scope { project: PROJECT.to_owned(), plugin: plugin.clone() },
+            scope: InvocationScope { project: PROJECT.to_owned(), plugin: plugin.clone() },
             grants: self.grants(plugin),
             limits: self.limits.clone(),
             services: Services {
@@ -307,7 +307,7 @@ impl Scene {
             seed: self.seed,
             context: self.role().is_pure().then(|| self.pinned_context()),
             console: None,
-            keyring: Arc::default(),
+            placeholders: Arc::default(),
             told: None,
         }
     }

@@ -4,15 +4,16 @@ use crate::script::{Answer, HttpAnswer, ModelAnswer, Script, ScriptedCheck, Scri
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use longhaul_capabilities::{Exchange, Models, Watch};
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::memory::Trust;
 use longhaul_core::model::{
-    Cost, Heard, Message, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, RequestedCall, StopReason,
+    Cost, Message, MessagePart, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, RequestedCall,
+    StopReason,
 };
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{
-    BrokenOff, CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, FunctionInfo, ToolCall, ToolError,
+    CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, FunctionInfo, Interrupted, ToolCall, ToolError,
     ToolInfo, ToolOutput, Tools, Verification,
 };
 use longhaul_core::work::{CheckReport, Outcome, Task};
@@ -133,7 +134,12 @@ impl Model for Scripted {
         ModelInfo { id: "testkit/scripted".to_owned(), context_tokens_max: self.script().context_tokens_max }
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, _cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        _cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         self.state().requests.push(request.clone());
         let answers = &self.script().models;
         if answers.is_empty() {
@@ -161,11 +167,11 @@ fn words(request: &ModelRequest) -> String {
     let mut all = vec![request.system.clone()];
     for part in request.messages.iter().flat_map(|Message { parts, .. }| parts) {
         all.push(match part {
-            Part::Text(text) => text.clone(),
-            Part::Image { media_type, .. } => media_type.clone(),
-            Part::Requested(call) => call.arguments.clone(),
-            Part::Answered { output, .. } => output.clone(),
-            Part::Thought(thought) => thought.text.clone(),
+            MessagePart::Text(text) => text.clone(),
+            MessagePart::Image { media_type, .. } => media_type.clone(),
+            MessagePart::Requested(call) => call.arguments.clone(),
+            MessagePart::Answered { output, .. } => output.clone(),
+            MessagePart::Thought(thought) => thought.text.clone(),
         });
     }
     all.join("\n")
@@ -275,8 +281,8 @@ impl Checks for Scripted {
 
 #[async_trait::async_trait]
 impl Delegate for Scripted {
-    async fn run(&self, _: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, BrokenOff> {
-        let (answer, used, closing) = (self.delegated(agent, &task), Used::default(), Batch::new());
+    async fn run(&self, _: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, Interrupted> {
+        let (answer, used, closing) = (self.delegated(agent, &task), WorkUsage::default(), Batch::new());
         Ok(Delegated { answer, used, heard: told, closing })
     }
 }

@@ -3,7 +3,7 @@
 //! Where the contract has JSON in a text, the value is shown: the engine has seen to it that it is JSON.
 
 use crate::done::{Done, Ending, Refusal};
-use longhaul_core::memory::{Entry, Hit};
+use longhaul_core::memory::{MemoryEntry, MemoryHit};
 use longhaul_core::tool::{ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Outcome, Plan, RoleError, Synthesis};
 use longhaul_engine::Called;
@@ -108,16 +108,16 @@ pub(crate) fn outcome(outcome: Outcome) -> Value {
     json!({ "output": output, "summary": summary, "confidence": confidence, "unknowns": unknowns })
 }
 
-pub(crate) fn found(found: Option<Entry>) -> Value {
+pub(crate) fn found(found: Option<MemoryEntry>) -> Value {
     found.map_or(Value::Null, entry)
 }
 
-pub(crate) fn hits(hits: Vec<Hit>) -> Value {
+pub(crate) fn hits(hits: Vec<MemoryHit>) -> Value {
     hits.into_iter().map(|hit| json!({ "entry": entry(hit.entry), "score": hit.score })).collect()
 }
 
-fn entry(entry: Entry) -> Value {
-    let Entry { key, value, tags, expires_at_ms } = entry;
+fn entry(entry: MemoryEntry) -> Value {
+    let MemoryEntry { key, value, tags, expires_at_ms } = entry;
     let value = json_of(value);
     json!({ "key": key, "value": value, "tags": tags, "expires_at_ms": expires_at_ms })
 }

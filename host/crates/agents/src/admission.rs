@@ -4,7 +4,7 @@ use longhaul_core::Name;
 
 /// A task that is about to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AdmissionRequest {
     /// The agent.
     pub agent: Name,
     /// The task's id.
@@ -17,7 +17,7 @@ pub struct Wanted {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Admitted {
+pub enum AdmissionDecision {
     /// The task may start.
     Now,
     /// The task waits, and is asked about again.
@@ -32,7 +32,7 @@ pub enum Admitted {
 /// Says whether a task may start. It is asked before each attempt, and must answer at once.
 pub trait Admission: Send + Sync + 'static {
     /// Decides whether the task may start now.
-    fn admit(&self, wanted: &Wanted) -> Admitted;
+    fn admit(&self, wanted: &AdmissionRequest) -> AdmissionDecision;
 }
 
 /// Lets everything start.
@@ -40,7 +40,7 @@ pub trait Admission: Send + Sync + 'static {
 pub struct AdmitAll;
 
 impl Admission for AdmitAll {
-    fn admit(&self, _wanted: &Wanted) -> Admitted {
-        Admitted::Now
+    fn admit(&self, _wanted: &AdmissionRequest) -> AdmissionDecision {
+        AdmissionDecision::Now
     }
 }

@@ -35,14 +35,14 @@ pub struct Artifact {
 
 /// The stored row: the last version, and the artifact unless it was cleared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Head {
+pub struct ArtifactHead {
     /// 0 before the first.
     pub version: u64,
     /// The artifact; none before the first run, and after a clearing.
     pub artifact: Option<Artifact>,
 }
 
-impl Head {
+impl ArtifactHead {
     /// Reads what is stored; nothing stored is a first run.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Head {
     ///
     /// # Errors
     /// [`AgentError::TooLong`] for a state over [`STATE_BYTES_MAX`].
-    pub fn with(&self, agent: &Name, next: Next) -> Result<Self, AgentError> {
+    pub fn with(&self, agent: &Name, next: NewArtifactVersion) -> Result<Self, AgentError> {
         let bytes = serde_json::to_vec(&next.state).map_or(usize::MAX, |bytes| bytes.len());
         if bytes > STATE_BYTES_MAX {
             let remedy = "keep less in it, or keep files in a directory that the agent is granted";
@@ -115,7 +115,7 @@ impl Head {
 
 /// The content of an artifact's next version.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Next {
+pub struct NewArtifactVersion {
     /// The state, as any JSON.
     pub state: Value,
     /// Short summary; text over [`SUMMARY_BYTES_MAX`] is cut.

@@ -23,7 +23,7 @@ const LAID_OVER: [&str; 2] = ["config", "input"];
 
 /// A run's output, with the line of the convention told apart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Printed {
+pub struct PrintedOutput {
     /// Without the line of the convention.
     pub output: String,
     /// The state that it prints; none: as it was.
@@ -34,7 +34,7 @@ pub struct Printed {
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
-pub struct Ran<'a> {
+pub struct FinishedRun<'a> {
     /// The output, without the line of the convention.
     pub output: &'a str,
     /// Runs that have ended, with this one.
@@ -47,17 +47,17 @@ pub struct Ran<'a> {
 
 /// Tells the line of the convention from the output before it.
 #[must_use]
-pub fn printed(stdout: &str) -> Printed {
+pub fn printed(stdout: &str) -> PrintedOutput {
     let trimmed = stdout.trim_end();
     let start = trimmed.rfind('\n').map_or(0, |at| at + 1);
     let line = serde_json::from_str::<Map<String, Value>>(trimmed[start..].trim()).ok();
     match line {
-        Some(mut fields) if fields.contains_key("state") => Printed {
+        Some(mut fields) if fields.contains_key("state") => PrintedOutput {
             output: stdout[..start].to_owned(),
             state: fields.remove("state"),
             summary: fields.get("summary").and_then(Value::as_str).map(str::to_owned),
         },
-        _ => Printed { output: stdout.to_owned(), state: None, summary: None },
+        _ => PrintedOutput { output: stdout.to_owned(), state: None, summary: None },
     }
 }
 
@@ -97,7 +97,7 @@ pub fn without_laid_over(printed: Value, before: Option<&Value>, config: &Value,
 
 /// The state of the next run.
 #[must_use]
-pub fn compress(state: Option<Value>, ran: &Ran<'_>) -> Value {
+pub fn compress(state: Option<Value>, ran: &FinishedRun<'_>) -> Value {
     let mut fields = match state {
         Some(Value::Object(fields)) => fields,
         None | Some(Value::Null) => Map::new(),

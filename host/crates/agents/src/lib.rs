@@ -13,11 +13,13 @@ mod error;
 mod record;
 mod result;
 
-pub use admission::{Admission, AdmitAll, Admitted, Wanted};
-pub use artifact::{Artifact, Head, Next, STATE_BYTES_MAX, SUMMARY_BYTES_MAX, VERSIONS_MAX, rfc3339};
+pub use admission::{Admission, AdmissionDecision, AdmissionRequest, AdmitAll};
+pub use artifact::{
+    Artifact, ArtifactHead, NewArtifactVersion, STATE_BYTES_MAX, SUMMARY_BYTES_MAX, VERSIONS_MAX, rfc3339,
+};
 pub use error::AgentError;
 pub use record::{
-    AgentGrants, AgentLimits, AgentPatch, AgentRecord, CONFIG_BYTES_MAX, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy,
-    WASM_BYTES_MAX,
+    AgentCode, AgentGrants, AgentLimits, AgentPatch, AgentRecord, CONFIG_BYTES_MAX, NewAgent, SOURCE_BYTES_MAX,
+    SummaryBy, WASM_BYTES_MAX,
 };
 pub use result::ExecutionResult;

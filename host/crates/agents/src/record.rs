@@ -27,7 +27,7 @@ const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 /// The code of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Code {
+pub enum AgentCode {
     /// Python, in the sandbox.
     Python {
         /// Source text, at most 1,000,000 bytes.
@@ -60,7 +60,7 @@ pub enum Code {
     },
 }
 
-impl Code {
+impl AgentCode {
     /// The word for it.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -169,7 +169,7 @@ pub struct NewAgent {
     #[serde(default)]
     pub description: String,
     /// The code.
-    pub code: Code,
+    pub code: AgentCode,
     /// Whether the agent may be run. Default yes.
     #[serde(default = "yes")]
     pub active: bool,
@@ -198,7 +198,7 @@ pub struct AgentPatch {
     /// Purpose of the agent.
     pub description: Option<String>,
     /// The code.
-    pub code: Option<Code>,
+    pub code: Option<AgentCode>,
     /// Whether the agent may be run.
     pub active: Option<bool>,
     /// The configuration; `null` removes it.
@@ -235,7 +235,7 @@ pub struct AgentRecord {
 impl NewAgent {
     /// An agent with the defaults.
     #[must_use]
-    pub fn new(name: Name, code: Code) -> Self {
+    pub fn new(name: Name, code: AgentCode) -> Self {
         Self {
             name,
             description: String::new(),

@@ -1,9 +1,12 @@
 //! Tests of artifacts and agents: after a thousand runs, and with hostile input.
 
 use longhaul_agents::compress::{
-    LIST_MAX, PART_CHARS, Ran, compress, context, parts, printed, summary, without_laid_over,
+    FinishedRun, LIST_MAX, PART_CHARS, compress, context, parts, printed, summary, without_laid_over,
 };
-use longhaul_agents::{AgentError, AgentLimits, AgentPatch, AgentRecord, Code, Head, NewAgent, Next, STATE_BYTES_MAX};
+use longhaul_agents::{
+    AgentCode, AgentError, AgentLimits, AgentPatch, AgentRecord, ArtifactHead, NewAgent, NewArtifactVersion,
+    STATE_BYTES_MAX,
+};
 use longhaul_core::Name;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -12,12 +15,12 @@ fn name(text: &str) -> Name {
     text.parse().expect("a name")
 }
 
-fn ran(output: &str, run_count: u64) -> Ran<'_> {
-    Ran { output, run_count, at_ms: 1_767_225_600_000, error: None }
+fn ran(output: &str, run_count: u64) -> FinishedRun<'_> {
+    FinishedRun { output, run_count, at_ms: 1_767_225_600_000, error: None }
 }
 
-fn next(state: Value) -> Next {
-    Next { state, summary: "s".to_owned(), run_count: 1, at_ms: 0, made_by: "a person".to_owned() }
+fn next(state: Value) -> NewArtifactVersion {
+    NewArtifactVersion { state, summary: "s".to_owned(), run_count: 1, at_ms: 0, made_by: "a person".to_owned() }
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn only_the_last_hundred_errors_are_kept() {
     let mut state = None;
     for number in 0..250 {
         let error = format!("error {number} {}", "x".repeat(1_000));
-        state = Some(compress(state, &Ran { error: Some(&error), ..ran("", number) }));
+        state = Some(compress(state, &FinishedRun { error: Some(&error), ..ran("", number) }));
     }
     let errors = state.as_ref().and_then(|state| state["recent_errors"].as_array()).expect("a list");
     assert_eq!(errors.len(), LIST_MAX);
@@ -84,7 +87,7 @@ fn only_the_last_hundred_errors_are_kept() {
         errors[0]["error"].as_str().is_some_and(|text| text.starts_with("error 150 ") && text.chars().count() == 200)
     );
     // A list of that name that is none of ours does no harm.
-    let odd = compress(Some(json!({"recent_errors": "mine"})), &Ran { error: Some("e"), ..ran("", 1) });
+    let odd = compress(Some(json!({"recent_errors": "mine"})), &FinishedRun { error: Some("e"), ..ran("", 1) });
     assert_eq!(odd["recent_errors"].as_array().map(Vec::len), Some(1));
 }
 
@@ -95,7 +98,7 @@ fn a_state_stays_bounded_over_a_thousand_runs() {
         let error = (number % 3 == 0).then_some("it rained");
         let output = "line\n".repeat(number % 700);
         let run_count = u64::try_from(number).unwrap_or_default();
-        let after = compress(state.take(), &Ran { error, output: &output, ..ran("", run_count) });
+        let after = compress(state.take(), &FinishedRun { error, output: &output, ..ran("", run_count) });
         sizes.push(after.to_string().len());
         state = Some(after);
     }
@@ -121,12 +124,12 @@ fn config_and_input_are_laid_over_the_state_and_not_kept() {
 #[test]
 fn a_first_run_finds_nothing_and_a_damaged_artifact_is_no_first_run() {
     let agent = name("a");
-    assert_eq!(Head::read(&agent, None), Ok(Head::default()));
-    let head = Head::default().with(&agent, next(json!({"n": 1}))).expect("fits");
+    assert_eq!(ArtifactHead::read(&agent, None), Ok(ArtifactHead::default()));
+    let head = ArtifactHead::default().with(&agent, next(json!({"n": 1}))).expect("fits");
     let bytes = serde_json::to_vec(&head).expect("JSON");
-    assert_eq!(Head::read(&agent, Some(&bytes)), Ok(head.clone()));
+    assert_eq!(ArtifactHead::read(&agent, Some(&bytes)), Ok(head.clone()));
     let cleared = serde_json::to_vec(&head.cleared()).expect("JSON");
-    assert_eq!(Head::read(&agent, Some(&cleared)).map(|head| (head.version, head.artifact)), Ok((2, None)));
+    assert_eq!(ArtifactHead::read(&agent, Some(&cleared)).map(|head| (head.version, head.artifact)), Ok((2, None)));
     let other = String::from_utf8(bytes.clone()).expect("text");
     for damaged in [
         &b""[..],
@@ -139,7 +142,7 @@ fn a_first_run_finds_nothing_and_a_damaged_artifact_is_no_first_run() {
         other.replace("\"agent\":\"a\"", "\"agent\":\"b\"").as_bytes(),
         other.replacen("\"version\":1", "\"version\":2", 1).as_bytes(),
     ] {
-        let error = Head::read(&agent, Some(damaged)).expect_err("damaged");
+        let error = ArtifactHead::read(&agent, Some(damaged)).expect_err("damaged");
         assert!(matches!(error, AgentError::Damaged { .. }), "{error}");
         assert!(error.to_string().contains("damaged") && error.to_string().contains("artifact clear a"), "{error}");
     }
@@ -148,7 +151,7 @@ fn a_first_run_finds_nothing_and_a_damaged_artifact_is_no_first_run() {
 #[test]
 fn who_changes_an_artifact_by_a_version_overwrites_nothing_unseen() {
     let agent = name("a");
-    let first = Head::default().with(&agent, next(json!(1))).expect("fits");
+    let first = ArtifactHead::default().with(&agent, next(json!(1))).expect("fits");
     let second = first.with(&agent, next(json!(2))).expect("fits");
     assert_eq!((first.version, second.version, second.cleared().version), (1, 2, 3));
     assert_eq!(second.expect(&agent, None), Ok(()));
@@ -165,8 +168,8 @@ fn who_changes_an_artifact_by_a_version_overwrites_nothing_unseen() {
 #[test]
 fn a_state_may_have_a_mebibyte_and_not_a_byte_more() {
     let of = |bytes: usize| Value::String("x".repeat(bytes - 2));
-    assert!(Head::default().with(&name("a"), next(of(STATE_BYTES_MAX))).is_ok());
-    let error = Head::default().with(&name("a"), next(of(STATE_BYTES_MAX + 1))).expect_err("too long");
+    assert!(ArtifactHead::default().with(&name("a"), next(of(STATE_BYTES_MAX))).is_ok());
+    let error = ArtifactHead::default().with(&name("a"), next(of(STATE_BYTES_MAX + 1))).expect_err("too long");
     assert_eq!(
         error,
         AgentError::TooLong {
@@ -179,7 +182,7 @@ fn a_state_may_have_a_mebibyte_and_not_a_byte_more() {
 }
 
 fn python() -> NewAgent {
-    NewAgent::new(name("a"), Code::Python { source: "print(1)".to_owned() })
+    NewAgent::new(name("a"), AgentCode::Python { source: "print(1)".to_owned() })
 }
 
 #[test]
@@ -211,10 +214,10 @@ fn an_agent_that_cannot_be_is_refused_with_what_can() {
     assert!(limits(&|limits| limits.timeout_ms = 86_400_001).contains("`timeout_ms` is 86400001"));
     assert!(limits(&|limits| limits.memory_bytes_max = 5 << 30).contains("memory_bytes_max"));
     assert!(limits(&|limits| limits.output_bytes_max = 17 << 20).contains("output_bytes_max"));
-    let code = |code: Code| refused(&move |agent| agent.code = code.clone());
-    assert!(code(Code::Python { source: "x".repeat(1_000_001) }).contains("1000001 bytes"));
-    assert!(code(Code::Run { directory: PathBuf::from("x") }).contains("no absolute path"));
-    let ask = |goal: &str| Code::Ask { directory: PathBuf::from("/"), goal: goal.to_owned(), agent: None };
+    let code = |code: AgentCode| refused(&move |agent| agent.code = code.clone());
+    assert!(code(AgentCode::Python { source: "x".repeat(1_000_001) }).contains("1000001 bytes"));
+    assert!(code(AgentCode::Run { directory: PathBuf::from("x") }).contains("no absolute path"));
+    let ask = |goal: &str| AgentCode::Ask { directory: PathBuf::from("/"), goal: goal.to_owned(), agent: None };
     assert!(code(ask(" ")).contains("the goal is empty"));
     assert!(code(ask(&"x".repeat(70_000))).contains("`goal`"));
     assert!(refused(&|agent| agent.config = json!("x".repeat(70_000))).contains("`config`"));
@@ -262,9 +265,9 @@ fn hand_off(case: &Value) -> bool {
     }
     let is_bare = case.as_object().is_some_and(|fields| fields.keys().all(|name| name == "id" || name == "expected"));
     let head = match case["after"].as_str() {
-        Some("clear") => Head::default().with(&name("a"), next(json!({}))).expect("fits").cleared(),
+        Some("clear") => ArtifactHead::default().with(&name("a"), next(json!({}))).expect("fits").cleared(),
         Some(step) => panic!("{id}: unknown step `{step}`; write what it does"),
-        None if is_bare => Head::default(),
+        None if is_bare => ArtifactHead::default(),
         None => return false,
     };
     assert_eq!(json!(head.artifact), *expected, "{id}");

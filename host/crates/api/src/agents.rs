@@ -3,7 +3,7 @@
 use longhaul_agents::{AgentPatch, AgentRecord, Artifact, ExecutionResult, NewAgent};
 use longhaul_core::Name;
 use longhaul_core::RunId;
-use longhaul_schedule::{Attempt, Cause, Schedule, Skipped, TaskId, TaskStatus};
+use longhaul_schedule::{Attempt, Schedule, Skipped, TaskCause, TaskId, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ pub const FIRES_MAX: usize = 1_000;
 /// What is asked of the agents of a data directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum AgentAsk {
-    /// Make one. Answered by [`AgentSaid::Agent`].
+pub enum AgentRequest {
+    /// Make one. Answered by [`AgentResponse::Agent`].
     Register {
         /// What it is.
         agent: Box<NewAgent>,
@@ -30,20 +30,20 @@ pub enum AgentAsk {
         #[serde(default)]
         wasm: Option<String>,
     },
-    /// Change one. Answered by [`AgentSaid::Agent`].
+    /// Change one. Answered by [`AgentResponse::Agent`].
     Update {
         /// Which.
         name: Name,
         /// What of it.
         patch: Box<AgentPatch>,
-        /// As in [`AgentAsk::Register`].
+        /// As in [`AgentRequest::Register`].
         #[serde(default)]
         wasm: Option<String>,
         /// Only if it has this version.
         #[serde(default)]
         version: Option<u64>,
     },
-    /// Some of them, by name. Answered by [`AgentSaid::Agents`].
+    /// Some of them, by name. Answered by [`AgentResponse::Agents`].
     List {
         /// Only those that are active, or are not.
         #[serde(default)]
@@ -54,24 +54,24 @@ pub enum AgentAsk {
         #[serde(default)]
         offset: usize,
     },
-    /// One. Answered by [`AgentSaid::Agent`].
+    /// One. Answered by [`AgentResponse::Agent`].
     Show {
         /// Which.
         name: Name,
     },
-    /// Switch one on or off: what its schedules have waiting is noted as skipped. Answered by [`AgentSaid::Agent`].
+    /// Switch one on or off: what its schedules have waiting is noted as skipped. Answered by [`AgentResponse::Agent`].
     Activate {
         /// Which.
         name: Name,
         /// On.
         active: bool,
     },
-    /// Remove one with what it handed on. Its tasks stay. Answered by [`AgentSaid::Agent`], as it was.
+    /// Remove one with what it handed on. Its tasks stay. Answered by [`AgentResponse::Agent`], as it was.
     Remove {
         /// Which.
         name: Name,
     },
-    /// Run one now, and wait for it. Answered by [`AgentSaid::Executed`], also where there is nothing to run.
+    /// Run one now, and wait for it. Answered by [`AgentResponse::Executed`], also where there is nothing to run.
     Execute {
         /// Which.
         name: Name,
@@ -79,7 +79,7 @@ pub enum AgentAsk {
         #[serde(default)]
         input: Option<Value>,
     },
-    /// What it hands on. Answered by [`AgentSaid::Artifact`].
+    /// What it hands on. Answered by [`AgentResponse::Artifact`].
     Artifact {
         /// Whose.
         name: Name,
@@ -87,7 +87,7 @@ pub enum AgentAsk {
         #[serde(default)]
         version: Option<u64>,
     },
-    /// Put a state in the place of what it hands on. Answered by [`AgentSaid::Artifact`].
+    /// Put a state in the place of what it hands on. Answered by [`AgentResponse::Artifact`].
     SetArtifact {
         /// Whose.
         name: Name,
@@ -100,7 +100,7 @@ pub enum AgentAsk {
         #[serde(default)]
         version: Option<u64>,
     },
-    /// Have its next run be a first one. Answered by [`AgentSaid::Artifact`] with none.
+    /// Have its next run be a first one. Answered by [`AgentResponse::Artifact`] with none.
     ClearArtifact {
         /// Whose.
         name: Name,
@@ -108,7 +108,7 @@ pub enum AgentAsk {
         #[serde(default)]
         version: Option<u64>,
     },
-    /// The versions that are kept, the newest first. Answered by [`AgentSaid::Artifacts`].
+    /// The versions that are kept, the newest first. Answered by [`AgentResponse::Artifacts`].
     ArtifactHistory {
         /// Whose.
         name: Name,
@@ -118,7 +118,7 @@ pub enum AgentAsk {
 /// What is answered of agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
-pub enum AgentSaid {
+pub enum AgentResponse {
     /// One.
     Agent(Box<AgentView>),
     /// A page of them.
@@ -192,8 +192,8 @@ pub struct AgentSummary {
 /// What is asked of the schedules and tasks of a data directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum ScheduleAsk {
-    /// Make one, or replace the one of its name. Answered by [`ScheduleSaid::Schedule`].
+pub enum ScheduleRequest {
+    /// Make one, or replace the one of its name. Answered by [`ScheduleResponse::Schedule`].
     Put {
         /// What it is. Its agent must be there.
         schedule: Box<Schedule>,
@@ -201,7 +201,7 @@ pub enum ScheduleAsk {
         #[serde(default)]
         replace: bool,
     },
-    /// All of them, by name. Answered by [`ScheduleSaid::Schedules`].
+    /// All of them, by name. Answered by [`ScheduleResponse::Schedules`].
     List {
         /// At most so many, and at most [`PAGE_MAX`].
         limit: usize,
@@ -209,32 +209,32 @@ pub enum ScheduleAsk {
         #[serde(default)]
         offset: usize,
     },
-    /// One. Answered by [`ScheduleSaid::Schedule`].
+    /// One. Answered by [`ScheduleResponse::Schedule`].
     Show {
         /// Which.
         name: Name,
         /// With so many fires ahead; at most [`FIRES_MAX`].
         fires: usize,
     },
-    /// Remove one, with what it has waiting. Answered by [`ScheduleSaid::Schedule`], as it was.
+    /// Remove one, with what it has waiting. Answered by [`ScheduleResponse::Schedule`], as it was.
     Remove {
         /// Which.
         name: Name,
     },
-    /// Switch one on or off. Answered by [`ScheduleSaid::Schedule`].
+    /// Switch one on or off. Answered by [`ScheduleResponse::Schedule`].
     Enable {
         /// Which.
         name: Name,
         /// On.
         enabled: bool,
     },
-    /// Have one fire now. Answered by [`ScheduleSaid::Task`].
+    /// Have one fire now. Answered by [`ScheduleResponse::Task`].
     RunNow {
         /// Which.
         name: Name,
     },
     /// Tasks: those that have not ended in front, then the others, the newest first. Answered by
-    /// [`ScheduleSaid::Tasks`].
+    /// [`ScheduleResponse::Tasks`].
     Tasks {
         /// Only of this agent.
         #[serde(default)]
@@ -248,29 +248,29 @@ pub enum ScheduleAsk {
         #[serde(default)]
         offset: usize,
     },
-    /// One task. Answered by [`ScheduleSaid::Task`].
+    /// One task. Answered by [`ScheduleResponse::Task`].
     Task {
         /// Which.
         id: String,
     },
-    /// Try a task again that failed: the same one. Answered by [`ScheduleSaid::Task`].
+    /// Try a task again that failed: the same one. Answered by [`ScheduleResponse::Task`].
     Retry {
         /// Which.
         id: String,
     },
-    /// Fires of a schedule that became no task, the newest first. Answered by [`ScheduleSaid::Skipped`].
+    /// Fires of a schedule that became no task, the newest first. Answered by [`ScheduleResponse::Skipped`].
     Skipped {
         /// Of which.
         name: Name,
         /// At most so many, and at most [`PAGE_MAX`].
         limit: usize,
     },
-    /// How many tasks run at once, from now on. Answered by [`ScheduleSaid::Status`].
+    /// How many tasks run at once, from now on. Answered by [`ScheduleResponse::Status`].
     ConcurrentMax {
         /// At least 1 and at most 1,000.
         max: u32,
     },
-    /// How the scheduler stands. Answered by [`ScheduleSaid::Status`].
+    /// How the scheduler stands. Answered by [`ScheduleResponse::Status`].
     Status,
 }
 
@@ -310,7 +310,7 @@ impl From<StatusFilter> for TaskStatus {
 /// What is answered of schedules and tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
-pub enum ScheduleSaid {
+pub enum ScheduleResponse {
     /// One schedule.
     Schedule(Box<ScheduleView>),
     /// A page of them.
@@ -359,13 +359,13 @@ pub struct ScheduleView {
     /// Its tasks that have not ended.
     pub open: Vec<TaskId>,
     /// What became of its fires.
-    pub tally: Tally,
+    pub tally: ScheduleTally,
 }
 
 /// What became of the fires of a schedule, since it was first made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Tally {
+pub struct ScheduleTally {
     /// Fires that became tasks and were not withdrawn.
     pub tasks: u64,
     /// Of these, tasks that completed.
@@ -392,7 +392,7 @@ pub struct TaskView {
     /// Not started before this.
     pub due_ms: u64,
     /// What made it.
-    pub cause: Cause,
+    pub cause: TaskCause,
     /// Where it is.
     pub status: TaskStatus,
     /// Why it is not running though it is due.

@@ -1,20 +1,20 @@
 //! What a surface is answered: one list, the same for all surfaces.
 
-use crate::agents::{AgentSaid, ScheduleSaid};
-use crate::checkpoints::{Checkpoint, Saved};
+use crate::agents::{AgentResponse, ScheduleResponse};
+use crate::checkpoints::{Checkpoint, SavedSnapshot};
 use crate::checks::{Finding, Overview};
-use crate::memory::Memory;
-use crate::resources::Resources;
-use crate::runs::{Carried, ProjectSummary, Rechecked, Replayed, Reverted, Status, Summary};
-use crate::security::SecurityDone;
-use crate::tokens::{AccessToken, Shown};
+use crate::memory::MemoryItem;
+use crate::resources::ResourcesView;
+use crate::runs::{CarriedInvocation, FeatureRecheck, ProjectSummary, ReplayResult, RevertOutcome, RunSummary, Status};
+use crate::security::SecurityResponse;
+use crate::tokens::{AccessToken, IssuedToken};
 use crate::trajectories::Trajectory;
-use crate::upkeep::UpkeepDone;
+use crate::upkeep::MaintenanceResponse;
 use longhaul_approval::{Approval, RunRule};
-use longhaul_core::decision::Hit;
+use longhaul_core::decision::DecisionHit;
 use longhaul_core::event::RunEvent;
 use longhaul_core::graph;
-use longhaul_core::journal::{Entry, Finished};
+use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_mcp::Definition;
 use longhaul_records::proposals::Proposal;
@@ -57,7 +57,7 @@ pub enum Answer {
         overview: Box<Overview>,
     },
     /// A revert is done.
-    Reverted(Box<Reverted>),
+    Reverted(Box<RevertOutcome>),
     /// Commits.
     Log {
         /// The branch.
@@ -72,7 +72,7 @@ pub enum Answer {
         /// Its name.
         run: RunId,
         /// The features that pass, or did.
-        features: Vec<Rechecked>,
+        features: Vec<FeatureRecheck>,
     },
     /// What was kept.
     Kept {
@@ -96,7 +96,7 @@ pub enum Answer {
     /// Runs in short.
     Runs {
         /// Oldest first.
-        runs: Vec<Summary>,
+        runs: Vec<RunSummary>,
     },
     /// A run.
     Status(Box<Status>),
@@ -110,19 +110,19 @@ pub enum Answer {
         /// Which.
         invocation: InvocationId,
         /// With their numbers.
-        entries: Vec<(u32, Entry)>,
+        entries: Vec<(u32, JournalEntry)>,
         /// How it ended, if it has.
         finished: Option<Finished>,
     },
     /// What replays gave.
     Replayed {
         /// One for each invocation.
-        invocations: Vec<Replayed>,
+        invocations: Vec<ReplayResult>,
     },
     /// Decisions.
     Decisions {
         /// Each with why it is among them.
-        hits: Vec<Hit>,
+        hits: Vec<DecisionHit>,
     },
     /// Events.
     Events {
@@ -155,7 +155,7 @@ pub enum Answer {
         /// Positions in journals.
         checkpoints: Vec<Checkpoint>,
         /// What is saved in the data directory.
-        saved: Vec<Saved>,
+        saved: Vec<SavedSnapshot>,
         /// What is on the server.
         shared: Vec<String>,
     },
@@ -167,32 +167,32 @@ pub enum Answer {
     /// What a graph answers.
     Graph {
         /// To what it was asked.
-        said: Box<graph::Answer>,
+        said: Box<graph::GraphAnswer>,
     },
     /// Graphs in short.
     Graphs {
         /// By name.
-        graphs: Vec<graph::Summary>,
+        graphs: Vec<graph::GraphSummary>,
     },
     /// What was changed in a graph.
     GraphVersions {
         /// The newest first.
-        versions: Vec<graph::Version>,
+        versions: Vec<graph::GraphVersion>,
     },
     /// What is answered of agents.
     Agents {
         /// As it was asked for.
-        said: Box<AgentSaid>,
+        said: Box<AgentResponse>,
     },
     /// What is answered of schedules and tasks.
     Schedules {
         /// As it was asked for.
-        said: Box<ScheduleSaid>,
+        said: Box<ScheduleResponse>,
     },
     /// What is remembered.
     Memories {
         /// In the order of the request.
-        memories: Vec<Memory>,
+        memories: Vec<MemoryItem>,
     },
     /// Trajectories.
     Trajectories {
@@ -202,17 +202,17 @@ pub enum Answer {
     /// Who carried out what.
     Parts {
         /// In the order in which they started; a delegation follows the one that asked for it.
-        parts: Vec<Carried>,
+        parts: Vec<CarriedInvocation>,
     },
     /// What upkeep came to.
     Upkeep {
         /// What was done.
-        done: Box<UpkeepDone>,
+        done: Box<MaintenanceResponse>,
     },
     /// What is used of the machine.
     Resources {
         /// Now.
-        resources: Box<Resources>,
+        resources: Box<ResourcesView>,
     },
     /// What was used of it.
     ResourceHistory {
@@ -241,7 +241,7 @@ pub enum Answer {
         /// What is kept of it.
         token: AccessToken,
         /// All of it, for the only time.
-        shown: Shown,
+        shown: IssuedToken,
     },
     /// What an MCP server says of its tools.
     McpTools {
@@ -253,7 +253,7 @@ pub enum Answer {
     /// What was asked of the audit log, of trust, or of projects.
     Security {
         /// As it was asked for.
-        done: Box<SecurityDone>,
+        done: Box<SecurityResponse>,
     },
     /// It is accepted.
     Accepted {

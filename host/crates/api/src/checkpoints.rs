@@ -1,10 +1,10 @@
 //! Checkpoints, as they are asked for and listed. A snapshot of a run is a document here: what is in it is known to those
 //! who write and read it, and nothing of it is looked at on the way.
 
-use crate::runs::Which;
+use crate::runs::RunRef;
 use longhaul_core::InvocationId;
 use longhaul_core::event::CheckpointCause;
-use longhaul_security::signing::Accepts;
+use longhaul_security::signing::AcceptedRisks;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use std::path::PathBuf;
 /// What is asked of checkpoints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CheckpointAsk {
+pub enum CheckpointRequest {
     /// The checkpoints of a run, and what is saved.
     List {
         /// The run.
-        run: Which,
+        run: RunRef,
         /// Each so many steps; none: as configured.
         every: Option<u32>,
     },
@@ -59,7 +59,7 @@ pub enum CheckpointAsk {
         replace: bool,
         /// What is accepted of who signed it.
         #[serde(default)]
-        accepts: Accepts,
+        accepts: AcceptedRisks,
     },
     /// The same with what is on the server, which others then have to leave alone.
     TakeOver {
@@ -71,7 +71,7 @@ pub enum CheckpointAsk {
         replace: bool,
         /// What is accepted of who signed it.
         #[serde(default)]
-        accepts: Accepts,
+        accepts: AcceptedRisks,
     },
 }
 
@@ -96,7 +96,7 @@ pub struct Checkpoint {
 
 /// What a saved snapshot is known by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedSnapshot {
     /// The key.
     pub key: String,
     /// When it was saved, in milliseconds since 1970-01-01 UTC.

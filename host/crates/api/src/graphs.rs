@@ -1,6 +1,6 @@
 //! What is asked of the graphs of a data directory. What is answered is the affair of `longhaul_core::graph`.
 
-use longhaul_core::graph::{Ask, Surroundings};
+use longhaul_core::graph::{GraphOperation, StepEnvironment};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub struct ModelChoice {
 /// What is asked of the graphs of a data directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GraphAsk {
+pub enum GraphRequest {
     /// Make one.
     New {
         /// Its name.
@@ -45,7 +45,7 @@ pub enum GraphAsk {
         /// Of its steps.
         language: Language,
         /// What its steps see.
-        surroundings: Surroundings,
+        surroundings: StepEnvironment,
     },
     /// All of them.
     List,
@@ -59,7 +59,7 @@ pub enum GraphAsk {
         /// Of which.
         name: String,
         /// What.
-        ask: Ask,
+        ask: GraphOperation,
     },
     /// Add steps, all or none.
     AddMany {

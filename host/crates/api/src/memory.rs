@@ -1,12 +1,12 @@
 //! What a project remembers, as it is asked for and shown. Opens no memory.
 
-use longhaul_core::memory::{Entry, Note};
+use longhaul_core::memory::{MemoryEntry, MemoryNote};
 use serde::{Deserialize, Serialize};
 
 /// What is asked of a project's memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MemoryAsk {
+pub enum MemoryRequest {
     /// Everything, in the order of keys.
     List {
         /// Only keys that start so.
@@ -27,7 +27,7 @@ pub enum MemoryAsk {
         key: String,
         /// Only there; none: wherever it is.
         #[serde(default)]
-        shelf: Option<Shelf>,
+        shelf: Option<MemoryScope>,
     },
     /// Marks it as a person's own words, and answers what it is now.
     Promote {
@@ -35,7 +35,7 @@ pub enum MemoryAsk {
         key: String,
         /// Only there; none: wherever it is.
         #[serde(default)]
-        shelf: Option<Shelf>,
+        shelf: Option<MemoryScope>,
     },
     /// Removes it, and answers what it was.
     Forget {
@@ -43,14 +43,14 @@ pub enum MemoryAsk {
         key: String,
         /// Only there; none: wherever it is.
         #[serde(default)]
-        shelf: Option<Shelf>,
+        shelf: Option<MemoryScope>,
     },
 }
 
 /// Where something is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shelf {
+pub enum MemoryScope {
     /// What later runs may want to know.
     Fact,
     /// What a run came to.
@@ -59,7 +59,7 @@ pub enum Shelf {
     Working,
 }
 
-impl Shelf {
+impl MemoryScope {
     /// All of them, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Fact, Self::Episode, Self::Working];
 
@@ -76,23 +76,23 @@ impl Shelf {
 
 /// Something that is remembered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Memory {
+pub struct MemoryItem {
     /// Where.
-    pub shelf: Shelf,
+    pub shelf: MemoryScope,
     /// Its key.
     pub key: String,
     /// What, by whom, and whose words.
-    pub note: Note,
+    pub note: MemoryNote,
     /// When it is over, in milliseconds since 1970-01-01 UTC; none: never.
     pub expires_at_ms: Option<f64>,
     /// How well it fits the question, above 0; none where nothing was asked.
     pub score: Option<f64>,
 }
 
-impl Memory {
+impl MemoryItem {
     /// An entry of a shelf, with how well it fits.
     #[must_use]
-    pub fn of(shelf: Shelf, entry: Entry, score: Option<f64>) -> Self {
-        Self { shelf, note: Note::read(&entry), key: entry.key, expires_at_ms: entry.expires_at_ms, score }
+    pub fn of(shelf: MemoryScope, entry: MemoryEntry, score: Option<f64>) -> Self {
+        Self { shelf, note: MemoryNote::read(&entry), key: entry.key, expires_at_ms: entry.expires_at_ms, score }
     }
 }

@@ -2,8 +2,8 @@
 //! and a relative path would name another project, or another file, there. Surfaces make paths whole; here they are
 //! refused where one was forgotten.
 
-use crate::checkpoints::CheckpointAsk;
-use crate::graphs::GraphAsk;
+use crate::checkpoints::CheckpointRequest;
+use crate::graphs::GraphRequest;
 use crate::request::Request;
 use longhaul_core::fault::Fault;
 use longhaul_models::set::ModelOptions;
@@ -29,13 +29,13 @@ impl Request {
             Self::Replay { with, .. } => with.iter().map(PathBuf::as_path).collect(),
             Self::Checkpoints {
                 wanted:
-                    CheckpointAsk::ListShared { directory }
-                    | CheckpointAsk::Import { directory, .. }
-                    | CheckpointAsk::TakeOver { directory, .. },
+                    CheckpointRequest::ListShared { directory }
+                    | CheckpointRequest::Import { directory, .. }
+                    | CheckpointRequest::TakeOver { directory, .. },
             } => vec![directory],
-            Self::Graph { wanted: GraphAsk::Diagnose { model, .. } | GraphAsk::Patch { model, .. }, .. } => {
-                model.iter().map(|model| model.directory.as_path()).collect()
-            }
+            Self::Graph {
+                wanted: GraphRequest::Diagnose { model, .. } | GraphRequest::Patch { model, .. }, ..
+            } => model.iter().map(|model| model.directory.as_path()).collect(),
             _ => Vec::new(),
         }
     }

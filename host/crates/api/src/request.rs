@@ -1,16 +1,16 @@
 //! What a surface can ask for: one list, the same for all surfaces.
 
-use crate::agents::{AgentAsk, ScheduleAsk};
-use crate::checkpoints::CheckpointAsk;
-use crate::graphs::GraphAsk;
-use crate::memory::MemoryAsk;
-use crate::resources::ResourceAsk;
-use crate::runs::{Question, Which};
-use crate::security::SecurityAsk;
-use crate::tokens::TokenAsk;
-use crate::trajectories::Wanted;
-use crate::upkeep::UpkeepAsk;
-use longhaul_core::decision::Outcome;
+use crate::agents::{AgentRequest, ScheduleRequest};
+use crate::checkpoints::CheckpointRequest;
+use crate::graphs::GraphRequest;
+use crate::memory::MemoryRequest;
+use crate::resources::ResourceRequest;
+use crate::runs::{AskRequest, RunRef};
+use crate::security::SecurityRequest;
+use crate::tokens::TokenRequest;
+use crate::trajectories::TrajectoryFilter;
+use crate::upkeep::MaintenanceRequest;
+use longhaul_core::decision::DecisionOutcome;
 use longhaul_core::journal::Resolution;
 use longhaul_core::work::{FeatureSpec, Plan};
 use longhaul_models::set::ModelOptions;
@@ -50,12 +50,12 @@ pub enum Request {
     /// Start an ask: a run without a repository.
     Ask {
         /// What is asked.
-        question: Box<Question>,
+        question: Box<AskRequest>,
     },
     /// Correct what is worked on; the agent hears it at its next step.
     Steer {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The task or feature; none: all that is worked on.
         task: Option<String>,
         /// What it is told.
@@ -64,14 +64,14 @@ pub enum Request {
     /// Stop the work on one task or feature; a resume takes it up again.
     CancelTask {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The task or feature.
         task: String,
     },
     /// Go on with a run.
     Resume {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Try failing features again.
         retry_failing: bool,
         /// Pause after so many sessions. None: one that broke off goes as far as it was asked to, others to their end.
@@ -81,24 +81,24 @@ pub enum Request {
     /// Read the goal's file of a run again: features are added, changed and dropped; what passes stays.
     RereadGoal {
         /// Which.
-        run: Which,
+        run: RunRef,
     },
     /// Start no new work and stop the work under way; it goes on from its journal later.
     Pause {
         /// Which.
-        run: Which,
+        run: RunRef,
     },
     /// Give a run up.
     Abandon {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Why.
         reason: String,
     },
     /// Answer a question.
     Answer {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The feature that is blocked; none when the run waits.
         feature: Option<String>,
         /// The question about an effect, by its name.
@@ -112,7 +112,7 @@ pub enum Request {
     /// Take back what was answered about an effect, as long as nobody acted on it.
     TakeBackAnswer {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The feature whose work asked.
         feature: Option<String>,
         /// The question, by its name.
@@ -121,7 +121,7 @@ pub enum Request {
     /// Go back to an earlier commit of a run that is not working.
     Revert {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The commit, or the beginning of its name.
         to: String,
         /// Keep what is in no commit instead of refusing.
@@ -130,7 +130,7 @@ pub enum Request {
     /// The commits of a run.
     Log {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// At most so many.
         limit: usize,
         /// Those that reverts took back, in place of those of the branch.
@@ -139,14 +139,14 @@ pub enum Request {
     /// Run the checks of features that pass once more.
     Recheck {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Only of this one.
         feature: Option<String>,
     },
     /// What a failing feature, or a revert, left.
     Kept {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The feature, or the name that the revert gave it.
         name: String,
     },
@@ -164,24 +164,24 @@ pub enum Request {
     /// Backup, check and collection of the data directory.
     Upkeep {
         /// Which.
-        wanted: UpkeepAsk,
+        wanted: MaintenanceRequest,
     },
     /// What is used of the machine, and by whom.
     Resources {
         /// Which part of it.
-        wanted: ResourceAsk,
+        wanted: ResourceRequest,
     },
     /// Every run.
     Runs,
     /// One run.
     Status {
         /// Which.
-        run: Which,
+        run: RunRef,
     },
     /// The invocations of a run, or the entries of one.
     Journal {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The invocation, with or without the run's name.
         invocation: Option<String>,
         /// Entries after this one.
@@ -190,7 +190,7 @@ pub enum Request {
     /// Run finished invocations again from their journals and compare.
     Replay {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Only this one.
         invocation: Option<String>,
         /// With this component in place of the pinned one.
@@ -199,28 +199,28 @@ pub enum Request {
     /// Events of a run.
     Events {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// After this number.
         after: u64,
     },
     /// Add a feature.
     AddFeature {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The feature.
         spec: FeatureSpec,
     },
     /// Replace what a feature asks for.
     EditFeature {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The feature.
         spec: FeatureSpec,
     },
     /// Decisions of the project of a run.
     Decisions {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Those that bear on this question, the best first; none: all, the newest first.
         question: Option<String>,
         /// At most so many.
@@ -229,18 +229,18 @@ pub enum Request {
     /// One decision.
     Decision {
         /// The run whose project it is.
-        run: Which,
+        run: RunRef,
         /// Its id, or the beginning of it.
         id: String,
     },
     /// Say what came of a decision.
     JudgeDecision {
         /// The run whose project it is.
-        run: Which,
+        run: RunRef,
         /// Its id, or the beginning of it.
         id: String,
         /// What came of it.
-        outcome: Option<Outcome>,
+        outcome: Option<DecisionOutcome>,
         /// How good it was, from -1 to 1; what is beyond is cut.
         score: Option<f64>,
         /// What is to be learnt.
@@ -249,26 +249,26 @@ pub enum Request {
     /// Take a feature off the list.
     DropFeature {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Its id.
         feature: String,
     },
     /// What agents of a run proposed.
     Proposals {
         /// Which.
-        run: Which,
+        run: RunRef,
     },
     /// Do what an agent proposed.
     AcceptProposal {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Its id.
         proposal: String,
     },
     /// Do not do what an agent proposed.
     RejectProposal {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// Its id.
         proposal: String,
         /// Why.
@@ -277,50 +277,50 @@ pub enum Request {
     /// Runs as they stand.
     Checkpoints {
         /// What of them.
-        wanted: CheckpointAsk,
+        wanted: CheckpointRequest,
     },
     /// Graphs of steps of code.
     Graph {
         /// What of them.
-        wanted: GraphAsk,
+        wanted: GraphRequest,
         /// Whoever asks twice, since the owner stopped before it answered, says the same here.
         token: String,
     },
     /// Agents, and what they hand from run to run.
     Agents {
         /// What of them.
-        wanted: AgentAsk,
+        wanted: AgentRequest,
     },
     /// Schedules of agents, and tasks.
     Schedules {
         /// What of them.
-        wanted: ScheduleAsk,
+        wanted: ScheduleRequest,
     },
     /// What a project remembers of its runs.
     Memory {
         /// A run of the project.
-        run: Which,
+        run: RunRef,
         /// What of it.
-        wanted: MemoryAsk,
+        wanted: MemoryRequest,
     },
     /// What agents were told, said and did, without the messages.
     Trajectories {
         /// The run.
-        run: Which,
+        run: RunRef,
         /// Which of them.
-        wanted: Wanted,
+        wanted: TrajectoryFilter,
     },
     /// One of them, with its messages.
     Trajectory {
         /// The run.
-        run: Which,
+        run: RunRef,
         /// The invocation, with or without the run's name.
         invocation: String,
     },
     /// Say what a trajectory is worth.
     AnnotateTrajectory {
         /// The run.
-        run: Which,
+        run: RunRef,
         /// The invocation, with or without the run's name.
         invocation: String,
         /// From 1, bad, to 5, good; none: as it was.
@@ -331,14 +331,14 @@ pub enum Request {
     /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
     Parts {
         /// Which.
-        run: Which,
+        run: RunRef,
     },
     /// All runs summed up, for Prometheus.
     Metrics,
     /// What people were asked about calls of tools, and the rules that came of it.
     Approvals {
         /// Which run; none: all.
-        run: Option<Which>,
+        run: Option<RunRef>,
     },
     /// One approval.
     Approval {
@@ -355,14 +355,14 @@ pub enum Request {
     /// Revoke a rule of a run.
     RevokeRule {
         /// Which.
-        run: Which,
+        run: RunRef,
         /// The rule.
         rule: String,
     },
     /// Who is let in over HTTP.
     Tokens {
         /// What of them.
-        wanted: TokenAsk,
+        wanted: TokenRequest,
     },
     /// Start an MCP server and look at what it says of its tools.
     DescribeMcp {
@@ -374,7 +374,7 @@ pub enum Request {
     /// The audit log, trust, and which project a checkout is.
     Security {
         /// What.
-        wanted: SecurityAsk,
+        wanted: SecurityRequest,
     },
     /// Let an MCP server describe its tools as it does now.
     AcceptMcp {

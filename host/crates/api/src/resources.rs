@@ -1,16 +1,16 @@
 //! What is asked of the machine's resources, and what is shown of their use. Measures nothing.
 
-use longhaul_config::resources::Settings;
-use longhaul_core::census::{Child, ChildKind, Guest};
+use longhaul_config::resources::ResourceSettings;
+use longhaul_core::process_registry::{Child, ChildKind, GuestRecord};
 use longhaul_core::{InvocationId, RunId};
-use longhaul_resources::{Ended, Rule, SystemUsage, Usage, mb, sum};
+use longhaul_resources::{PartialLimits, ProcessUsage, SystemUsage, TreeEnd, mb, sum};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// What is asked about resources.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ResourceAsk {
+pub enum ResourceRequest {
     /// What is used now.
     Now,
     /// Samples of the last two hours, one each five seconds.
@@ -30,7 +30,7 @@ pub enum ResourceAsk {
 
 /// What is used now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Resources {
+pub struct ResourcesView {
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The machine.
@@ -38,7 +38,7 @@ pub struct Resources {
     /// The number of the process that owns the data directory.
     pub pid: u32,
     /// That process, without its children.
-    pub host: Usage,
+    pub host: ProcessUsage,
     /// Its children.
     pub children: Vec<ChildView>,
     /// Instances of components in it. Their memory is part of the host's.
@@ -52,7 +52,7 @@ pub struct Resources {
     /// Whether children have control groups, or why not.
     pub cgroups: String,
     /// What is kept free, and what children may use.
-    pub settings: Settings,
+    pub settings: ResourceSettings,
 }
 
 /// A child of the owner.
@@ -67,9 +67,9 @@ pub struct ChildView {
     /// The run on whose tree it works, where it is one's.
     pub run: Option<RunId>,
     /// What it uses with all that it started.
-    pub usage: Usage,
+    pub usage: ProcessUsage,
     /// What it may.
-    pub limits: Rule,
+    pub limits: PartialLimits,
     /// Whether the kernel holds it to that, too.
     pub has_group: bool,
     /// The limit that it is being ended for.
@@ -155,7 +155,7 @@ pub struct EndedView {
 impl ChildView {
     /// A child with what it uses and may use.
     #[must_use]
-    pub fn new(child: &Child, usage: Usage, limits: Rule, has_group: bool) -> Self {
+    pub fn new(child: &Child, usage: ProcessUsage, limits: PartialLimits, has_group: bool) -> Self {
         let ending = child.hit().map(ToString::to_string);
         let (name, run) = (child.name.clone(), run_of(child.place.as_deref()));
         Self { pid: child.pid, kind: child.kind, name, run, usage, limits, has_group, ending }
@@ -165,7 +165,7 @@ impl ChildView {
 impl GuestView {
     /// An instance as it is now.
     #[must_use]
-    pub fn of(guest: &Guest) -> Self {
+    pub fn of(guest: &GuestRecord) -> Self {
         Self {
             invocation: guest.invocation.clone(),
             project: guest.project.clone(),
@@ -188,7 +188,7 @@ impl GuestView {
 impl EndedView {
     /// A child that was ended for a reason, and what that took.
     #[must_use]
-    pub fn new(at_ms: u64, child: &Child, reason: &str, Ended { asked, killed }: Ended) -> Self {
+    pub fn new(at_ms: u64, child: &Child, reason: &str, TreeEnd { asked, killed }: TreeEnd) -> Self {
         let (name, run, reason) = (child.name.clone(), run_of(child.place.as_deref()), reason.to_owned());
         Self { at_ms, pid: child.pid, kind: child.kind, name, run, reason, asked, killed }
     }
@@ -196,7 +196,7 @@ impl EndedView {
 
 impl RunUse {
     /// What a run uses of all this.
-    pub fn of(run: RunId, project: String, waits: Option<String>, all: &Resources) -> Self {
+    pub fn of(run: RunId, project: String, waits: Option<String>, all: &ResourcesView) -> Self {
         let guests: Vec<_> = all.guests.iter().filter(|guest| guest.run() == run.as_str()).collect();
         let children: Vec<_> = all.children.iter().filter(|child| child.run.as_ref() == Some(&run)).collect();
         Self {

@@ -1,6 +1,6 @@
 //! Projects and runs as surfaces see them. Looks nothing up: whoever answers fills these in.
 
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::work::{Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// A run, by its name, by the beginning of it, or as the newest one of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Which {
+pub enum RunRef {
     /// The name or its beginning.
     Named(String),
     /// The newest run of the project in this directory.
@@ -22,7 +22,7 @@ pub enum Which {
 
 /// What is asked, and of whom.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Question {
+pub struct AskRequest {
     /// The project, whose `longhaul.toml` says which agents there are. It needs no repository.
     pub directory: PathBuf,
     /// What is asked. At most 1 MiB.
@@ -60,7 +60,7 @@ pub struct ProjectSummary {
 
 /// A run in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Summary {
+pub struct RunSummary {
     /// Its name.
     pub run: RunId,
     /// Its project.
@@ -92,7 +92,7 @@ pub struct Summary {
 pub struct Status {
     /// In short.
     #[serde(flatten)]
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// The branch that it commits to; empty for an ask.
     pub branch: String,
     /// What is asked, if it is an ask.
@@ -117,7 +117,7 @@ pub struct Status {
     /// Its features.
     pub features: Vec<Feature>,
     /// What it used.
-    pub used: Used,
+    pub used: WorkUsage,
     /// The cap on money, in millionths of a US dollar, if one is set.
     pub cost_microdollars_max: Option<u64>,
     /// The cap on tokens: the run's own, or what its invocations may use together.
@@ -137,8 +137,8 @@ pub struct OpenQuestion {
     pub answer_with: String,
 }
 
-impl From<longhaul_core::journal::Question> for OpenQuestion {
-    fn from(of: longhaul_core::journal::Question) -> Self {
+impl From<longhaul_core::journal::EffectQuestion> for OpenQuestion {
+    fn from(of: longhaul_core::journal::EffectQuestion) -> Self {
         let feature = of.invocation.feature().map(str::to_owned);
         Self { id: of.id(), feature, answer_with: of.answer_with(), text: of.text }
     }
@@ -146,7 +146,7 @@ impl From<longhaul_core::journal::Question> for OpenQuestion {
 
 /// Who carried out an invocation, and when.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Carried {
+pub struct CarriedInvocation {
     /// Which.
     pub invocation: InvocationId,
     /// The table of `longhaul.toml`, for example `agents.code`.
@@ -161,7 +161,7 @@ pub struct Carried {
 
 /// What the checks of one feature said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rechecked {
+pub struct FeatureRecheck {
     /// The feature.
     pub feature: String,
     /// The checks that were run.
@@ -174,7 +174,7 @@ pub struct Rechecked {
 
 /// What a replay gave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Which invocation.
     pub invocation: InvocationId,
     /// Calls that were answered from the journal.
@@ -189,7 +189,7 @@ pub struct Replayed {
 
 /// What a revert did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reverted {
+pub struct RevertOutcome {
     /// The run.
     pub run: RunId,
     /// The commit that the branch was at.
@@ -206,7 +206,7 @@ pub struct Reverted {
     pub stashed: Vec<String>,
 }
 
-impl Reverted {
+impl RevertOutcome {
     /// Whether there was nothing to do.
     #[must_use]
     pub fn is_nothing(&self) -> bool {

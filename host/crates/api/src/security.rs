@@ -2,9 +2,9 @@
 //! Decides nothing.
 
 use longhaul_core::{Digest, RunId};
-use longhaul_security::audit::{Record, Verified};
+use longhaul_security::audit::{AuditRecord, AuditVerification};
 use longhaul_security::identity::Checkout;
-use longhaul_security::trust::{Agreed, Standing};
+use longhaul_security::trust::{TrustRecord, TrustStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// What is asked of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SecurityAsk {
+pub enum SecurityRequest {
     /// The newest records of the audit log.
     AuditLog {
         /// At most so many.
@@ -85,13 +85,13 @@ pub enum SecurityAsk {
 /// What it came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SecurityDone {
+pub enum SecurityResponse {
     /// Records, oldest first.
-    Audit(Vec<Record>),
+    Audit(Vec<AuditRecord>),
     /// What a look at the whole log gave.
-    Verified(Verified),
+    Verified(AuditVerification),
     /// What runs did of what they might.
-    Grants(Box<Grants>),
+    Grants(Box<GrantUsage>),
     /// A project's id, and what a person should be told.
     Project {
         /// The id.
@@ -102,11 +102,11 @@ pub enum SecurityDone {
     /// Checkouts, by directory.
     Checkouts(Vec<Checkout>),
     /// How a file stands.
-    Standing(Box<Standing>),
+    Standing(Box<TrustStatus>),
     /// What is trusted.
     Trusted {
         /// Files of projects.
-        files: Vec<Agreed>,
+        files: Vec<TrustRecord>,
         /// Keys of signers.
         signers: BTreeSet<String>,
     },
@@ -116,7 +116,7 @@ pub enum SecurityDone {
 
 /// Grants of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grants {
+pub struct GrantUsage {
     /// What longhaul.toml gives and no run of those that are listed used.
     pub unused: Vec<String>,
     /// What it gives, and nobody can tell whether one of them used it.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// What a token allows. `Run` and `Approve` allow reading as well, and `Admin` allows everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum TokenScope {
     /// Look at everything.
     Read,
     /// Start, steer, pause, resume and stop runs, and change features.
@@ -19,7 +19,7 @@ pub enum Scope {
     Admin,
 }
 
-impl Scope {
+impl TokenScope {
     /// Its word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -44,7 +44,7 @@ pub struct AccessToken {
     /// What a person calls it.
     pub name: String,
     /// What it allows.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<TokenScope>,
     /// When it was made, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
     /// Until when it lets in; none: until it is removed.
@@ -54,7 +54,7 @@ pub struct AccessToken {
 impl AccessToken {
     /// Whether it may do what asks for a scope.
     #[must_use]
-    pub fn allows(&self, scope: Scope) -> bool {
+    pub fn allows(&self, scope: TokenScope) -> bool {
         self.scopes.iter().any(|own| own.covers(scope))
     }
 }
@@ -62,13 +62,13 @@ impl AccessToken {
 /// What is asked of the tokens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TokenAsk {
+pub enum TokenRequest {
     /// Make one.
     Add {
         /// What it is called; no other one may be.
         name: String,
         /// What it allows; not empty.
-        scopes: Vec<Scope>,
+        scopes: Vec<TokenScope>,
         /// How long it lets in, in milliseconds; none: until it is removed.
         lasts_ms: Option<u64>,
     },
@@ -84,9 +84,9 @@ pub enum TokenAsk {
 /// A token as it is shown once.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Shown(String);
+pub struct IssuedToken(String);
 
-impl Shown {
+impl IssuedToken {
     /// One that is made, or that a client sent.
     #[must_use]
     pub fn of(sent: &str) -> Self {
@@ -100,7 +100,7 @@ impl Shown {
     }
 }
 
-impl fmt::Debug for Shown {
+impl fmt::Debug for IssuedToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("[token]")
     }
@@ -108,10 +108,10 @@ impl fmt::Debug for Shown {
 
 /// How long a token lasts, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lasts(pub u64);
+pub struct TokenTtl(pub u64);
 
 /// How long a token lasts, as a person writes it: `90m`, `12h`, `30d`, `8w`. In milliseconds.
-impl FromStr for Lasts {
+impl FromStr for TokenTtl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_scope_covers_itself_and_reading_and_only_admin_covers_all() {
-        use Scope::{Admin, Approve, Read, Run};
+        use TokenScope::{Admin, Approve, Read, Run};
         for (own, covered) in [
             (Read, vec![Read]),
             (Run, vec![Read, Run]),
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn a_time_is_read_as_people_write_it_and_nothing_else_is() {
-        assert_eq!("30d".parse(), Ok(Lasts(30 * 86_400_000)));
-        assert_eq!("90m".parse(), Ok(Lasts(5_400_000)));
+        assert_eq!("30d".parse(), Ok(TokenTtl(30 * 86_400_000)));
+        assert_eq!("90m".parse(), Ok(TokenTtl(5_400_000)));
         for wrong in ["", "d", "0d", "-1d", "1", "1y", "99999999999999999w", "1é"] {
-            assert!(wrong.parse::<Lasts>().is_err(), "{wrong}");
+            assert!(wrong.parse::<TokenTtl>().is_err(), "{wrong}");
         }
     }
 }

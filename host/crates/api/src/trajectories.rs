@@ -20,7 +20,7 @@ pub struct Annotation {
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum InvocationEnding {
     /// With an outcome.
     Returned,
     /// With an error of the agent's own.
@@ -35,7 +35,7 @@ pub enum Ending {
 
 /// One step: something that the agent asked for beside its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct TrajectoryStep {
     /// The number of the journal's entry.
     pub entry: u32,
     /// For example `tools.call`.
@@ -66,7 +66,7 @@ pub struct Trajectory {
     /// What was to be done.
     pub instruction: String,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: InvocationEnding,
     /// What the agent handed back, JSON as text.
     pub answer: Option<String>,
     /// Its summary, or why there is no answer.
@@ -74,7 +74,7 @@ pub struct Trajectory {
     /// Between 0 and 1, in the agent's own opinion.
     pub confidence: Option<f64>,
     /// What it did beside asking its model.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TrajectoryStep>,
     /// Calls of models.
     pub model_calls: u32,
     /// Tokens and money of its own calls.
@@ -98,7 +98,7 @@ pub struct Trajectory {
 /// Which trajectories are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Wanted {
+pub struct TrajectoryFilter {
     /// Of every run of the project, not only of this one.
     pub all_runs: bool,
     /// Only of this agent, by its name under `[agents]`.
@@ -110,10 +110,10 @@ pub struct Wanted {
     /// Only rated so or worse.
     pub rating_max: Option<u8>,
     /// Only those that ended so.
-    pub ending: Option<Ending>,
+    pub ending: Option<InvocationEnding>,
 }
 
-impl Wanted {
+impl TrajectoryFilter {
     /// Whether it is among those that are wanted.
     #[must_use]
     pub fn takes(&self, one: &Trajectory) -> bool {

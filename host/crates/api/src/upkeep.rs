@@ -1,15 +1,15 @@
 //! Upkeep of a data directory: copied into a file, read from end to end, cleared of expired data. Carries nothing out.
 
-use longhaul_core::store::{Collected, Read};
+use longhaul_core::store::{CollectedContent, ReadTotals};
 use longhaul_core::{Digest, RunId};
-use longhaul_security::audit::Verified;
+use longhaul_security::audit::AuditVerification;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What is asked of upkeep.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UpkeepAsk {
+pub enum MaintenanceRequest {
     /// Write all of it into a new file.
     Backup {
         /// The file, with its full path.
@@ -22,13 +22,13 @@ pub enum UpkeepAsk {
     /// Remove what nobody needs.
     Collect {
         /// What.
-        wanted: Wanted,
+        wanted: GcOptions,
     },
 }
 
 /// What is to go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct GcOptions {
     /// Only say what would go.
     pub dry_run: bool,
     /// Saved checkpoints that are older, in milliseconds.
@@ -42,18 +42,18 @@ pub struct Wanted {
 /// What upkeep came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UpkeepDone {
+pub enum MaintenanceResponse {
     /// What was written.
-    Backup(Written),
+    Backup(WrittenArchive),
     /// What was read, all of it whole.
-    Check(Read),
+    Check(ReadTotals),
     /// What went, or would.
-    Collect(Swept),
+    Collect(GcReport),
 }
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct WrittenArchive {
     /// Where.
     pub file: PathBuf,
     /// Its length.
@@ -85,7 +85,7 @@ pub struct AuditHead {
 
 impl AuditHead {
     /// What a look at the whole log gave.
-    pub fn of(verified: &Verified) -> Self {
+    pub fn of(verified: &AuditVerification) -> Self {
         Self { records: verified.records, last: verified.last, is_broken: verified.broken.is_some() }
     }
 
@@ -97,7 +97,7 @@ impl AuditHead {
 
 /// What went, or would.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Swept {
+pub struct GcReport {
     /// Whether nothing was removed in truth.
     pub dry_run: bool,
     /// Saved checkpoints.
@@ -113,7 +113,7 @@ pub struct Swept {
     /// Bytes of all trees that went.
     pub tree_bytes: u64,
     /// Content; none: `content_kept_for` says why it was not looked at.
-    pub content: Option<Collected>,
+    pub content: Option<CollectedContent>,
     /// Why content was not looked at.
     pub content_kept_for: Option<String>,
     /// Files of compiled code.

@@ -1,9 +1,9 @@
 //! What a person's line means, and what it makes of an approval. An empty line means nothing: it approves of nothing and
 //! refuses nothing.
 
-use crate::approval::{Approval, Asks, Standing, Subject};
+use crate::approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject};
 use crate::rule::{NoRule, RunRule};
-use longhaul_core::approval::Decision;
+use longhaul_core::approval::CallDecision;
 use serde::{Deserialize, Serialize};
 
 /// Longest answer that is read, in bytes. What is over it is no answer: a pasted file is not meant as one.
@@ -12,7 +12,7 @@ const ANSWER_BYTES_MAX: usize = 8_192;
 /// What a person answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// `y`: this call, once.
     Once,
     /// `n`, with a reason or without.
@@ -62,7 +62,7 @@ pub enum ApprovalError {
     OtherSubject(String),
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// Reads a line.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Approval {
     /// Whether `a` is an answer to it: whether a rule can be made of the call.
     #[must_use]
     pub fn takes_rule(&self) -> bool {
-        self.asks != Asks::Question && RunRule::of(self, 0).is_ok()
+        self.asks != ApprovalKind::Question && RunRule::of(self, 0).is_ok()
     }
 
     /// It with a person's answer, and the rule that comes with `a`.
@@ -101,22 +101,22 @@ impl Approval {
     /// # Errors
     /// Every [`ApprovalError`] but the last; nothing has changed then.
     pub fn answered(&self, line: &str, at_ms: u64) -> Result<(Self, Option<RunRule>), ApprovalError> {
-        if self.standing != Standing::Open {
+        if self.standing != ApprovalStatus::Open {
             return Err(ApprovalError::NotOpen { id: self.id.clone(), was: self.words() });
         }
         let (decision, rule) = match self.asks {
-            Asks::Question => (Decision::Replied(Answer::reply(line)?), None),
-            Asks::Call | Asks::Change => match Answer::read(line)? {
-                Answer::Once => (Decision::Allowed("a person, once".to_owned()), None),
-                Answer::No { reason } => (Decision::Rejected(reason), None),
-                Answer::Correction { text } => (Decision::Corrected(text), None),
-                Answer::ByRule => {
+            ApprovalKind::Question => (CallDecision::Replied(ApprovalAnswer::reply(line)?), None),
+            ApprovalKind::Call | ApprovalKind::Change => match ApprovalAnswer::read(line)? {
+                ApprovalAnswer::Once => (CallDecision::Allowed("a person, once".to_owned()), None),
+                ApprovalAnswer::No { reason } => (CallDecision::Rejected(reason), None),
+                ApprovalAnswer::Correction { text } => (CallDecision::Corrected(text), None),
+                ApprovalAnswer::ByRule => {
                     let rule = RunRule::of(self, at_ms)?;
-                    (Decision::Allowed(format!("a person, who made it rule {} of this run", rule.id)), Some(rule))
+                    (CallDecision::Allowed(format!("a person, who made it rule {} of this run", rule.id)), Some(rule))
                 }
             },
         };
-        let standing = Standing::Answered { decision, at_ms };
+        let standing = ApprovalStatus::Answered { decision, at_ms };
         Ok((Self { standing, ..self.clone() }, rule))
     }
 
@@ -124,27 +124,27 @@ impl Approval {
     #[must_use]
     pub fn passed_by(&self, rule: &RunRule, at_ms: u64) -> Option<Self> {
         let is_heard = self.heard.iter().all(|source| rule.heard.contains(source));
-        let open = self.standing == Standing::Open && self.asks == Asks::Call && is_heard;
-        let decision = Decision::Allowed(format!("rule {} of this run", rule.id));
+        let open = self.standing == ApprovalStatus::Open && self.asks == ApprovalKind::Call && is_heard;
+        let decision = CallDecision::Allowed(format!("rule {} of this run", rule.id));
         (open && rule.covers(&self.subject, self.runs_commands))
-            .then(|| Self { standing: Standing::Answered { decision, at_ms }, ..self.clone() })
+            .then(|| Self { standing: ApprovalStatus::Answered { decision, at_ms }, ..self.clone() })
     }
 
     /// The decision for `subject`, and the approval used up by it. None while nobody has answered.
     ///
     /// # Errors
     /// [`ApprovalError::OtherSubject`], and [`ApprovalError::NotOpen`] when it was used up before.
-    pub fn used(&self, subject: &Subject, at_ms: u64) -> Result<Option<(Decision, Self)>, ApprovalError> {
+    pub fn used(&self, subject: &ApprovalSubject, at_ms: u64) -> Result<Option<(CallDecision, Self)>, ApprovalError> {
         if self.subject != *subject {
             return Err(ApprovalError::OtherSubject(self.id.clone()));
         }
         match &self.standing {
-            Standing::Open => Ok(None),
-            Standing::Answered { decision, .. } => {
-                let standing = Standing::Used { decision: decision.clone(), at_ms };
+            ApprovalStatus::Open => Ok(None),
+            ApprovalStatus::Answered { decision, .. } => {
+                let standing = ApprovalStatus::Used { decision: decision.clone(), at_ms };
                 Ok(Some((decision.clone(), Self { standing, ..self.clone() })))
             }
-            Standing::Used { .. } | Standing::Withdrawn => {
+            ApprovalStatus::Used { .. } | ApprovalStatus::Withdrawn => {
                 Err(ApprovalError::NotOpen { id: self.id.clone(), was: self.words() })
             }
         }
@@ -167,19 +167,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(lines: &[&str], expected: &Result<Answer, NoAnswer>) {
+    fn check(lines: &[&str], expected: &Result<ApprovalAnswer, NoAnswer>) {
         for line in lines {
-            assert_eq!(&Answer::read(line), expected, "{line:?}");
+            assert_eq!(&ApprovalAnswer::read(line), expected, "{line:?}");
         }
     }
 
     #[test]
     fn a_line_means_what_a_person_would_think() {
-        check(&["y", "Y", "yes", " YES\n", "y\r\n"], &Ok(Answer::Once));
-        check(&["n", "N", "no", "No \n"], &Ok(Answer::No { reason: None }));
-        check(&["n too early", "N  too early"], &Ok(Answer::No { reason: Some("too early".into()) }));
-        check(&["a", "A", "allow"], &Ok(Answer::ByRule));
-        let correction = |text: &str| Ok(Answer::Correction { text: text.into() });
+        check(&["y", "Y", "yes", " YES\n", "y\r\n"], &Ok(ApprovalAnswer::Once));
+        check(&["n", "N", "no", "No \n"], &Ok(ApprovalAnswer::No { reason: None }));
+        check(&["n too early", "N  too early"], &Ok(ApprovalAnswer::No { reason: Some("too early".into()) }));
+        check(&["a", "A", "allow"], &Ok(ApprovalAnswer::ByRule));
+        let correction = |text: &str| Ok(ApprovalAnswer::Correction { text: text.into() });
         check(&["no, use rm -i"], &correction("no, use rm -i"));
         check(&["yes please"], &correction("yes please"));
         check(&["a b"], &correction("a b"));
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn what_nobody_can_see_is_no_answer() {
         check(&["", " ", "\n", "\t \r\n", "\u{200b}", "\u{feff}\u{202e}", "\x1b", "\0"], &Err(NoAnswer::Empty));
-        assert_eq!(Answer::read(&"y".repeat(8_193)), Err(NoAnswer::TooLong(8_193)));
-        assert_eq!(Answer::reply(" "), Err(NoAnswer::Empty));
-        assert_eq!(Answer::reply(" blue\n"), Ok("blue".into()));
+        assert_eq!(ApprovalAnswer::read(&"y".repeat(8_193)), Err(NoAnswer::TooLong(8_193)));
+        assert_eq!(ApprovalAnswer::reply(" "), Err(NoAnswer::Empty));
+        assert_eq!(ApprovalAnswer::reply(" blue\n"), Ok("blue".into()));
     }
 }

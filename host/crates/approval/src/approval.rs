@@ -3,7 +3,7 @@
 //! It is good for one call: of this tool and function, of this component, with these arguments, at this entry of this
 //! invocation. Anything else is another subject with another id.
 
-use longhaul_core::approval::Decision;
+use longhaul_core::approval::CallDecision;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::{Digest, InvocationId};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const ID_DIGITS: usize = 12;
 
 /// The one call that is approved of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct ApprovalSubject {
     /// Who would make the call; it names the run.
     pub invocation: InvocationId,
     /// The entry of its journal that will hold the decision.
@@ -28,7 +28,7 @@ pub struct Subject {
     pub arguments: String,
 }
 
-impl Subject {
+impl ApprovalSubject {
     /// `a-` and 12 digits, of everything that the approval is bound to.
     #[must_use]
     pub fn id(&self) -> String {
@@ -43,7 +43,7 @@ impl Subject {
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asks {
+pub enum ApprovalKind {
     /// Whether the call may be made.
     Call,
     /// The agent asks something of its own, and gets the words.
@@ -55,20 +55,20 @@ pub enum Asks {
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "standing", rename_all = "snake_case")]
-pub enum Standing {
+pub enum ApprovalStatus {
     /// Nobody has answered.
     Open,
     /// A person has, and the agent has not gone on yet.
     Answered {
         /// What it comes to.
-        decision: Decision,
+        decision: CallDecision,
         /// When, in milliseconds since 1970-01-01 UTC.
         at_ms: u64,
     },
     /// It was used up.
     Used {
         /// What it came to.
-        decision: Decision,
+        decision: CallDecision,
         /// When.
         at_ms: u64,
     },
@@ -82,9 +82,9 @@ pub struct Approval {
     /// That of its subject.
     pub id: String,
     /// What it is bound to.
-    pub subject: Subject,
+    pub subject: ApprovalSubject,
     /// What is asked.
-    pub asks: Asks,
+    pub asks: ApprovalKind,
     /// The table of `longhaul.toml` that the agent plays in.
     pub agent: String,
     /// The agent's plugin.
@@ -99,26 +99,26 @@ pub struct Approval {
     /// When it was asked, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// What became of it.
-    pub standing: Standing,
+    pub standing: ApprovalStatus,
 }
 
 impl Approval {
     /// What became of it, in a few words.
     #[must_use]
     pub fn words(&self) -> String {
-        let of = |decision: &Decision| match decision {
-            Decision::Allowed(by) => format!("allowed by {by}"),
-            Decision::Denied(denial) => denial.to_string(),
-            Decision::Rejected(None) => "rejected".to_owned(),
-            Decision::Rejected(Some(reason)) => format!("rejected: {reason}"),
-            Decision::Corrected(text) => format!("corrected: {text}"),
-            Decision::Stopped => "stopped".to_owned(),
-            Decision::Replied(text) => format!("replied: {text}"),
+        let of = |decision: &CallDecision| match decision {
+            CallDecision::Allowed(by) => format!("allowed by {by}"),
+            CallDecision::Denied(denial) => denial.to_string(),
+            CallDecision::Rejected(None) => "rejected".to_owned(),
+            CallDecision::Rejected(Some(reason)) => format!("rejected: {reason}"),
+            CallDecision::Corrected(text) => format!("corrected: {text}"),
+            CallDecision::Stopped => "stopped".to_owned(),
+            CallDecision::Replied(text) => format!("replied: {text}"),
         };
         match &self.standing {
-            Standing::Open => "open".to_owned(),
-            Standing::Answered { decision, .. } | Standing::Used { decision, .. } => of(decision),
-            Standing::Withdrawn => "taken back".to_owned(),
+            ApprovalStatus::Open => "open".to_owned(),
+            ApprovalStatus::Answered { decision, .. } | ApprovalStatus::Used { decision, .. } => of(decision),
+            ApprovalStatus::Withdrawn => "taken back".to_owned(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an approver reads. Every line of it starts with a bar that no argument can write, and what others wrote is
 //! escaped, so nothing in a call can pass for a part of the banner.
 
-use crate::approval::{Approval, Asks};
+use crate::approval::{Approval, ApprovalKind};
 use crate::arguments::Arguments;
 use crate::rule::RunRule;
 use crate::visible::visible;
@@ -19,8 +19,8 @@ const PATCH_LINES_MAX: usize = 200;
 pub fn question(approval: &Approval) -> String {
     let agent = visible(&approval.agent);
     match approval.asks {
-        Asks::Question => format!("{agent} asks: {}", cut(&visible(&asked(approval)), 300)),
-        Asks::Call => format!(
+        ApprovalKind::Question => format!("{agent} asks: {}", cut(&visible(&asked(approval)), 300)),
+        ApprovalKind::Call => format!(
             "{agent} wants to call `{}.{}` {}{} (approval {})",
             visible(&approval.subject.tool),
             visible(&approval.subject.function),
@@ -28,7 +28,7 @@ pub fn question(approval: &Approval) -> String {
             after_hearing(approval),
             approval.id
         ),
-        Asks::Change => {
+        ApprovalKind::Change => {
             let arguments = Arguments::read(&approval.subject.arguments).unwrap_or_default();
             let feature = arguments.get("feature").and_then(Value::as_str).unwrap_or_default();
             let files = cut(&visible(&texts(arguments.get("files")).join("; ")), 300);
@@ -43,10 +43,13 @@ pub fn banner(approval: &Approval) -> String {
     let subject = &approval.subject;
     let run = subject.invocation.run();
     let step = subject.invocation.as_str().strip_prefix(run.as_str()).unwrap_or_default().trim_start_matches('/');
-    let mut text =
-        format!("┌─ {} {}\n", if approval.asks == Asks::Question { "question" } else { "approval" }, approval.id);
+    let mut text = format!(
+        "┌─ {} {}\n",
+        if approval.asks == ApprovalKind::Question { "question" } else { "approval" },
+        approval.id
+    );
     let mut line = |name: &str, value: &str| text.push_str(&format!("│ {name:<10} {value}\n"));
-    if approval.asks == Asks::Change {
+    if approval.asks == ApprovalKind::Change {
         changed(&subject.arguments).iter().for_each(|(name, value)| line(name, value));
     } else {
         line("tool", &format!("{}.{}", visible(&subject.tool), visible(&subject.function)));
@@ -70,7 +73,7 @@ pub fn banner(approval: &Approval) -> String {
 }
 
 fn answers(approval: &Approval) -> String {
-    if approval.asks == Asks::Question {
+    if approval.asks == ApprovalKind::Question {
         return "any text; the agent gets it".to_owned();
     }
     let rule = match RunRule::of(approval, 0) {

@@ -29,11 +29,11 @@ mod shell;
 mod visible;
 
 pub use allow::{AllowError, AllowedCommand, allows};
-pub use answer::{Answer, ApprovalError, NoAnswer};
-pub use approval::{Approval, Asks, Standing, Subject};
+pub use answer::{ApprovalAnswer, ApprovalError, NoAnswer};
+pub use approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject};
 pub use arguments::{Arguments, NotArguments};
 pub use banner::{banner, question};
-pub use policy::{Mode, Policy, PolicyError, Rule, Verdict};
+pub use policy::{ApprovalPolicy, PolicyError, PolicyMode, PolicyRule, PolicyVerdict};
 pub use rule::{Commands, NoRule, RunRule, runs_commands};
-pub use shell::{Command, NotPlain, command_line, command_words};
+pub use shell::{NotPlain, ShellCommand, command_line, command_words};
 pub use visible::visible;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// What happens to a call. They are ordered by strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum PolicyMode {
     /// It is made.
     Allow,
     /// A person is asked first.
@@ -27,23 +27,23 @@ pub enum Mode {
 /// `[tools.NAME.approval]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Policy {
+pub struct ApprovalPolicy {
     /// Functions that nothing else speaks of. Default `allow`, and `ask` for a tool that always asks.
-    pub default: Option<Mode>,
+    pub default: Option<PolicyMode>,
     /// By function.
-    pub functions: BTreeMap<String, Mode>,
+    pub functions: BTreeMap<String, PolicyMode>,
     /// By arguments. They come before `functions` and `default`.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PolicyRule>,
     /// Calls that act outwards after the agent heard untrusted words: of the web, of an MCP server, of an agent that
     /// heard such. Default `ask`, with the source shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub when_heard: Option<Mode>,
+    pub when_heard: Option<PolicyMode>,
 }
 
 /// One line of `rules`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct PolicyRule {
     /// The function; none: all.
     #[serde(default)]
     pub function: Option<String>,
@@ -51,10 +51,10 @@ pub struct Rule {
     #[serde(rename = "where")]
     pub arguments: BTreeMap<String, String>,
     /// What then happens.
-    pub then: Mode,
+    pub then: PolicyMode,
     /// What happens to these calls after untrusted words, over that of the whole policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when_heard: Option<Mode>,
+    pub when_heard: Option<PolicyMode>,
 }
 
 /// Why a policy cannot be taken.
@@ -73,7 +73,7 @@ pub enum PolicyError {
 
 /// What a policy says of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyVerdict {
     /// It is made.
     Allow,
     /// A person is asked.
@@ -82,7 +82,7 @@ pub enum Verdict {
     Deny(Denial),
 }
 
-impl Policy {
+impl ApprovalPolicy {
     /// Refuses what makes no sense; `always_asks` is what the tool says of itself.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Policy {
         }
         let mut modes =
             self.default.iter().chain(self.functions.values()).chain(self.rules.iter().map(|rule| &rule.then));
-        if always_asks && modes.any(|mode| *mode == Mode::Allow) {
+        if always_asks && modes.any(|mode| *mode == PolicyMode::Allow) {
             return Err(PolicyError::AlwaysAsks);
         }
         Ok(())
@@ -108,14 +108,14 @@ impl Policy {
     /// Whether nothing is ever asked or refused, whatever the arguments are.
     #[must_use]
     pub fn lets_all_pass(&self, always_asks: bool) -> bool {
-        let default = self.default.unwrap_or(if always_asks { Mode::Ask } else { Mode::Allow });
+        let default = self.default.unwrap_or(if always_asks { PolicyMode::Ask } else { PolicyMode::Allow });
         let rest = self.functions.values().chain(self.rules.iter().map(|rule| &rule.then));
-        default == Mode::Allow && rest.into_iter().all(|mode| *mode == Mode::Allow)
+        default == PolicyMode::Allow && rest.into_iter().all(|mode| *mode == PolicyMode::Allow)
     }
 
     /// What it says of a call. `table` is the table of `longhaul.toml` that it stands in, for the remedy.
     #[must_use]
-    pub fn verdict(&self, table: &str, function: &str, arguments: &Arguments, always_asks: bool) -> Verdict {
+    pub fn verdict(&self, table: &str, function: &str, arguments: &Arguments, always_asks: bool) -> PolicyVerdict {
         self.verdict_with(table, function, arguments, always_asks, false)
     }
 
@@ -129,20 +129,20 @@ impl Policy {
         arguments: &Arguments,
         always_asks: bool,
         is_listed: bool,
-    ) -> Verdict {
-        let about: Vec<&Rule> =
+    ) -> PolicyVerdict {
+        let about: Vec<&PolicyRule> =
             self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function)).collect();
         let matching = about.iter().filter(|rule| rule.matches(arguments)).map(|rule| rule.then).max();
-        let matching = matching.max(is_listed.then_some(Mode::Allow));
-        let default = self.default.unwrap_or(if always_asks { Mode::Ask } else { Mode::Allow });
+        let matching = matching.max(is_listed.then_some(PolicyMode::Allow));
+        let default = self.default.unwrap_or(if always_asks { PolicyMode::Ask } else { PolicyMode::Allow });
         let mut mode = matching.or_else(|| self.functions.get(function).copied()).unwrap_or(default);
-        if about.iter().any(|rule| rule.then > Mode::Allow && rule.is_eluded(arguments)) {
-            mode = mode.max(Mode::Ask);
+        if about.iter().any(|rule| rule.then > PolicyMode::Allow && rule.is_eluded(arguments)) {
+            mode = mode.max(PolicyMode::Ask);
         }
         match mode {
-            Mode::Allow => Verdict::Allow,
-            Mode::Ask => Verdict::Ask,
-            Mode::Deny => Verdict::Deny(Denial {
+            PolicyMode::Allow => PolicyVerdict::Allow,
+            PolicyMode::Ask => PolicyVerdict::Ask,
+            PolicyMode::Deny => PolicyVerdict::Deny(Denial {
                 reason: format!("the operator forbids this call of `{}`", visible(function)),
                 fix: format!("change `[{table}.approval]` in longhaul.toml"),
             }),
@@ -150,30 +150,30 @@ impl Policy {
     }
 }
 
-impl Policy {
+impl ApprovalPolicy {
     /// What happens to a call that would act outwards after its agent heard untrusted words: what the strictest rule
     /// says that matches it, or else the policy.
     #[must_use]
-    pub fn when_heard(&self, function: &str, arguments: &Arguments) -> Mode {
+    pub fn when_heard(&self, function: &str, arguments: &Arguments) -> PolicyMode {
         let about = self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function));
-        let matching: Vec<&Rule> = about.filter(|rule| rule.when_heard.is_some()).collect();
-        let default = self.when_heard.unwrap_or(Mode::Ask);
+        let matching: Vec<&PolicyRule> = about.filter(|rule| rule.when_heard.is_some()).collect();
+        let default = self.when_heard.unwrap_or(PolicyMode::Ask);
         if matching.iter().any(|rule| rule.is_eluded(arguments)) {
-            return default.max(Mode::Ask);
+            return default.max(PolicyMode::Ask);
         }
-        let mode = |rule: &&Rule| rule.when_heard.filter(|mode| rule.matches_for(*mode, arguments));
+        let mode = |rule: &&PolicyRule| rule.when_heard.filter(|mode| rule.matches_for(*mode, arguments));
         matching.iter().filter_map(mode).max().unwrap_or(default)
     }
 }
 
-impl Rule {
+impl PolicyRule {
     fn matches(&self, arguments: &Arguments) -> bool {
         self.matches_for(self.then, arguments)
     }
 
     /// Whether it is about these arguments, for what would happen then.
-    fn matches_for(&self, then: Mode, arguments: &Arguments) -> bool {
-        let strict = then == Mode::Allow;
+    fn matches_for(&self, then: PolicyMode, arguments: &Arguments) -> bool {
+        let strict = then == PolicyMode::Allow;
         self.arguments.iter().all(|(name, pattern)| match arguments.get(name) {
             None => false,
             Some(value) if strict => {
@@ -233,15 +233,15 @@ mod tests {
     "#;
 
     #[track_caller]
-    fn check(function: &str, arguments: &str, expected: Mode) {
-        let policy: Policy = toml::from_str(POLICY).expect("a policy");
+    fn check(function: &str, arguments: &str, expected: PolicyMode) {
+        let policy: ApprovalPolicy = toml::from_str(POLICY).expect("a policy");
         let read = Arguments::read(arguments).expect("arguments");
         let found = match policy.verdict("tools.files", function, &read, false) {
-            Verdict::Allow => Mode::Allow,
-            Verdict::Ask => Mode::Ask,
-            Verdict::Deny(denial) => {
+            PolicyVerdict::Allow => PolicyMode::Allow,
+            PolicyVerdict::Ask => PolicyMode::Ask,
+            PolicyVerdict::Deny(denial) => {
                 assert!(denial.fix.contains("[tools.files.approval]"), "{denial}");
-                Mode::Deny
+                PolicyMode::Deny
             }
         };
         assert_eq!(found, expected, "{function} {arguments}");
@@ -249,14 +249,14 @@ mod tests {
 
     #[test]
     fn the_strictest_rule_that_matches_counts_and_then_the_function_and_then_the_default() {
-        check("read", r#"{"path":"a"}"#, Mode::Allow);
-        check("write", r#"{"path":"docs/a.md"}"#, Mode::Allow);
-        check("write", r#"{"path":"src/a.rs"}"#, Mode::Ask);
-        check("write", "", Mode::Ask);
-        check("move", r#"{"path":"docs/a.md"}"#, Mode::Ask);
-        check("wipe", "{}", Mode::Deny);
-        check("read", r#"{"path":"my/secret.txt"}"#, Mode::Deny);
-        check("write", r#"{"path":"docs/secret.md"}"#, Mode::Deny);
+        check("read", r#"{"path":"a"}"#, PolicyMode::Allow);
+        check("write", r#"{"path":"docs/a.md"}"#, PolicyMode::Allow);
+        check("write", r#"{"path":"src/a.rs"}"#, PolicyMode::Ask);
+        check("write", "", PolicyMode::Ask);
+        check("move", r#"{"path":"docs/a.md"}"#, PolicyMode::Ask);
+        check("wipe", "{}", PolicyMode::Deny);
+        check("read", r#"{"path":"my/secret.txt"}"#, PolicyMode::Deny);
+        check("write", r#"{"path":"docs/secret.md"}"#, PolicyMode::Deny);
     }
 
     #[test]
@@ -264,14 +264,14 @@ mod tests {
         for path in
             ["docs/../src/a.rs", "docs/./a", "docs//a", "docs/a\\\\b", "docs/%2e%2e/a", "docs/a ", "docs/\u{200b}a"]
         {
-            check("write", &format!(r#"{{"path":"{path}"}}"#), Mode::Ask);
+            check("write", &format!(r#"{{"path":"{path}"}}"#), PolicyMode::Ask);
         }
         // In another case, in a list, under a name, and with a Cyrillic e.
-        check("read", r#"{"path":"my/SECRET"}"#, Mode::Deny);
-        check("read", r#"{"path":["a","b/secret"]}"#, Mode::Deny);
-        check("read", r#"{"path":{"secret":1}}"#, Mode::Deny);
-        check("read", "{\"path\":\"s\u{435}cret\"}", Mode::Ask);
-        check("write", r#"{"path":["docs/a.md"]}"#, Mode::Ask);
+        check("read", r#"{"path":"my/SECRET"}"#, PolicyMode::Deny);
+        check("read", r#"{"path":["a","b/secret"]}"#, PolicyMode::Deny);
+        check("read", r#"{"path":{"secret":1}}"#, PolicyMode::Deny);
+        check("read", "{\"path\":\"s\u{435}cret\"}", PolicyMode::Ask);
+        check("write", r#"{"path":["docs/a.md"]}"#, PolicyMode::Ask);
     }
 
     #[test]
@@ -281,15 +281,15 @@ mod tests {
             "functions = { run = \"allow\" }",
             "rules = [{ where = { a = \"*\" }, then = \"allow\" }]",
         ] {
-            let policy: Policy = toml::from_str(text).expect("a policy");
+            let policy: ApprovalPolicy = toml::from_str(text).expect("a policy");
             assert_eq!(policy.check(true), Err(PolicyError::AlwaysAsks), "{text}");
             assert_eq!(policy.check(false), Ok(()), "{text}");
         }
-        let none = Policy::default();
-        assert_eq!(none.verdict("t", "run", &Arguments::default(), true), Verdict::Ask);
-        assert_eq!(none.verdict("t", "run", &Arguments::default(), false), Verdict::Allow);
+        let none = ApprovalPolicy::default();
+        assert_eq!(none.verdict("t", "run", &Arguments::default(), true), PolicyVerdict::Ask);
+        assert_eq!(none.verdict("t", "run", &Arguments::default(), false), PolicyVerdict::Allow);
         assert!(none.lets_all_pass(false) && !none.lets_all_pass(true));
-        let empty: Policy = toml::from_str("rules = [{ where = {}, then = \"deny\" }]").expect("a policy");
+        let empty: ApprovalPolicy = toml::from_str("rules = [{ where = {}, then = \"deny\" }]").expect("a policy");
         assert_eq!(empty.check(false), Err(PolicyError::NoCondition));
     }
 }

@@ -6,7 +6,7 @@
 //! are, but no call with an argument that is a command. A rule that an agent's untrusted words asked for covers those
 //! sources as well. It is bound to the tool's component.
 
-use crate::approval::{Approval, Asks, Subject};
+use crate::approval::{Approval, ApprovalKind, ApprovalSubject};
 use crate::arguments::{Arguments, NotArguments};
 use crate::forms::{form, form_of};
 use crate::shell::{NotPlain, check_plain, plain_list, plain_words};
@@ -57,7 +57,7 @@ pub struct RunRule {
     pub tool: String,
     /// The function.
     pub function: String,
-    /// What the tool is, as in [`Subject::component`].
+    /// What the tool is, as in [`ApprovalSubject::component`].
     pub component: String,
     /// The program, for a tool that runs commands.
     pub program: Option<String>,
@@ -114,10 +114,10 @@ impl RunRule {
     /// # Errors
     /// Every [`NoRule`]: such a call is asked about each time.
     pub fn of(approval: &Approval, at_ms: u64) -> Result<Self, NoRule> {
-        if approval.asks == Asks::Change {
+        if approval.asks == ApprovalKind::Change {
             return Err(NoRule::Change);
         }
-        let Subject { tool, function, component, arguments, .. } = &approval.subject;
+        let ApprovalSubject { tool, function, component, arguments, .. } = &approval.subject;
         let arguments = Arguments::read(arguments)?;
         let (words, beside) = if approval.runs_commands || has_command(&arguments) {
             let (words, beside) = command(&arguments)?;
@@ -141,7 +141,7 @@ impl RunRule {
 
     /// Whether a call passes by this rule. In doubt it does not, and is asked about.
     #[must_use]
-    pub fn covers(&self, subject: &Subject, runs_commands: bool) -> bool {
+    pub fn covers(&self, subject: &ApprovalSubject, runs_commands: bool) -> bool {
         let same = self.revoked_ms.is_none()
             && (&self.tool, &self.function, &self.component) == (&subject.tool, &subject.function, &subject.component);
         if !same {

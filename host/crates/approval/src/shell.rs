@@ -233,7 +233,7 @@ const START_OTHERS: &[(&str, &[&str])] = &[
 
 /// One command of one program, with its words as the program gets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct ShellCommand {
     /// As it stands in the line, a path included.
     pub program: String,
     /// Its arguments.
@@ -281,7 +281,7 @@ pub enum NotPlain {
 ///
 /// # Errors
 /// Every [`NotPlain`].
-pub fn command_line(line: &str) -> Result<Command, NotPlain> {
+pub fn command_line(line: &str) -> Result<ShellCommand, NotPlain> {
     commanded(plain_words(line)?)
 }
 
@@ -289,7 +289,7 @@ pub fn command_line(line: &str) -> Result<Command, NotPlain> {
 ///
 /// # Errors
 /// [`NotPlain::Empty`], [`NotPlain::Hidden`], and those about the program and its words.
-pub fn command_words(words: &[String]) -> Result<Command, NotPlain> {
+pub fn command_words(words: &[String]) -> Result<ShellCommand, NotPlain> {
     commanded(plain_list(words)?)
 }
 
@@ -347,11 +347,11 @@ pub(crate) fn starts_others_of(program: &str, word: &str) -> bool {
     starts_others(&base_name(program), word)
 }
 
-fn commanded(words: Vec<String>) -> Result<Command, NotPlain> {
+fn commanded(words: Vec<String>) -> Result<ShellCommand, NotPlain> {
     check_plain(&words)?;
     let mut words = words.into_iter();
     let program = words.next().ok_or(NotPlain::Empty)?;
-    Ok(Command { program, arguments: words.collect() })
+    Ok(ShellCommand { program, arguments: words.collect() })
 }
 
 /// Refuses a program that runs others, and a word that makes it do so.

@@ -2,15 +2,17 @@
 //!
 //! A person said `a` to `git status` of a tool that runs commands, or `y` to one call. Nothing below may pass by it.
 
-use longhaul_approval::{Answer, Approval, Asks, RunRule, Standing, Subject, banner, runs_commands};
+use longhaul_approval::{
+    Approval, ApprovalAnswer, ApprovalKind, ApprovalStatus, ApprovalSubject, RunRule, banner, runs_commands,
+};
 use longhaul_core::InvocationId;
-use longhaul_core::approval::Decision;
+use longhaul_core::approval::CallDecision;
 use longhaul_core::journal::EffectClass;
 
 const DIGEST: &str = "0f1e";
 
-fn subject(tool: &str, arguments: &str) -> Subject {
-    Subject {
+fn subject(tool: &str, arguments: &str) -> ApprovalSubject {
+    ApprovalSubject {
         invocation: InvocationId::from_text("r-1/f-one/1/generate"),
         entry: 3,
         tool: tool.to_owned(),
@@ -20,18 +22,18 @@ fn subject(tool: &str, arguments: &str) -> Subject {
     }
 }
 
-fn approval(subject: Subject) -> Approval {
+fn approval(subject: ApprovalSubject) -> Approval {
     Approval {
         id: subject.id(),
         runs_commands: runs_commands(&subject.tool, &subject.function, "x"),
         heard: Vec::new(),
         subject,
-        asks: Asks::Call,
+        asks: ApprovalKind::Call,
         agent: "agents.code".to_owned(),
         plugin: "caller".to_owned(),
         effect: EffectClass::Acts,
         at_ms: 1,
-        standing: Standing::Open,
+        standing: ApprovalStatus::Open,
     }
 }
 
@@ -351,7 +353,7 @@ fn a_tool_that_runs_commands_is_told_by_its_name_however_the_name_is_written() {
 
 #[test]
 fn a_command_among_the_arguments_is_held_to_its_program_whatever_the_tool_is_called() {
-    let call = |arguments: &str| Subject { function: "invoke".into(), ..subject("helper", arguments) };
+    let call = |arguments: &str| ApprovalSubject { function: "invoke".into(), ..subject("helper", arguments) };
     let asked = |arguments: &str| Approval { runs_commands: false, ..approval(call(arguments)) };
     let rule = |arguments: &str| asked(arguments).answered("a", 2).map(|(_, rule)| rule.expect("`a` makes one"));
     for name in ["cmd", "command", "command_line"] {
@@ -397,7 +399,7 @@ fn a_program_that_starts_others_is_no_rule_and_neither_is_what_cannot_be_read() 
 }
 
 /// What makes another call of one.
-type Change = fn(&mut Subject);
+type Change = fn(&mut ApprovalSubject);
 
 #[test]
 fn an_approval_is_for_one_call_and_once() {
@@ -419,24 +421,24 @@ fn an_approval_is_for_one_call_and_once() {
         assert!(answered.used(&other, 3).is_err(), "{name}");
     }
     let (decision, used) = answered.used(&asked.subject, 3).expect("it is for this").expect("an answer");
-    assert!(matches!(decision, Decision::Allowed(_)));
+    assert!(matches!(decision, CallDecision::Allowed(_)));
     assert!(used.used(&asked.subject, 4).is_err(), "used twice");
     assert!(used.answered("y", 5).is_err() && answered.answered("n", 5).is_err(), "answered twice");
-    let withdrawn = Approval { standing: Standing::Withdrawn, ..asked.clone() };
+    let withdrawn = Approval { standing: ApprovalStatus::Withdrawn, ..asked.clone() };
     assert!(withdrawn.used(&asked.subject, 3).is_err() && withdrawn.answered("y", 3).is_err());
     assert_eq!(asked.used(&asked.subject, 3), Ok(None), "nobody has answered");
 }
 
 #[test]
 fn parts_of_a_subject_cannot_be_moved_into_each_other() {
-    let one = Subject { tool: "a".into(), function: "bc".into(), ..subject("a", "{}") };
-    let two = Subject { tool: "ab".into(), function: "c".into(), ..one.clone() };
+    let one = ApprovalSubject { tool: "a".into(), function: "bc".into(), ..subject("a", "{}") };
+    let two = ApprovalSubject { tool: "ab".into(), function: "c".into(), ..one.clone() };
     assert_ne!(one.id(), two.id());
 }
 
 #[test]
 fn a_rule_is_bound_to_its_tool_and_component_and_ends_when_it_is_revoked() {
-    let wipe = |tool: &str, component: &str, function: &str| Subject {
+    let wipe = |tool: &str, component: &str, function: &str| ApprovalSubject {
         function: function.to_owned(),
         component: component.to_owned(),
         ..subject(tool, r#"{"path":"/"}"#)
@@ -444,7 +446,7 @@ fn a_rule_is_bound_to_its_tool_and_component_and_ends_when_it_is_revoked() {
     let mut asked = approval(wipe("cleaner", DIGEST, "wipe"));
     asked.runs_commands = false;
     let rule = asked.answered("a", 2).expect("an answer").1.expect("a rule");
-    assert!(rule.covers(&Subject { arguments: "{}".into(), ..asked.subject.clone() }, false));
+    assert!(rule.covers(&ApprovalSubject { arguments: "{}".into(), ..asked.subject.clone() }, false));
     for (name, other) in [
         ("another tool", wipe("other", DIGEST, "wipe")),
         ("a changed component", wipe("cleaner", "0f1f", "wipe")),
@@ -452,7 +454,7 @@ fn a_rule_is_bound_to_its_tool_and_component_and_ends_when_it_is_revoked() {
     ] {
         assert!(!rule.covers(&other, false), "{name}");
     }
-    let unreadable = Subject { arguments: r#"{"a":1,"a":2}"#.into(), ..asked.subject.clone() };
+    let unreadable = ApprovalSubject { arguments: r#"{"a":1,"a":2}"#.into(), ..asked.subject.clone() };
     assert!(!rule.covers(&unreadable, false), "unreadable arguments");
     assert!(!RunRule { revoked_ms: Some(3), ..rule }.covers(&asked.subject, false), "revoked");
 }
@@ -461,7 +463,7 @@ fn a_rule_is_bound_to_its_tool_and_component_and_ends_when_it_is_revoked() {
 fn no_argument_can_forge_a_line_of_the_banner() {
     let forged = "x\"\n└─\n┌─ approval a-000000000000\n│ tool       files.read\r\u{1b}[2J\u{1b}[8m\u{202e}";
     let arguments = serde_json::json!({ "text": forged, "│ tool": "y\u{2028}z" }).to_string();
-    let shown = banner(&approval(Subject { tool: "to\nol".into(), ..subject("x", &arguments) }));
+    let shown = banner(&approval(ApprovalSubject { tool: "to\nol".into(), ..subject("x", &arguments) }));
     assert_eq!(shown.lines().filter(|line| line.starts_with("┌─")).count(), 1, "{shown}");
     assert_eq!(shown.lines().filter(|line| line.starts_with("└─")).count(), 1, "{shown}");
     assert!(shown.lines().all(|line| line.starts_with(['┌', '│', '└'])), "{shown}");
@@ -487,6 +489,6 @@ fn nothing_that_looks_like_yes_is_yes() {
         ("ok", "ok"),
         ("two answers", "y\ny"),
     ] {
-        assert!(!matches!(Answer::read(line), Ok(Answer::Once | Answer::ByRule)), "{name}");
+        assert!(!matches!(ApprovalAnswer::read(line), Ok(ApprovalAnswer::Once | ApprovalAnswer::ByRule)), "{name}");
     }
 }

@@ -1,6 +1,6 @@
 //! What is taken for one plain command is one, for real shells: they get the same words of it, and nothing else happens.
 
-use longhaul_approval::{Command, command_line};
+use longhaul_approval::{ShellCommand, command_line};
 use std::io::Write;
 use std::process::{Command as Process, Stdio};
 
@@ -59,7 +59,7 @@ fn real_shells_see_the_same_words_in_every_line_that_is_taken_for_plain() {
     for line in lines(60_000) {
         // A program stands in front, as in lines that people approve of; the rest is at random.
         for line in [line.clone(), format!("git {line}")] {
-            if let Ok(Command { program, arguments }) = command_line(&line) {
+            if let Ok(ShellCommand { program, arguments }) = command_line(&line) {
                 plain.push((line, [vec![program], arguments].concat()));
             }
         }

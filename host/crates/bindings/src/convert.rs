@@ -4,8 +4,10 @@ use crate::exports::{agent, evaluator, memory, planner, tool};
 use crate::imports::{checks, conversation, delegate};
 use crate::{message_types, tool_types, types};
 use longhaul_core::journal::EffectClass;
-use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
-use longhaul_core::model::{Message, ModelError, ModelReply, Part, RequestedCall, Speaker, StopReason, Usage};
+use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryError, MemoryHit};
+use longhaul_core::model::{
+    Message, MessagePart, MessageRole, ModelError, ModelReply, RequestedCall, StopReason, Usage,
+};
 use longhaul_core::tool::{
     CheckError, CheckInfo, DelegateError, FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Verification,
 };
@@ -68,13 +70,13 @@ same_fields! {
     ToolOutput = tool_types::ToolResult { output, truncated }
     CheckInfo = checks::CheckInfo { name, description, vacuous }
     Synthesis = planner::Synthesis { answer, confidence, conflicts, unknowns }
-    Entry = memory::Entry { key, value, tags, expires_at_ms }
-    Page = memory::Page { keys, next }
+    MemoryEntry = memory::Entry { key, value, tags, expires_at_ms }
+    KeyPage = memory::Page { keys, next }
 }
 
 same_cases! {
     EffectClass = tool_types::Effect { ReadOnly, Idempotent, Verifiable, Acts }
-    Speaker = message_types::Speaker { User, Assistant, Tool }
+    MessageRole = message_types::Speaker { User, Assistant, Tool }
     StopReason = conversation::StopReason { End, Length, Tools, Filtered }
     Mark = evaluator::Mark { Pass, Fail, Unknown }
 }
@@ -112,7 +114,7 @@ impl From<message_types::Message> for Message {
     }
 }
 
-impl From<message_types::Part> for Part {
+impl From<message_types::Part> for MessagePart {
     fn from(part: message_types::Part) -> Self {
         use message_types::Part as Bound;
         match part {
@@ -372,7 +374,7 @@ impl From<StepResult> for planner::StepResult {
     }
 }
 
-impl From<memory::Hit> for Hit {
+impl From<memory::Hit> for MemoryHit {
     fn from(hit: memory::Hit) -> Self {
         Self { entry: hit.entry.into(), score: hit.score }
     }

@@ -2,23 +2,24 @@
 
 use crate::imports::graph as bound;
 use longhaul_core::graph::{
-    Changes, DiagnosisView, Failure, Format, GraphError, PatchView, Replayed, State, StepView, ValueView,
+    DiagnosisView, GraphChanges, GraphError, GraphFormat, PatchView, ReplaySummary, StepFailure, StepState, StepView,
+    ValueView,
 };
 
-impl From<State> for bound::GraphState {
-    fn from(state: State) -> Self {
+impl From<StepState> for bound::GraphState {
+    fn from(state: StepState) -> Self {
         match state {
-            State::Fresh => Self::Fresh,
-            State::Stale => Self::Stale,
-            State::Blocked => Self::Blocked,
+            StepState::Fresh => Self::Fresh,
+            StepState::Stale => Self::Stale,
+            StepState::Blocked => Self::Blocked,
             // A step of an agent has no effects, so that none of them is unknown.
-            State::Failed | State::Unknown => Self::Failed,
-            State::Broken => Self::Broken,
+            StepState::Failed | StepState::Unknown => Self::Failed,
+            StepState::Broken => Self::Broken,
         }
     }
 }
 
-impl From<bound::GraphFormat> for Format {
+impl From<bound::GraphFormat> for GraphFormat {
     fn from(format: bound::GraphFormat) -> Self {
         match format {
             bound::GraphFormat::Json => Self::Json,
@@ -27,9 +28,9 @@ impl From<bound::GraphFormat> for Format {
     }
 }
 
-impl From<Failure> for bound::GraphFailure {
-    fn from(failure: Failure) -> Self {
-        let Failure { kind, message, line, column, traceback } = failure;
+impl From<StepFailure> for bound::GraphFailure {
+    fn from(failure: StepFailure) -> Self {
+        let StepFailure { kind, message, line, column, traceback } = failure;
         Self { kind, message, line, column, traceback }
     }
 }
@@ -53,15 +54,15 @@ impl From<StepView> for bound::GraphStep {
     }
 }
 
-impl From<Changes> for bound::GraphChanges {
-    fn from(changes: Changes) -> Self {
+impl From<GraphChanges> for bound::GraphChanges {
+    fn from(changes: GraphChanges) -> Self {
         Self { stale: changes.stale, failure: changes.failure.map(Into::into) }
     }
 }
 
-impl From<Replayed> for bound::GraphReplay {
-    fn from(replayed: Replayed) -> Self {
-        let Replayed { ran, answered, mut failed, blocked, unknown, untouched, warnings } = replayed;
+impl From<ReplaySummary> for bound::GraphReplay {
+    fn from(replayed: ReplaySummary) -> Self {
+        let ReplaySummary { ran, answered, mut failed, blocked, unknown, untouched, warnings } = replayed;
         failed.extend(unknown);
         Self { ran, answered, failed, blocked, untouched, warnings }
     }

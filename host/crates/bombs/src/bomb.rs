@@ -11,15 +11,15 @@ pub struct Bomb {
     /// What it attacks, in a sentence.
     pub attacks: &'static str,
     /// How it is loaded.
-    pub form: Form,
+    pub form: BombForm,
     /// How it must end.
-    pub end: End,
+    pub end: ExpectedEnd,
     make: Make,
 }
 
 /// How a bomb is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum BombForm {
     /// As a plugin.
     Plugin,
     /// As a program of WASI, which is run if it loads.
@@ -28,9 +28,9 @@ pub enum Form {
     Module,
 }
 
-/// How a bomb must end. All but [`End::Harmless`] are refusals.
+/// How a bomb must end. All but [`ExpectedEnd::Harmless`] are refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ExpectedEnd {
     /// Loading it reaches the cap of this name, before anything is compiled.
     Cap(&'static str),
     /// It is told that it is no component.
@@ -70,7 +70,7 @@ impl Bomb {
 }
 
 /// Name, what it attacks, form, end, and what makes it.
-pub(crate) type Row = (&'static str, &'static str, Form, End, Make);
+pub(crate) type Row = (&'static str, &'static str, BombForm, ExpectedEnd, Make);
 
 pub(crate) fn of_row(row: &'static Row) -> Bomb {
     let (name, attacks, form, end, make) = *row;

@@ -2,7 +2,7 @@
 
 /// The limits that the corpus is made for: each bomb passes one of them by far, or none.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CorpusLimits {
     /// Bytes of a file.
     pub bytes_max: u64,
     /// Functions in all modules.
@@ -28,7 +28,7 @@ pub struct Limits {
 }
 
 /// Small ones, so that all bombs together take seconds.
-pub const LIMITS: Limits = Limits {
+pub const LIMITS: CorpusLimits = CorpusLimits {
     bytes_max: 8 << 20,
     functions_max: 10_000,
     nesting_max: 20,

@@ -1,36 +1,36 @@
 //! Programs that load and are a bomb when they are instantiated or run.
 
 use crate::bomb::Make::Bytes;
-use crate::bomb::{End, Form, Row};
+use crate::bomb::{BombForm, ExpectedEnd, Row};
 use crate::bytes::program_of;
 
 pub(crate) const BOMBS: &[Row] = &[
     (
         "instances-past-the-limit",
         "Forty instances of one empty module.",
-        Form::Program,
-        End::CallCap("instances_max"),
+        BombForm::Program,
+        ExpectedEnd::CallCap("instances_max"),
         Bytes(|| program_of(&format!("(core module $m) {}", "(core instance (instantiate $m))".repeat(40)))),
     ),
     (
         "handles-over-instances",
         "Handles in the tables of many instances, each of which holds few.",
-        Form::Program,
-        End::CallCap("handles_max"),
+        BombForm::Program,
+        ExpectedEnd::CallCap("handles_max"),
         Bytes(handles_over_instances),
     ),
     (
         "memories-over-instances",
         "Memories of many instances, each of which is small.",
-        Form::Program,
-        End::CallCap("memory_bytes_max"),
+        BombForm::Program,
+        ExpectedEnd::CallCap("memory_bytes_max"),
         Bytes(|| program_of(&format!("(core module $m (memory 40)) {}", "(core instance (instantiate $m))".repeat(7)))),
     ),
     (
         "tables-over-instances",
         "Tables of many instances, each of which is small.",
-        Form::Program,
-        End::CallCap("table_elements_max"),
+        BombForm::Program,
+        ExpectedEnd::CallCap("table_elements_max"),
         Bytes(|| {
             program_of(&format!(
                 "(core module $m (table 3000 funcref)) {}",
@@ -41,8 +41,8 @@ pub(crate) const BOMBS: &[Row] = &[
     (
         "start-with-a-thousand-million-steps",
         "A start function that counts for ever in nested loops.",
-        Form::Program,
-        End::CallCap("fuel_max"),
+        BombForm::Program,
+        ExpectedEnd::CallCap("fuel_max"),
         Bytes(nested_loops),
     ),
 ];

@@ -12,7 +12,7 @@ mod files;
 mod modules;
 mod texts;
 
-pub use bomb::{Bomb, End, Form};
+pub use bomb::{Bomb, BombForm, ExpectedEnd};
 pub use bytes::LIMITS;
 
 use bomb::of_row;

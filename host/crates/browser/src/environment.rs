@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What a browser needs of the host.
 #[derive(Clone)]
-pub struct Around {
+pub struct BrowserEnvironment {
     /// How programs are confined on this machine.
     pub host: SandboxHost,
     /// Arguments of this very binary that lead to [`crate::browser_child`]; the specification comes after them.

@@ -19,7 +19,7 @@ mod settings;
 mod tool;
 
 pub use child::browser_child;
-pub use environment::Around;
+pub use environment::BrowserEnvironment;
 pub use error::BrowserError;
 pub use settings::BrowserSettings;
 pub use tool::Browser;

@@ -47,7 +47,7 @@ impl Drop for Pipe {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct PipeMessage {
     id: Option<u64>,
     #[serde(default)]
     method: String,
@@ -114,7 +114,7 @@ async fn listen(from_browser: OwnedReadHalf, waiting: Waiting, events: mpsc::Sen
         if read.is_err() || message.pop() != Some(0) {
             break;
         }
-        let Ok(said) = serde_json::from_slice::<Said>(&message) else { break };
+        let Ok(said) = serde_json::from_slice::<PipeMessage>(&message) else { break };
         match said.id {
             Some(id) => {
                 let waits = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);

@@ -1,15 +1,15 @@
 //! A browser that runs: in its sandbox, with a proxy before it and a pipe to it.
 
 use crate::child::{PIPE, Spec, TOO_MUCH_MEMORY, WAY};
-use crate::environment::Around;
+use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
 use crate::pipe::{Event, Pipe};
 use crate::program;
 use crate::settings::BrowserSettings;
-use longhaul_core::census::ChildKind;
+use longhaul_core::process_registry::ChildKind;
 use longhaul_core::text::truncate;
 use longhaul_egress::{Proxy, listen_in};
-use longhaul_sandbox::{Level, Limits, Program, Room, Running, SandboxError, start};
+use longhaul_sandbox::{Level, Program, ProgramLimits, Running, SandboxError, ScratchDirectory, start};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,17 +41,17 @@ impl Drop for Process {
 impl Process {
     /// Starts one. Ours is the sandbox that holds it: a browser's own takes namespaces, which nobody has inside.
     pub(crate) async fn start(
-        around: &Around,
+        environment: &BrowserEnvironment,
         settings: &BrowserSettings,
         proxy: &Arc<Proxy>,
     ) -> Result<(Self, Pipe, mpsc::Receiver<Event>), BrowserError> {
         let program = program::find(settings)?;
-        let room = Room::new(&around.host).map_err(not_started)?;
+        let room = ScratchDirectory::new(&environment.host).map_err(not_started)?;
         let way = listen_in(&room.shared(), name_of(WAY)).map_err(not_started)?;
         let pipe = listen_in(&room.shared(), name_of(PIPE)).map_err(not_started)?;
         let server = tokio::spawn(Arc::clone(proxy).serve_all(way));
-        let confined = confined(around, settings, &program)?;
-        let mut process = match start(&around.host, room, &confined).await {
+        let confined = confined(environment, settings, &program)?;
+        let mut process = match start(&environment.host, room, &confined).await {
             Ok(running) => Self { running, server },
             Err(error) => {
                 server.abort();
@@ -112,13 +112,18 @@ fn name_of(socket: &str) -> &str {
     socket.rsplit('/').next().unwrap_or(socket)
 }
 
-fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Result<Program, BrowserError> {
+fn confined(
+    environment: &BrowserEnvironment,
+    settings: &BrowserSettings,
+    program: &Path,
+) -> Result<Program, BrowserError> {
     let real = program.canonicalize().map_err(not_started)?;
     let spec = Spec { argv: program::command(&real), memory_bytes_max: settings.memory_bytes_max };
     let spec = serde_json::to_string(&spec).map_err(not_started)?;
     // The link leads to this very binary, whose path nobody sees.
-    let argv = std::iter::once("/proc/self/exe".to_owned()).chain(around.child_args.clone()).chain([spec]).collect();
-    let limits = Limits {
+    let argv =
+        std::iter::once("/proc/self/exe".to_owned()).chain(environment.child_args.clone()).chain([spec]).collect();
+    let limits = ProgramLimits {
         wall_ms_max: settings.wall_ms_max,
         grace_ms: 0,
         // Time on the clock and the caps of traffic and memory bound what it does.
@@ -132,7 +137,7 @@ fn confined(around: &Around, settings: &BrowserSettings, program: &Path) -> Resu
     };
     // A browser may lie in somebody's home, among keys: it sees itself, and what browsers have beside them.
     let starts = real.into_os_string().into_string().ok();
-    let level_min = around.host.level_min.max(LEVEL_MIN);
+    let level_min = environment.host.level_min.max(LEVEL_MIN);
     let kind = ChildKind::Kept;
     Ok(Program { kind, starts, level_min, limits, ..Program::new("the browser", argv) })
 }
@@ -142,7 +147,7 @@ mod tests {
     use super::*;
     use longhaul_core::grant::Grants;
     use longhaul_core::supervisor::Unsupervised;
-    use longhaul_egress::{Caps, Guard};
+    use longhaul_egress::{Guard, RequestLimits};
     use longhaul_sandbox::SandboxHost;
     use std::path::PathBuf;
 
@@ -175,9 +180,10 @@ mod tests {
             level_min: Level::Full,
             redact: None,
         };
-        let guard = Guard::new(Grants::default(), Caps::default());
-        let around = Around { host, child_args: Vec::new(), guard, supervisor: Arc::new(Unsupervised) };
-        let confined = confined(&around, &BrowserSettings::default(), &link).expect("a program");
+        let guard = Guard::new(Grants::default(), RequestLimits::default());
+        let environment =
+            BrowserEnvironment { host, child_args: Vec::new(), guard, supervisor: Arc::new(Unsupervised) };
+        let confined = confined(&environment, &BrowserSettings::default(), &link).expect("a program");
         let real = program.canonicalize().expect("its name");
         assert!(confined.read.is_empty() && confined.write.is_empty(), "{confined:?}");
         assert_eq!(confined.starts.as_deref(), real.to_str());

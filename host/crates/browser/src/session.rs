@@ -1,6 +1,6 @@
 //! One browser with one page, and what can be done with it.
 
-use crate::environment::Around;
+use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
 use crate::page::{About, FUNCTIONS, Filled, Place, Text};
 use crate::pipe::{Event, Pipe};
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     pipe: Arc<Pipe>,
     process: Process,
     proxy: Arc<Proxy>,
-    seen: Arc<Seen>,
+    seen: Arc<PageEvents>,
     page: String,
     frame: String,
     load: Duration,
@@ -58,13 +58,13 @@ impl Drop for Session {
 
 /// What the page did unasked.
 #[derive(Default)]
-struct Seen {
+struct PageEvents {
     remarks: Mutex<Vec<String>>,
     begun: watch::Sender<u64>,
     loaded: watch::Sender<u64>,
 }
 
-impl Seen {
+impl PageEvents {
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.remarks.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -91,13 +91,13 @@ impl Session {
 
     /// Starts a browser with an empty page.
     pub(crate) async fn start(
-        around: &Around,
+        environment: &BrowserEnvironment,
         settings: &BrowserSettings,
         caller: &InvocationId,
     ) -> Result<Self, BrowserError> {
-        let proxy = Proxy::new(around.guard.clone(), settings.traffic_bytes_max);
-        let proxy = Arc::new(proxy.telling(Arc::clone(&around.supervisor), caller.clone()));
-        let (process, pipe, events) = Process::start(around, settings, &proxy).await?;
+        let proxy = Proxy::new(environment.guard.clone(), settings.traffic_bytes_max);
+        let proxy = Arc::new(proxy.telling(Arc::clone(&environment.supervisor), caller.clone()));
+        let (process, pipe, events) = Process::start(environment, settings, &proxy).await?;
         let pipe = Arc::new(pipe);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let browser = |method, params| pipe.call(None, method, params, ANSWER);
@@ -105,8 +105,13 @@ impl Session {
         let frame = text(&browser("Target.createTarget", json!({ "url": "about:blank" })).await?["targetId"]);
         let attached = browser("Target.attachToTarget", json!({ "targetId": frame, "flatten": true })).await?;
         let page = text(&attached["sessionId"]);
-        let seen = Arc::new(Seen::default());
-        let ear = Ear { pipe: Arc::clone(&pipe), seen: Arc::clone(&seen), page: page.clone(), frame: frame.clone() };
+        let seen = Arc::new(PageEvents::default());
+        let ear = EventListener {
+            pipe: Arc::clone(&pipe),
+            seen: Arc::clone(&seen),
+            page: page.clone(),
+            frame: frame.clone(),
+        };
         let ear = tokio::spawn(ear.hear(events));
         let load = Duration::from_millis(settings.load_ms_max);
         let session = Self { ear, pipe, process, proxy, seen, page, frame, load };
@@ -354,14 +359,14 @@ fn key(kind: &str, name: &str, code: u32, text: &str) -> Value {
 }
 
 /// Hears what the browser says unasked, and answers what would hold a page up.
-struct Ear {
+struct EventListener {
     pipe: Arc<Pipe>,
-    seen: Arc<Seen>,
+    seen: Arc<PageEvents>,
     page: String,
     frame: String,
 }
 
-impl Ear {
+impl EventListener {
     async fn hear(self, mut events: mpsc::Receiver<Event>) {
         while let Some(Event { method, params }) = events.recv().await {
             match method.as_str() {

@@ -1,6 +1,6 @@
 //! The tool: a browser for each task that calls it, as long as it is used.
 
-use crate::environment::Around;
+use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
 use crate::page::URL_BYTES_MAX;
 use crate::session::Session;
@@ -30,17 +30,17 @@ const TYPED_BYTES_MAX: usize = 16 << 10;
 
 /// The tool.
 pub struct Browser {
-    around: Around,
+    environment: BrowserEnvironment,
     settings: BrowserSettings,
     seats: Arc<Semaphore>,
-    open: std::sync::Mutex<HashMap<InvocationId, Arc<Desk>>>,
+    open: std::sync::Mutex<HashMap<InvocationId, Arc<BrowserSession>>>,
     /// The least that has held a browser so far.
     least: std::sync::Mutex<Option<Level>>,
 }
 
 /// What one task has open.
 #[derive(Default)]
-struct Desk {
+struct BrowserSession {
     at: Mutex<At>,
 }
 
@@ -54,10 +54,10 @@ struct At {
 impl Browser {
     /// The tool; nothing is started before it is called.
     #[must_use]
-    pub fn new(around: Around, settings: BrowserSettings) -> Self {
+    pub fn new(environment: BrowserEnvironment, settings: BrowserSettings) -> Self {
         let seats = Arc::new(Semaphore::new(settings.browsers_max));
         let (open, least) = Default::default();
-        Self { around, settings, seats, open, least }
+        Self { environment, settings, seats, open, least }
     }
 
     fn note_level(&self, level: Level) {
@@ -65,23 +65,24 @@ impl Browser {
         *least = Some(least.map_or(level, |before| before.min(level)));
     }
 
-    fn desk(&self, caller: &InvocationId) -> Arc<Desk> {
+    fn browser_session(&self, caller: &InvocationId) -> Arc<BrowserSession> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= DESKS_MAX {
-            open.retain(|_, desk| desk.at.try_lock().map_or(true, |at| at.session.is_some()));
+            open.retain(|_, browser_session| browser_session.at.try_lock().map_or(true, |at| at.session.is_some()));
         }
         Arc::clone(open.entry(caller.clone()).or_default())
     }
 
     async fn answer(&self, asked: Asked, caller: &InvocationId) -> Result<(Value, bool), BrowserError> {
-        let desk = self.desk(caller);
-        let mut at = desk.at.lock().await;
+        let browser_session = self.browser_session(caller);
+        let mut at = browser_session.at.lock().await;
         let ms = self.settings.call_ms_max;
         let seat = match &asked {
             Asked::Open(_) if at.session.is_none() => Some(self.seat(ms).await?),
             _ => None,
         };
-        let done = timeout(Duration::from_millis(ms), self.at_desk(asked, caller, seat, &desk, &mut at)).await;
+        let done =
+            timeout(Duration::from_millis(ms), self.at_desk(asked, caller, seat, &browser_session, &mut at)).await;
         at.used_at = Some(Instant::now());
         match done
             .unwrap_or(Err(BrowserError::TimedOut { what: "the page keeps the browser busy, which was ended", ms }))
@@ -99,15 +100,15 @@ impl Browser {
         asked: Asked,
         caller: &InvocationId,
         seat: Option<OwnedSemaphorePermit>,
-        desk: &Arc<Desk>,
+        browser_session: &Arc<BrowserSession>,
         at: &mut At,
     ) -> Result<(Value, bool), BrowserError> {
         if let Asked::Open(url) = &asked {
             if let Some(seat) = seat {
-                let session = Session::start(&self.around, &self.settings, caller).await?;
+                let session = Session::start(&self.environment, &self.settings, caller).await?;
                 self.note_level(session.level());
                 at.session = Some((session, seat));
-                tokio::spawn(rest(Arc::downgrade(desk), Duration::from_millis(self.settings.idle_ms_max)));
+                tokio::spawn(rest(Arc::downgrade(browser_session), Duration::from_millis(self.settings.idle_ms_max)));
             }
             at.last = Some(truncate(url, SAID_BYTES_MAX));
         }
@@ -146,11 +147,14 @@ impl Browser {
     }
 
     fn end_who_rested_longest(&self) -> bool {
-        let desks: Vec<Arc<Desk>> = {
+        let desks: Vec<Arc<BrowserSession>> = {
             let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.values().cloned().collect()
         };
-        let resting = desks.iter().filter_map(|desk| desk.at.try_lock().ok()).filter(|at| at.session.is_some());
+        let resting = desks
+            .iter()
+            .filter_map(|browser_session| browser_session.at.try_lock().ok())
+            .filter(|at| at.session.is_some());
         let Some(mut longest) = resting.min_by_key(|at| at.used_at) else { return false };
         longest.session = None;
         true
@@ -158,12 +162,12 @@ impl Browser {
 }
 
 /// Ends a browser that nobody used for so long.
-async fn rest(desk: Weak<Desk>, idle: Duration) {
+async fn rest(browser_session: Weak<BrowserSession>, idle: Duration) {
     let mut wait = idle;
     loop {
         tokio::time::sleep(wait).await;
-        let Some(desk) = desk.upgrade() else { return };
-        let mut at = desk.at.lock().await;
+        let Some(browser_session) = browser_session.upgrade() else { return };
+        let mut at = browser_session.at.lock().await;
         let rested = at.used_at.map_or(idle, |used_at| used_at.elapsed());
         if at.session.is_none() {
             return;

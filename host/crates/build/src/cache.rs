@@ -4,8 +4,8 @@
 //! interrupted fill is thrown away by the next one. Nothing is ever updated in place: what a folder
 //! holds is said by its name. Deleting the whole cache is always safe.
 
-use crate::error::{At, BuildError};
-use crate::say::Say;
+use crate::error::{AtPath, BuildError};
+use crate::say::ProgressLine;
 use longhaul_core::Digest;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const LEFT_BEHIND: [&str; 3] = ["__pycache__", "node_modules", "target"];
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
-    say: Say,
+    say: ProgressLine,
 }
 
 impl Cache {
@@ -34,7 +34,7 @@ impl Cache {
     ///
     /// # Errors
     /// When there is no such place, or it cannot be made.
-    pub fn open(say: Say) -> Result<Self> {
+    pub fn open(say: ProgressLine) -> Result<Self> {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = set("LONGHAUL_CACHE")
             .map(PathBuf::from)
@@ -134,7 +134,7 @@ fn keep_youngest(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// When the file cannot be made or locked.
-pub fn lock(path: &Path, say: Say) -> Result<File> {
+pub fn lock(path: &Path, say: ProgressLine) -> Result<File> {
     if let Some(parent) = path.parent() {
         create_dir(parent)?;
     }

@@ -27,7 +27,7 @@ pub struct Contract {
 
 /// What a guest may have beside what its world says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Runtime {
+pub enum GuestRuntime {
     /// Nothing: the guest is only its author's code.
     None,
     /// The interfaces of `wasi:`, since an interpreter in the image asks for clocks, files and
@@ -78,7 +78,7 @@ impl Contract {
                     "no component comes of plugin `{plugin}`, whose world is `{world}`: {error:#}"
                 ))
             })?;
-        self.check(plugin, world, &component, Runtime::None)?;
+        self.check(plugin, world, &component, GuestRuntime::None)?;
         Ok(component)
     }
 
@@ -86,7 +86,7 @@ impl Contract {
     ///
     /// # Errors
     /// With what is missing or too much.
-    pub fn check(&self, plugin: &str, world: &str, component: &[u8], runtime: Runtime) -> Result<()> {
+    pub fn check(&self, plugin: &str, world: &str, component: &[u8], runtime: GuestRuntime) -> Result<()> {
         let target = self.world(plugin, world)?;
         let decoded = wit_component::decode(component).map_err(|error| {
             BuildError::component(format!("the types of plugin `{plugin}` cannot be read: {error:#}"))
@@ -99,7 +99,7 @@ impl Contract {
         match runtime {
             // Same names are not the same types: the guest may have been built from an old copy of
             // the contract.
-            Runtime::None => wit_component::targets(&self.resolve, target, component).map_err(|error| {
+            GuestRuntime::None => wit_component::targets(&self.resolve, target, component).map_err(|error| {
                 BuildError::component(format!(
                     "plugin `{plugin}` has the names of world `{world}` but other types; \
                      build it from {CONTRACT_DIR}: {error:#}"
@@ -107,14 +107,20 @@ impl Contract {
             }),
             // The WASI imports from outside the world would fail that test, and the tool that makes
             // these components has read the types from the same folder a moment ago.
-            Runtime::Wasi => Ok(()),
+            GuestRuntime::Wasi => Ok(()),
         }
     }
 
-    fn check_imports(&self, plugin: &str, world: WorldId, found: &BTreeSet<String>, runtime: Runtime) -> Result<()> {
+    fn check_imports(
+        &self,
+        plugin: &str,
+        world: WorldId,
+        found: &BTreeSet<String>,
+        runtime: GuestRuntime,
+    ) -> Result<()> {
         let offered = imports(&self.resolve, world);
         let outside =
-            |name: &&String| !(offered.contains(*name) || runtime == Runtime::Wasi && name.starts_with("wasi:"));
+            |name: &&String| !(offered.contains(*name) || runtime == GuestRuntime::Wasi && name.starts_with("wasi:"));
         let outside: BTreeSet<String> = found.iter().filter(outside).cloned().collect();
         if !outside.is_empty() {
             return Err(BuildError::component(format!(
@@ -127,10 +133,16 @@ impl Contract {
         Ok(())
     }
 
-    fn check_exports(&self, plugin: &str, world: WorldId, found: &BTreeSet<String>, runtime: Runtime) -> Result<()> {
+    fn check_exports(
+        &self,
+        plugin: &str,
+        world: WorldId,
+        found: &BTreeSet<String>,
+        runtime: GuestRuntime,
+    ) -> Result<()> {
         let asked = exports(&self.resolve, world);
         // A helper has a bare name; another role would be an interface, with its package's name.
-        let is_helper = |name: &String| runtime == Runtime::Wasi && !name.contains(':');
+        let is_helper = |name: &String| runtime == GuestRuntime::Wasi && !name.contains(':');
         let found: BTreeSet<String> = found.iter().filter(|name| !is_helper(name)).cloned().collect();
         if found != asked {
             return Err(BuildError::component(format!(

@@ -9,8 +9,8 @@
 use crate::c;
 use crate::cache::create_dir;
 use crate::component::Contract;
-use crate::error::{At, BuildError};
-use crate::language::Language;
+use crate::error::{AtPath, BuildError};
+use crate::language::PluginLanguage;
 use crate::names::check_name;
 use crate::sources::{below, put};
 use std::fs;
@@ -24,7 +24,7 @@ const VENDOR: &str = "vendor";
 
 /// What a plugin is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PluginKind {
     /// Does one task.
     Agent,
     /// Turns a goal into steps.
@@ -37,7 +37,7 @@ pub enum Kind {
     Memory,
 }
 
-impl Kind {
+impl PluginKind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Agent, Self::Planner, Self::Tool, Self::Evaluator, Self::Memory];
 
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for PluginKind {
     type Err = BuildError;
 
     fn from_str(word: &str) -> Result<Self> {
@@ -71,8 +71,8 @@ impl FromStr for Kind {
 #[derive(Clone, Debug)]
 pub struct Draft {
     name: String,
-    kind: Kind,
-    language: Language,
+    kind: PluginKind,
+    language: PluginLanguage,
 }
 
 impl Draft {
@@ -80,7 +80,7 @@ impl Draft {
     ///
     /// # Errors
     /// When the name would be trouble; see [`check_name`].
-    pub fn new(name: &str, kind: Kind, language: Language) -> Result<Self> {
+    pub fn new(name: &str, kind: PluginKind, language: PluginLanguage) -> Result<Self> {
         check_name(name)?;
         Ok(Self { name: name.to_owned(), kind, language })
     }
@@ -128,7 +128,7 @@ impl Draft {
 
     /// Writes what an editor reads of the bindings for C. They come of the contract in `project`.
     fn write_header(&self, project: &Path) -> Result<()> {
-        if self.language != Language::C {
+        if self.language != PluginLanguage::C {
             return Ok(());
         }
         let (vendor, world) = (project.join(VENDOR), format!("{}-plugin", self.kind.word()));
@@ -150,16 +150,16 @@ fn file_name(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::Project;
+    use crate::project::PluginProject;
 
     #[test]
     fn every_language_has_a_project_of_every_kind_that_can_be_read() {
         let place = tempfile::tempdir().unwrap();
-        for language in Language::ALL {
-            for kind in Kind::ALL {
+        for language in PluginLanguage::ALL {
+            for kind in PluginKind::ALL {
                 let name = format!("my-{}-{}", language.word(), kind.word());
                 let dir = Draft::new(&name, kind, language).unwrap().write(place.path()).unwrap();
-                let project = Project::open(&dir).unwrap();
+                let project = PluginProject::open(&dir).unwrap();
                 assert_eq!((project.name(), project.language()), (name.as_str(), language));
                 assert_eq!(project.world(), format!("{}-plugin", kind.word()));
                 for file in ["README.md", ".gitignore", "vendor/wit/v0.1/worlds.wit"] {
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn a_project_in_c_has_the_folders_of_headers_that_its_flags_name() {
         let place = tempfile::tempdir().unwrap();
-        for kind in Kind::ALL {
-            let dir = Draft::new(kind.word(), kind, Language::C).unwrap().write(place.path()).unwrap();
+        for kind in PluginKind::ALL {
+            let dir = Draft::new(kind.word(), kind, PluginLanguage::C).unwrap().write(place.path()).unwrap();
             let flags = fs::read_to_string(dir.join("compile_flags.txt")).unwrap();
             let folders: Vec<PathBuf> =
                 flags.lines().filter_map(|flag| flag.strip_prefix("-I")).map(|folder| dir.join(folder)).collect();
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_there_is_never_written_over() {
         let place = tempfile::tempdir().unwrap();
-        let draft = Draft::new("mine", Kind::Tool, Language::Rust).unwrap();
+        let draft = Draft::new("mine", PluginKind::Tool, PluginLanguage::Rust).unwrap();
         fs::write(place.path().join("mine"), "a file").unwrap();
         let error = draft.write(place.path()).unwrap_err().to_string();
         assert!(error.contains("is there already"), "{error}");
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_or_language_is_said_on_one_line() {
-        let kind = "daemon".parse::<Kind>().unwrap_err().to_string();
+        let kind = "daemon".parse::<PluginKind>().unwrap_err().to_string();
         assert!(kind.ends_with("write one of: agent, planner, tool, evaluator, memory"), "{kind}");
-        let language = "co\nbol".parse::<Language>().unwrap_err().to_string();
+        let language = "co\nbol".parse::<PluginLanguage>().unwrap_err().to_string();
         assert!(language.ends_with("write one of: rust, python, js, c") && !language.contains('\n'), "{language}");
     }
 }

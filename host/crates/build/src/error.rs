@@ -76,12 +76,12 @@ impl BuildError {
 }
 
 /// An error of a file operation that says which file.
-pub(crate) trait At<T> {
+pub(crate) trait AtPath<T> {
     /// `doing` is what was tried: "read", "write".
     fn at(self, doing: &'static str, path: &Path) -> Result<T, BuildError>;
 }
 
-impl<T> At<T> for std::io::Result<T> {
+impl<T> AtPath<T> for std::io::Result<T> {
     fn at(self, doing: &'static str, path: &Path) -> Result<T, BuildError> {
         self.map_err(|source| BuildError::Io { doing, path: path.to_owned(), source })
     }

@@ -8,9 +8,9 @@ mod node;
 
 use crate::cache::{Cache, create_dir, digest, digest_tree, entries, read};
 use crate::component::Contract;
-use crate::error::{At, BuildError};
+use crate::error::{AtPath, BuildError};
 use crate::process::capture;
-use crate::project::Project;
+use crate::project::PluginProject;
 use crate::recipe::JavascriptRecipe as Recipe;
 use longhaul_core::Digest;
 use node::Node;
@@ -37,7 +37,7 @@ pub(crate) fn npm(cache: &Cache) -> Result<std::process::Command> {
 }
 
 /// Changes when the component would: sources, contract and tools.
-pub(crate) fn inputs(top: &Path, contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
+pub(crate) fn inputs(top: &Path, contract: &Contract, project: &PluginProject, recipe: &Recipe) -> Result<Digest> {
     let mut parts = vec![
         digest_tree(&top.join(TOOLS), &[])?.to_string().into_bytes(),
         contract.digest().to_string().into_bytes(),
@@ -60,7 +60,7 @@ pub(crate) fn make(
     cache: &Cache,
     top: &Path,
     contract: &Contract,
-    project: &Project,
+    project: &PluginProject,
     recipe: &Recipe,
     output: &Path,
 ) -> Result<()> {

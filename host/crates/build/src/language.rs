@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A language; `plugin.toml` names it under `[build] language`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum PluginLanguage {
     /// Built by cargo.
     Rust,
     /// CPython inside the component.
@@ -17,7 +17,7 @@ pub enum Language {
     C,
 }
 
-impl Language {
+impl PluginLanguage {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Rust, Self::Python, Self::Javascript, Self::C];
 
@@ -42,13 +42,13 @@ impl Language {
     }
 }
 
-impl fmt::Display for Language {
+impl fmt::Display for PluginLanguage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
 }
 
-impl FromStr for Language {
+impl FromStr for PluginLanguage {
     type Err = BuildError;
 
     /// From its word, or from `js` for JavaScript.

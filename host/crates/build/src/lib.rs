@@ -11,11 +11,11 @@
 //! Draft { name, kind, language } -> write -> a folder that builds at once
 //! ```
 
-pub mod apt;
 mod c;
 pub mod cache;
 mod carry;
 mod component;
+pub mod debian_packages;
 mod draft;
 mod error;
 mod go;
@@ -23,6 +23,7 @@ mod javascript;
 mod language;
 mod merge;
 mod names;
+mod plugin_builder;
 pub mod process;
 mod project;
 mod pypi;
@@ -31,18 +32,17 @@ mod recipe;
 pub mod rust;
 mod say;
 pub mod sources;
-mod workshop;
 
 pub use carry::{with_manifest, without_manifest};
-pub use component::{CONTRACT_DIR, Contract, Runtime};
-pub use draft::{Draft, Kind};
+pub use component::{CONTRACT_DIR, Contract, GuestRuntime};
+pub use draft::{Draft, PluginKind};
 pub use error::BuildError;
 pub use go::go;
-pub use language::Language;
+pub use language::PluginLanguage;
 pub use names::{check_form, check_name};
-pub use project::{MANIFEST, Project, toml_error};
-pub use say::Say;
-pub use workshop::Workshop;
+pub use plugin_builder::PluginBuilder;
+pub use project::{MANIFEST, PluginProject, toml_error};
+pub use say::ProgressLine;
 
 /// A command of Node.js: the one on PATH where it will do, else one that is fetched into the cache.
 ///

@@ -4,8 +4,8 @@
 //! decides about it; here it is only carried along, in the component itself.
 
 use crate::cache::{digest, digest_tree};
-use crate::error::{At, BuildError};
-use crate::language::Language;
+use crate::error::{AtPath, BuildError};
+use crate::language::PluginLanguage;
 use crate::names;
 use crate::recipe::Recipe;
 use longhaul_core::Digest;
@@ -21,7 +21,7 @@ const NOT_IMPORTED: [&str; 3] = ["examples", "test", "tests"];
 
 /// A project that says all that is needed to build it.
 #[derive(Clone, Debug)]
-pub struct Project {
+pub struct PluginProject {
     dir: PathBuf,
     name: String,
     version: String,
@@ -38,7 +38,7 @@ struct Manifest {
     build: Option<toml::Table>,
 }
 
-impl Project {
+impl PluginProject {
     /// Reads the manifest in `dir`.
     ///
     /// # Errors
@@ -94,12 +94,12 @@ impl Project {
 
     /// What it is written in.
     #[must_use]
-    pub fn language(&self) -> Language {
+    pub fn language(&self) -> PluginLanguage {
         match self.recipe {
-            Recipe::Rust => Language::Rust,
-            Recipe::Python(_) => Language::Python,
-            Recipe::Javascript(_) => Language::Javascript,
-            Recipe::C(_) => Language::C,
+            Recipe::Rust => PluginLanguage::Rust,
+            Recipe::Python(_) => PluginLanguage::Python,
+            Recipe::Javascript(_) => PluginLanguage::Javascript,
+            Recipe::C(_) => PluginLanguage::C,
         }
     }
 
@@ -166,14 +166,14 @@ fn recipe(dir: &Path, manifest: &Manifest) -> Result<Recipe, String> {
     }
     let language = match language {
         Some(word) => word.parse().map_err(|error: BuildError| format!("[build] language: {error}"))?,
-        None if dir.join("Cargo.toml").is_file() => Language::Rust,
+        None if dir.join("Cargo.toml").is_file() => PluginLanguage::Rust,
         None => return Err("it does not say its language; add: [build] language = \"python\"".to_owned()),
     };
     match language {
-        Language::Rust => rust_recipe(dir, build),
-        Language::Python => read(build).map(Recipe::Python),
-        Language::Javascript => read(build).map(Recipe::Javascript),
-        Language::C => read(build).map(Recipe::C),
+        PluginLanguage::Rust => rust_recipe(dir, build),
+        PluginLanguage::Python => read(build).map(Recipe::Python),
+        PluginLanguage::Javascript => read(build).map(Recipe::Javascript),
+        PluginLanguage::C => read(build).map(Recipe::C),
     }
 }
 
@@ -207,13 +207,13 @@ mod tests {
 
     const TOP: &str = "name = \"a\"\nversion = \"0.1.0\"\nworld = \"tool-plugin\"\n";
 
-    fn open(manifest: &str, files: &[&str]) -> Result<Project, String> {
+    fn open(manifest: &str, files: &[&str]) -> Result<PluginProject, String> {
         let place = tempfile::tempdir().unwrap();
         for file in files {
             fs::write(place.path().join(file), "").unwrap();
         }
         fs::write(place.path().join(MANIFEST), manifest).unwrap();
-        Project::open(place.path()).map_err(|error| error.to_string())
+        PluginProject::open(place.path()).map_err(|error| error.to_string())
     }
 
     #[track_caller]
@@ -246,7 +246,7 @@ mod tests {
         write(MANIFEST, &format!("{TOP}{build}"));
         write("app.py", "1");
         fs::create_dir(place.path().join("site")).unwrap();
-        let now = || Project::open(place.path()).unwrap().digest().unwrap();
+        let now = || PluginProject::open(place.path()).unwrap().digest().unwrap();
         let first = now();
         fs::create_dir(place.path().join("target")).unwrap();
         write("target/a.wasm", "x");
@@ -261,14 +261,14 @@ mod tests {
     #[test]
     fn a_crate_beside_the_manifest_makes_it_rust() {
         let project = open(TOP, &["Cargo.toml"]).unwrap();
-        assert_eq!((project.language(), project.world()), (Language::Rust, "tool-plugin"));
+        assert_eq!((project.language(), project.world()), (PluginLanguage::Rust, "tool-plugin"));
         assert!(project.component_path().ends_with("target/a.wasm"));
     }
 
     #[test]
     fn a_folder_without_a_manifest_says_how_to_make_one() {
         let place = tempfile::tempdir().unwrap();
-        let error = Project::open(place.path()).expect_err("there is nothing").to_string();
+        let error = PluginProject::open(place.path()).expect_err("there is nothing").to_string();
         assert!(error.ends_with("or make one with `longhaul plugin new`"), "{error}");
     }
 }

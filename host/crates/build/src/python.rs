@@ -6,10 +6,10 @@
 
 use crate::cache::{Cache, digest};
 use crate::component::Contract;
-use crate::error::{At as _, BuildError};
+use crate::error::{AtPath as _, BuildError};
 use crate::merge;
 use crate::process::capture;
-use crate::project::Project;
+use crate::project::PluginProject;
 use crate::pypi;
 use crate::recipe::PythonRecipe as Recipe;
 use longhaul_core::Digest;
@@ -28,7 +28,7 @@ const TOOL_SCRIPT: &str = "import sys; sys.argv[0] = 'componentize-py'; \
                            from componentize_py import script; sys.exit(script())";
 
 /// Changes when the component would: sources, contract and tool.
-pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) -> Result<Digest> {
+pub(crate) fn inputs(contract: &Contract, project: &PluginProject, recipe: &Recipe) -> Result<Digest> {
     let parts = [
         TOOL_VERSION.to_owned(),
         LAYOUT.to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn inputs(contract: &Contract, project: &Project, recipe: &Recipe) ->
 pub(crate) fn make(
     cache: &Cache,
     contract: &Contract,
-    project: &Project,
+    project: &PluginProject,
     recipe: &Recipe,
     output: &Path,
 ) -> Result<()> {
@@ -91,7 +91,7 @@ fn missing_module(said: &str) -> Option<&str> {
 }
 
 /// Refuses a module that is not there, since the tool would only say that its own start failed.
-fn check_module(project: &Project, module: &str) -> Result<()> {
+fn check_module(project: &PluginProject, module: &str) -> Result<()> {
     let path = project.dir().join(module.replace('.', "/"));
     if path.with_extension("py").is_file() || path.join("__init__.py").is_file() {
         return Ok(());

@@ -9,14 +9,14 @@ mod debian;
 mod toolchain;
 
 pub(crate) use toolchain::Toolchain;
-pub use toolchain::Wanted;
+pub use toolchain::ToolchainChoice;
 
 use self::cargo::TARGET;
 use crate::cache::{Cache, create_dir, read};
 use crate::component::Contract;
-use crate::error::{At, BuildError};
+use crate::error::{AtPath, BuildError};
 use crate::process::capture_stdout;
-use crate::project::Project;
+use crate::project::PluginProject;
 use serde::Deserialize;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -43,7 +43,7 @@ pub(crate) fn component(
     cache: &Cache,
     toolchain: &Toolchain,
     contract: &Contract,
-    project: &Project,
+    project: &PluginProject,
 ) -> Result<Vec<u8>> {
     let dir = project.dir();
     // Apart from what the author's own cargo makes.

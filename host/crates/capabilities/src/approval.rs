@@ -7,8 +7,8 @@
 use crate::ctx::Ctx;
 use crate::stop::Stop;
 use longhaul_core::Digest;
-use longhaul_core::approval::{Decision, ENTRY, Intent, Undecided};
-use longhaul_core::journal::{EffectClass, JournalError, Question, Ticket};
+use longhaul_core::approval::{CallDecision, ENTRY, Intent, Undecided};
+use longhaul_core::journal::{EffectClass, EffectQuestion, EntryHandle, JournalError};
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ pub(crate) type Settled = Option<Result<ToolOutput, ToolError>>;
 
 /// A call that a person was asked about and has not answered.
 struct Waiting {
-    ticket: Ticket,
+    handle: EntryHandle,
     intent: Intent,
-    question: Question,
+    question: EffectQuestion,
 }
 
 /// What is known of one call.
 enum Weighed {
     Free,
-    Decided(Decision),
+    Decided(CallDecision),
     Waits(Box<Waiting>),
 }
 
@@ -100,36 +100,36 @@ impl Ctx {
         }
         match self.ask_repeatable(ENTRY, call.summary(), call, EffectClass::ReadOnly).await? {
             Ok(decision) => Ok(Weighed::Decided(decision)),
-            Err(ticket) => self.decide(ticket, intent).await,
+            Err(handle) => self.decide(handle, intent).await,
         }
     }
 
-    async fn decide(&mut self, ticket: Ticket, intent: Intent) -> Result<Weighed, Stop> {
-        let intent = Intent { entry: ticket.entry, ..intent };
+    async fn decide(&mut self, handle: EntryHandle, intent: Intent) -> Result<Weighed, Stop> {
+        let intent = Intent { entry: handle.entry, ..intent };
         let approvals = Arc::clone(&self.services.approvals);
         match approvals.decide(&intent).await {
-            Ok((decision, used_up)) => Ok(Weighed::Decided(self.answer_with(ticket, decision, used_up).await?)),
-            Err(Undecided::Asks(question)) => Ok(Weighed::Waits(Box::new(Waiting { ticket, intent, question }))),
+            Ok((decision, used_up)) => Ok(Weighed::Decided(self.answer_with(handle, decision, used_up).await?)),
+            Err(Undecided::Asks(question)) => Ok(Weighed::Waits(Box::new(Waiting { handle, intent, question }))),
             Err(Undecided::Unavailable(outage)) => Err(outage.into()),
         }
     }
 
     async fn settle(&mut self, weighed: Weighed, corrected: bool) -> Result<Settled, Stop> {
         let decision = match weighed {
-            Weighed::Free => return Ok(corrected.then_some(Decision::Stopped).as_ref().and_then(refused)),
+            Weighed::Free => return Ok(corrected.then_some(CallDecision::Stopped).as_ref().and_then(refused)),
             Weighed::Decided(decision) => decision,
             Weighed::Waits(waiting) if corrected => {
                 let taken_back = self.services.approvals.withdraw(&waiting.intent);
-                self.answer_with(waiting.ticket, Decision::Stopped, taken_back).await?
+                self.answer_with(waiting.handle, CallDecision::Stopped, taken_back).await?
             }
             Weighed::Waits(waiting) => return Err(JournalError::Parked(waiting.question).into()),
         };
         let decision = match decision {
-            Decision::Allowed(_) | Decision::Replied(_) if corrected => Decision::Stopped,
+            CallDecision::Allowed(_) | CallDecision::Replied(_) if corrected => CallDecision::Stopped,
             decision => decision,
         };
         Ok(match &decision {
-            Decision::Replied(text) => Some(Ok(reply(text))),
+            CallDecision::Replied(text) => Some(Ok(reply(text))),
             other => refused(other),
         })
     }
@@ -145,10 +145,10 @@ impl Ctx {
 }
 
 fn is_corrected(weighed: &[Weighed]) -> bool {
-    weighed.iter().any(|one| matches!(one, Weighed::Decided(Decision::Corrected(_))))
+    weighed.iter().any(|one| matches!(one, Weighed::Decided(CallDecision::Corrected(_))))
 }
 
-fn refused(decision: &Decision) -> Settled {
+fn refused(decision: &CallDecision) -> Settled {
     decision.refusal().map(Err)
 }
 

@@ -16,9 +16,9 @@ impl artifact::Host for Ctx {
     async fn load(&mut self) -> wasmtime::Result<Result<Option<Handoff>, ArtifactError>> {
         let handoff = match self.ask_repeatable("artifact.load", String::new(), &(), EffectClass::ReadOnly).await? {
             Ok(handoff) => handoff,
-            Err(ticket) => {
+            Err(handle) => {
                 let handoff: Option<Handoff> = self.record(Table::Artifacts, &self.handoff_key())?;
-                self.answer(ticket, handoff).await?
+                self.answer(handle, handoff).await?
             }
         };
         Ok(Ok(handoff))
@@ -41,16 +41,16 @@ impl artifact::Host for Ctx {
         let known = self.ask_repeatable("artifact.number", String::new(), &(), EffectClass::ReadOnly).await?;
         let run_number: u32 = match known {
             Ok(number) => number,
-            Err(ticket) => {
+            Err(handle) => {
                 let last: Option<Handoff> = self.record(Table::Artifacts, &self.handoff_key())?;
-                self.answer(ticket, last.map_or(0, |handoff| handoff.run_number).saturating_add(1)).await?
+                self.answer(handle, last.map_or(0, |handoff| handoff.run_number).saturating_add(1)).await?
             }
         };
         let handoff = Handoff { run_number, state, summary };
         match self.ask_repeatable("artifact.save", String::new(), &handoff, EffectClass::Idempotent).await? {
             Ok(()) => {}
-            Err(ticket) => {
-                self.answer_keeping(ticket, Table::Artifacts, self.handoff_key(), &handoff).await?;
+            Err(handle) => {
+                self.answer_keeping(handle, Table::Artifacts, self.handoff_key(), &handoff).await?;
             }
         }
         Ok(Ok(()))

@@ -13,9 +13,9 @@ impl checks::Host for Ctx {
         let infos: Vec<CheckInfo> =
             match self.ask_repeatable("checks.list", String::new(), &(), EffectClass::ReadOnly).await? {
                 Ok(infos) => infos,
-                Err(ticket) => {
+                Err(handle) => {
                     let infos = self.services.checks.list();
-                    self.answer(ticket, infos).await?
+                    self.answer(handle, infos).await?
                 }
             };
         Ok(infos.into_iter().map(checks::CheckInfo::from).collect())
@@ -26,9 +26,9 @@ impl checks::Host for Ctx {
         let report: Result<CheckReport, CheckError> =
             match self.ask_repeatable("checks.run", summary, &name, EffectClass::ReadOnly).await? {
                 Ok(report) => report,
-                Err(ticket) => {
+                Err(handle) => {
                     let report = self.services.checks.run(&name).await;
-                    self.answer(ticket, report).await?
+                    self.answer(handle, report).await?
                 }
             };
         Ok(report.map(checks::CheckReport::from).map_err(checks::CheckError::from))

@@ -9,17 +9,16 @@ mod asking;
 mod cut;
 mod gauge;
 mod halve;
-mod held;
+mod messages;
 mod prompts;
 mod reference;
 mod summary;
 
 use crate::ctx::Ctx;
-use crate::setup::Said;
+use crate::setup::ConversationUpdate;
 use crate::stop::Stop;
 use asking::Asking;
 use cut::tokens_of;
-use held::{Context, Held, Kind};
 use longhaul_bindings::imports::conversation::{
     self, Conversation, HostConversation, ModelError, Options, ReplyFormat, Turn,
 };
@@ -27,13 +26,16 @@ use longhaul_bindings::message_types::Message as BoundMessage;
 use longhaul_bindings::types::Usage as BoundUsage;
 use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
-use longhaul_core::journal::{EffectClass, Ticket};
-use longhaul_core::model::{self, Message, Model, ModelReply, ModelRequest, OfferedTool, Part, Speaker, tools_tokens};
+use longhaul_core::journal::{EffectClass, EntryHandle};
+use longhaul_core::model::{
+    self, Message, MessagePart, MessageRole, Model, ModelReply, ModelRequest, OfferedTool, tools_tokens,
+};
 use longhaul_core::text::truncate;
+use messages::{Context, HeldMessage, MessageKind};
 use std::sync::Arc;
 use wasmtime::component::Resource;
 
-pub(crate) use held::Conversations;
+pub(crate) use messages::Conversations;
 pub(crate) use reference::CALL;
 
 /// Tokens of a reply, where neither the guest nor the operator says. Enough for a file of 300 lines.
@@ -48,7 +50,7 @@ impl HostConversation for Ctx {
             return Err(Stop::from(LimitHit::new("handles_max", open + 1, self.limits.handles_max.into())).into());
         }
         self.hold((size_of::<Context>() + system.len()) as u64)?;
-        self.services.watch.said(self.conversations.open.len(), Said::System(&system));
+        self.services.watch.said(self.conversations.open.len(), ConversationUpdate::System(&system));
         let notes = self.conversations.notes;
         self.conversations.open.push(Context::new(system, notes));
         // Below `handles_max`, which is a u32.
@@ -64,10 +66,10 @@ impl HostConversation for Ctx {
         let notes = self.conversations.notes;
         let message = Message::from(message);
         self.context(&handle)?;
-        self.services.watch.said(handle.rep() as usize, Said::Message(&message));
-        let held = self.context(&handle)?.told(message, pinned, notes);
-        self.hold(held.bytes())?;
-        self.context(&handle)?.messages.push(held);
+        self.services.watch.said(handle.rep() as usize, ConversationUpdate::Message(&message));
+        let messages = self.context(&handle)?.told(message, pinned, notes);
+        self.hold(messages.bytes())?;
+        self.context(&handle)?.messages.push(messages);
         Ok(Ok(()))
     }
 
@@ -139,12 +141,12 @@ impl Ctx {
 
     /// Counts what the host keeps for the guest.
     fn hold(&mut self, bytes: u64) -> Result<(), Stop> {
-        let held = self.conversations.held_bytes.saturating_add(bytes);
+        let messages = self.conversations.held_bytes.saturating_add(bytes);
         let max = self.limits.host_bytes_held_max;
-        if held > max {
-            return Err(LimitHit::new("host_bytes_held_max", held, max).into());
+        if messages > max {
+            return Err(LimitHit::new("host_bytes_held_max", messages, max).into());
         }
-        self.conversations.held_bytes = held;
+        self.conversations.held_bytes = messages;
         Ok(())
     }
 
@@ -183,14 +185,14 @@ impl Ctx {
         let known = self.ask_repeatable("conversation.complete", summary, &arguments, EffectClass::ReadOnly).await?;
         let (reply, took_ms): (Result<ModelReply, model::ModelError>, _) = match known {
             Ok(reply) => (reply, None),
-            Err(ticket) => {
+            Err(handle) => {
                 let _asked = self.in_flight.ask_model();
                 let asked_ms = self.services.clock.now_ms();
-                let reply = self.ask_model(&ticket, asking, &request).await?;
+                let reply = self.ask_model(&handle, asking, &request).await?;
                 let took_ms = self.services.clock.now_ms().saturating_sub(asked_ms);
                 let usage = reply.as_ref().ok().map(|reply| reply.usage);
                 let spent = self.spent_for(usage);
-                (self.answer_with(ticket, reply, spent).await?, Some(took_ms))
+                (self.answer_with(handle, reply, spent).await?, Some(took_ms))
             }
         };
         if let Ok(reply) = &reply {
@@ -214,7 +216,7 @@ impl Ctx {
     /// mend: what the guest made of it would be a round that nobody could have passed.
     async fn ask_model(
         &mut self,
-        ticket: &Ticket,
+        handle: &EntryHandle,
         asking: &Asking,
         request: &ModelRequest,
     ) -> Result<Result<ModelReply, model::ModelError>, Stop> {
@@ -223,7 +225,7 @@ impl Ctx {
         }
         let reply = match self.check_model_limits() {
             Err(hit) => Err(model::ModelError::Limit(hit)),
-            Ok(()) => self.complete_live(request, ticket.repeated).await?,
+            Ok(()) => self.complete_live(request, handle.repeated).await?,
         };
         let stop = match reply {
             Err(model::ModelError::Unavailable(outage)) => Stop::Unavailable(outage),
@@ -262,9 +264,9 @@ impl Ctx {
     /// Tells the context what a person said; it stays when the context is cut back.
     pub(crate) fn guided(&mut self, at: usize, message: Message) -> Result<(), Stop> {
         let notes = self.conversations.notes;
-        let held = self.conversations.open[at].told(message, true, notes);
-        self.hold(held.bytes())?;
-        self.conversations.open[at].messages.push(held);
+        let messages = self.conversations.open[at].told(message, true, notes);
+        self.hold(messages.bytes())?;
+        self.conversations.open[at].messages.push(messages);
         Ok(())
     }
 
@@ -273,9 +275,9 @@ impl Ctx {
         let known = self.ask_repeatable("conversation.window", String::new(), &(), EffectClass::ReadOnly).await?;
         match known {
             Ok(tokens) => Ok(tokens),
-            Err(ticket) => {
+            Err(handle) => {
                 let model = self.grants.models.first().and_then(|name| self.services.models.model(name));
-                self.answer(ticket, model.map_or(0, |model| model.info().context_tokens_max)).await
+                self.answer(handle, model.map_or(0, |model| model.info().context_tokens_max)).await
             }
         }
     }
@@ -301,7 +303,7 @@ impl Ctx {
         Ok(ModelRequest {
             model: asking.model(),
             system: context.system.clone(),
-            messages: context.messages.iter().map(|held| held.message.clone()).collect(),
+            messages: context.messages.iter().map(|messages| messages.message.clone()).collect(),
             tools,
             format: reply_format(&options.format).map_err(model::ModelError::Invalid)?,
             prefill: options.prefill.clone(),
@@ -341,16 +343,16 @@ impl Ctx {
         self.used.usage = self.used.usage.plus(reply.usage);
         // What a provider wants back stands before what was said, as it came.
         let sealed = reply.thoughts.iter().filter(|thought| thought.signature.is_some());
-        let mut parts: Vec<Part> = sealed.cloned().map(Part::Thought).collect();
-        parts.push(Part::Text(reply.text.clone()));
-        parts.extend(reply.calls.iter().cloned().map(Part::Requested));
-        let message = Message { speaker: Speaker::Assistant, parts };
-        self.services.watch.said(asking.at, Said::Message(&message));
-        let held = Held::new(message, false, Kind::Replied);
-        self.hold(held.bytes())?;
+        let mut parts: Vec<MessagePart> = sealed.cloned().map(MessagePart::Thought).collect();
+        parts.push(MessagePart::Text(reply.text.clone()));
+        parts.extend(reply.calls.iter().cloned().map(MessagePart::Requested));
+        let message = Message { speaker: MessageRole::Assistant, parts };
+        self.services.watch.said(asking.at, ConversationUpdate::Message(&message));
+        let messages = HeldMessage::new(message, false, MessageKind::Replied);
+        self.hold(messages.bytes())?;
         let notes = self.conversations.notes;
         let context = &mut self.conversations.open[asking.at];
-        context.heard(held, reply.usage, notes);
+        context.heard(messages, reply.usage, notes);
         if let Some(sign) = context.answers.next(&reply) {
             self.tell(Event::ContextAnxiety { invocation: self.invocation.clone(), sign });
         }
@@ -361,7 +363,10 @@ impl Ctx {
 /// What a person reads in the journal: the model and the end of what it was told.
 fn summary(request: &ModelRequest) -> String {
     let last = request.messages.last().and_then(|message| {
-        message.parts.iter().find_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
+        message
+            .parts
+            .iter()
+            .find_map(|part| if let MessagePart::Text(text) = part { Some(text.as_str()) } else { None })
     });
     truncate(&format!("{} {}", request.model, last.unwrap_or_default().replace('\n', " ")), 160)
 }

@@ -8,16 +8,16 @@ use crate::in_flight::InFlight;
 use crate::log::LogBook;
 use crate::meter::Meter;
 use crate::pipe::PipeEnd;
-use crate::setup::{Scope, Services, Setup};
+use crate::setup::{InvocationScope, InvocationSetup, Services};
 use crate::stop::Stop;
-use crate::supervised::Watched;
+use crate::supervised::UnreportedUsage;
 use crate::time::GuestClock;
-use longhaul_core::census::Guest;
 use longhaul_core::context::PinnedContext;
-use longhaul_core::event::{Event, Used};
+use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::grant::Grants;
 use longhaul_core::journal::Journal;
 use longhaul_core::memory::Trust;
+use longhaul_core::process_registry::GuestRecord;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::ToolInfo;
 use longhaul_core::{InvocationId, LimitHit, Limits};
@@ -37,7 +37,7 @@ const FURTHER: &str = "further sources";
 /// The state of one invocation.
 pub struct Ctx {
     pub(crate) invocation: InvocationId,
-    pub(crate) scope: Scope,
+    pub(crate) scope: InvocationScope,
     pub(crate) grants: Grants,
     pub(crate) limits: Limits,
     pub(crate) services: Services,
@@ -63,9 +63,9 @@ pub struct Ctx {
     /// Fuel used up to the last call of an import; the engine keeps it true.
     pub fuel_used: u64,
     /// What was used, but for fuel and memory, which the engine knows.
-    pub used: Used,
+    pub used: WorkUsage,
     /// What its sub-agents used.
-    pub delegated: Used,
+    pub delegated: WorkUsage,
     /// What people should hear of it once it has ended; an attempt that broke off says it again.
     pub events: Vec<Event>,
     pub(crate) delegations_asked: u32,
@@ -74,7 +74,7 @@ pub struct Ctx {
     pub heard: Trust,
     /// The sources of those that are not trusted to lead to an act outwards.
     pub(crate) untrusted: BTreeSet<String>,
-    pub(crate) watched: Watched,
+    pub(crate) watched: UnreportedUsage,
     /// Bytes in its key-value space, once they were counted.
     pub(crate) space_bytes: Option<u64>,
 }
@@ -84,13 +84,13 @@ impl Ctx {
     ///
     /// # Errors
     /// A directory that was granted cannot be opened.
-    pub fn new(setup: Setup) -> Result<Self, std::io::Error> {
+    pub fn new(setup: InvocationSetup) -> Result<Self, std::io::Error> {
         let clock = Arc::new(GuestClock::new(setup.journal.clone(), setup.services.clock.clone()));
         let log = LogBook::new(&setup.limits);
         let wasi = crate::wasi::context(&setup, &clock, &log)?;
         let mut table = ResourceTable::new();
         table.set_max_capacity(setup.limits.handles_max as usize);
-        let guest = Guest::new(
+        let guest = GuestRecord::new(
             setup.invocation.clone(),
             setup.scope.project.clone(),
             setup.scope.plugin.clone(),
@@ -118,14 +118,14 @@ impl Ctx {
             table,
             timers: BTreeMap::new(),
             fuel_used: 0,
-            used: Used::default(),
-            delegated: Used::default(),
+            used: WorkUsage::default(),
+            delegated: WorkUsage::default(),
             events: Vec::new(),
             delegations_asked: 0,
             steps: 0,
             heard: setup.told.unwrap_or(Trust::OwnWords),
             untrusted: setup.told.filter(|told| is_untrusted(*told)).map(|_| HANDED.to_owned()).into_iter().collect(),
-            watched: Watched::default(),
+            watched: UnreportedUsage::default(),
             space_bytes: None,
         })
     }

@@ -1,12 +1,12 @@
 //! The log of decisions of a project.
 
+use crate::counted::{CountedKind, StoredReply};
 use crate::ctx::Ctx;
-use crate::kept::{Kept, Kind};
 use crate::stop::Stop;
 use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, ResultOf};
 use longhaul_core::LimitHit;
-use longhaul_core::decision::{self, Outcome, relevant};
-use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::decision::{self, DecisionOutcome, relevant};
+use longhaul_core::journal::{EffectClass, EntryHandle};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl decisions::Host for Ctx {
         let known = self.ask_repeatable("decisions.record", summary, &decision, EffectClass::Idempotent).await?;
         let answer = match known {
             Ok(answer) => answer,
-            Err(ticket) => self.keep_decision(ticket, decision, bytes as u64).await?,
+            Err(handle) => self.keep_decision(handle, decision, bytes as u64).await?,
         };
         Ok(answer.into_result().map_err(|hit| DecisionError::Limit(hit.into())))
     }
@@ -41,10 +41,10 @@ impl decisions::Host for Ctx {
             .await?
         {
             Ok(found) => found,
-            Err(ticket) => {
+            Err(handle) => {
                 let newest = decision::newest(&*self.services.store, &self.scope.project, SEARCHED_MAX);
                 let best = relevant(newest.map_err(broken)?, &query, self.services.clock.now_ms(), limit as usize);
-                self.answer(ticket, best.into_iter().map(|hit| told(hit.decision)).collect()).await?
+                self.answer(handle, best.into_iter().map(|hit| told(hit.decision)).collect()).await?
             }
         };
         Ok(Ok(found))
@@ -53,18 +53,23 @@ impl decisions::Host for Ctx {
 
 impl Ctx {
     /// Keeps a decision, or says which cap has no room for it.
-    async fn keep_decision(&mut self, ticket: Ticket, decision: Decision, bytes: u64) -> Result<Kept<String>, Stop> {
+    async fn keep_decision(
+        &mut self,
+        handle: EntryHandle,
+        decision: Decision,
+        bytes: u64,
+    ) -> Result<StoredReply<String>, Stop> {
         // The ticket's key is the same in every attempt, so a repeated record overwrites itself.
-        let id = ticket.key.clone();
+        let id = handle.key.clone();
         let kept = self.kept(&id, decision);
         let (store, project) = (Arc::clone(&self.services.store), self.scope.project.clone());
         let before = decision::get(&*store, &project, &id).map_err(broken)?.map(|_| bytes);
-        match self.room(Kind::Decisions, bytes, before).await? {
+        match self.room(CountedKind::Decisions, bytes, before).await? {
             Ok(room) => {
                 let batch = decision::put(&*store, Batch::new(), &project, &kept).map_err(broken)?;
-                self.answer_with(ticket, Kept::Fine(id), room.counted(batch)).await
+                self.answer_with(handle, StoredReply::Fine(id), room.counted(batch)).await
             }
-            Err(refused) => self.answer(ticket, Kept::Refused { refused }).await,
+            Err(refused) => self.answer(handle, StoredReply::Refused { refused }).await,
         }
     }
 
@@ -82,11 +87,11 @@ impl Ctx {
             reasoning,
             tags,
             outcome: match came_out {
-                ResultOf::Open => Outcome::Open,
-                ResultOf::Success => Outcome::Success,
-                ResultOf::Partial => Outcome::Partial,
-                ResultOf::Failure => Outcome::Failure,
-                ResultOf::Reverted => Outcome::Reverted,
+                ResultOf::Open => DecisionOutcome::Open,
+                ResultOf::Success => DecisionOutcome::Success,
+                ResultOf::Partial => DecisionOutcome::Partial,
+                ResultOf::Failure => DecisionOutcome::Failure,
+                ResultOf::Reverted => DecisionOutcome::Reverted,
             },
             score: None,
             lesson,
@@ -107,11 +112,11 @@ fn told(kept: decision::Decision) -> Decision {
         reasoning,
         tags,
         came_out: match outcome {
-            Outcome::Open => ResultOf::Open,
-            Outcome::Success => ResultOf::Success,
-            Outcome::Partial => ResultOf::Partial,
-            Outcome::Failure => ResultOf::Failure,
-            Outcome::Reverted => ResultOf::Reverted,
+            DecisionOutcome::Open => ResultOf::Open,
+            DecisionOutcome::Success => ResultOf::Success,
+            DecisionOutcome::Partial => ResultOf::Partial,
+            DecisionOutcome::Failure => ResultOf::Failure,
+            DecisionOutcome::Reverted => ResultOf::Reverted,
         },
         lesson,
     }

@@ -8,11 +8,11 @@ use crate::stop::Stop;
 use futures_util::future::join_all;
 use longhaul_bindings::imports::delegate::{self, Assignment};
 use longhaul_bindings::types::Outcome as BoundOutcome;
-use longhaul_core::event::Used;
-use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::event::WorkUsage;
+use longhaul_core::journal::{EffectClass, EntryHandle};
 use longhaul_core::memory::Trust;
 use longhaul_core::text::truncate;
-use longhaul_core::tool::{BrokenOff, Delegate, DelegateError, Delegated};
+use longhaul_core::tool::{Delegate, DelegateError, Delegated, Interrupted};
 use longhaul_core::work::{Outcome, Task};
 use longhaul_core::{InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
@@ -25,9 +25,9 @@ type Answer = Result<Outcome, DelegateError>;
 
 /// What the journal keeps of a delegation.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredDelegation {
     answer: Answer,
-    used: Used,
+    used: WorkUsage,
     /// A journal of before does not say it.
     #[serde(default)]
     heard: Trust,
@@ -59,22 +59,22 @@ fn bound(answer: Answer) -> Result<BoundOutcome, delegate::DelegateError> {
 /// A delegation on its way: the answer that is known, or how to get it.
 enum Pending {
     Known(Answer),
-    Work(Ticket, String, Box<Task>),
+    Work(EntryHandle, String, Box<Task>),
 }
 
 /// What came of it.
-enum Done {
+enum DelegationResult {
     Known(Answer),
-    Worked(Ticket, String, Result<Delegated, BrokenOff>),
+    Worked(EntryHandle, String, Result<Delegated, Interrupted>),
 }
 
-async fn work(delegate: &dyn Delegate, caller: &InvocationId, told: Trust, pending: Pending) -> Done {
+async fn work(delegate: &dyn Delegate, caller: &InvocationId, told: Trust, pending: Pending) -> DelegationResult {
     match pending {
-        Pending::Known(answer) => Done::Known(answer),
-        Pending::Work(ticket, agent, task) => {
-            let child = caller.child(ticket.entry);
+        Pending::Known(answer) => DelegationResult::Known(answer),
+        Pending::Work(handle, agent, task) => {
+            let child = caller.child(handle.entry);
             let delegated = delegate.run(child, &agent, *task, told).await;
-            Done::Worked(ticket, agent, delegated)
+            DelegationResult::Worked(handle, agent, delegated)
         }
     }
 }
@@ -96,15 +96,15 @@ impl Ctx {
     }
 
     /// All answers that are there are kept, also when a sibling ends the invocation.
-    async fn keep_each(&mut self, done: Vec<Done>) -> Result<Vec<Answer>, Stop> {
+    async fn keep_each(&mut self, done: Vec<DelegationResult>) -> Result<Vec<Answer>, Stop> {
         let (mut answers, mut broken) = (Vec::new(), None);
         for one in done {
             match one {
-                Done::Known(answer) => answers.push(answer),
-                Done::Worked(ticket, agent, Ok(delegated)) => {
-                    answers.push(self.keep_delegated(ticket, &agent, delegated).await?);
+                DelegationResult::Known(answer) => answers.push(answer),
+                DelegationResult::Worked(handle, agent, Ok(delegated)) => {
+                    answers.push(self.keep_delegated(handle, &agent, delegated).await?);
                 }
-                Done::Worked(_, _, Err(why)) => broken = broken.or(Some(why)),
+                DelegationResult::Worked(_, _, Err(why)) => broken = broken.or(Some(why)),
             }
         }
         broken.map_or(Ok(answers), |why| Err(Stop::from(why)))
@@ -116,16 +116,16 @@ impl Ctx {
         let (agent, task) = (assignment.agent, Task::from(assignment.task));
         let summary = truncate(&format!("{agent} {}", task.instruction), 160);
         let known = self.ask_repeatable("delegate.run", summary, &(&agent, &task), EffectClass::Idempotent).await?;
-        let ticket = match known {
+        let handle = match known {
             Ok(kept) => return Ok(Pending::Known(self.delegated(&agent, kept))),
-            Err(ticket) => ticket,
+            Err(handle) => handle,
         };
         if let Some(refusal) = self.refuse_delegation(&agent) {
             // A refusal is an entry too: a replay answers it again, also when the grant was mended meanwhile.
             let refused = Delegated::refused(refusal);
-            return Ok(Pending::Known(self.keep_delegated(ticket, &agent, refused).await?));
+            return Ok(Pending::Known(self.keep_delegated(handle, &agent, refused).await?));
         }
-        Ok(Pending::Work(ticket, agent, Box::new(task)))
+        Ok(Pending::Work(handle, agent, Box::new(task)))
     }
 
     fn refuse_delegation(&self, agent: &str) -> Option<DelegateError> {
@@ -142,28 +142,28 @@ impl Ctx {
             .then(|| DelegateError::Limit(LimitHit::new("delegations_max", asked.into(), asked_max.into())))
     }
 
-    async fn keep_delegated(&mut self, ticket: Ticket, agent: &str, delegated: Delegated) -> Result<Answer, Stop> {
+    async fn keep_delegated(&mut self, handle: EntryHandle, agent: &str, delegated: Delegated) -> Result<Answer, Stop> {
         let Delegated { answer, used, heard, closing } = delegated;
-        let kept = self.answer_with(ticket, Kept { answer, used, heard }, closing).await?;
+        let kept = self.answer_with(handle, StoredDelegation { answer, used, heard }, closing).await?;
         Ok(self.delegated(agent, kept))
     }
 
-    fn delegated(&mut self, agent: &str, kept: Kept) -> Answer {
+    fn delegated(&mut self, agent: &str, kept: StoredDelegation) -> Answer {
         self.delegated = self.delegated.plus(kept.used);
         self.hears(kept.heard, &format!("the agent `{agent}`"));
         kept.answer
     }
 }
 
-impl From<BrokenOff> for Stop {
-    fn from(why: BrokenOff) -> Self {
+impl From<Interrupted> for Stop {
+    fn from(why: Interrupted) -> Self {
         match why {
-            BrokenOff::Parked(question) => Self::Journal(longhaul_core::journal::JournalError::Parked(question)),
-            BrokenOff::Unavailable(outage) => Self::Unavailable(outage),
-            BrokenOff::Budget(hit) => Self::Budget(hit),
-            BrokenOff::Rejected(denial) => Self::Rejected(denial),
-            BrokenOff::Journal(error) => Self::Journal(error),
-            BrokenOff::Cancelled => Self::Cancelled,
+            Interrupted::Parked(question) => Self::Journal(longhaul_core::journal::JournalError::Parked(question)),
+            Interrupted::Unavailable(outage) => Self::Unavailable(outage),
+            Interrupted::Budget(hit) => Self::Budget(hit),
+            Interrupted::Rejected(denial) => Self::Rejected(denial),
+            Interrupted::Journal(error) => Self::Journal(error),
+            Interrupted::Cancelled => Self::Cancelled,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
-use longhaul_core::journal::{EffectClass, Journal, NewCall, Next, Ticket};
+use longhaul_core::journal::{CallVerdict, EffectClass, EntryHandle, Journal, NewCall};
 use longhaul_core::store::Batch;
 use longhaul_core::{Digest, LimitHit};
 use serde::Serialize;
@@ -10,17 +10,17 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// What the journal says to a call, with the answer read.
-pub(crate) enum Asked<T> {
+pub(crate) enum JournalReply<T> {
     /// The answer is known.
     Answered(T),
     /// Do it, then hand in the answer.
-    Go(Ticket),
+    Go(EntryHandle),
     /// It was cut off: ask `verify` with what `prepare` noted.
-    Verify(Ticket, String),
+    Verify(EntryHandle, String),
     /// A person said that it happened, with this output.
-    Happened(Ticket, String),
+    Happened(EntryHandle, String),
     /// A person said not to do it.
-    Skipped(Ticket),
+    Skipped(EntryHandle),
 }
 
 impl Ctx {
@@ -31,7 +31,7 @@ impl Ctx {
         summary: String,
         arguments: &impl Serialize,
         class: EffectClass,
-    ) -> Result<Asked<T>, Stop> {
+    ) -> Result<JournalReply<T>, Stop> {
         if self.in_flight.is_closing() {
             return Err(Stop::Cancelled);
         }
@@ -44,11 +44,11 @@ impl Ctx {
         let next = self.journal()?.ask(call).await?;
         self.clock.entry_was_answered();
         Ok(match next {
-            Next::Answered(answer) => Asked::Answered(serde_json::from_str(&answer).map_err(unreadable)?),
-            Next::Go(ticket) => Asked::Go(ticket),
-            Next::Verify(ticket, prepared) => Asked::Verify(ticket, prepared),
-            Next::Happened(ticket, output) => Asked::Happened(ticket, output),
-            Next::Skipped(ticket) => Asked::Skipped(ticket),
+            CallVerdict::Answered(answer) => JournalReply::Answered(serde_json::from_str(&answer).map_err(unreadable)?),
+            CallVerdict::Go(handle) => JournalReply::Go(handle),
+            CallVerdict::Verify(handle, prepared) => JournalReply::Verify(handle, prepared),
+            CallVerdict::Happened(handle, output) => JournalReply::Happened(handle, output),
+            CallVerdict::Skipped(handle) => JournalReply::Skipped(handle),
         })
     }
 
@@ -59,32 +59,33 @@ impl Ctx {
         summary: String,
         arguments: &impl Serialize,
         class: EffectClass,
-    ) -> Result<Result<T, Ticket>, Stop> {
+    ) -> Result<Result<T, EntryHandle>, Stop> {
         debug_assert!(!class.starts_durably(), "`{name}` needs verification");
         Ok(match self.ask(name, summary, arguments, class).await? {
-            Asked::Answered(answer) => Ok(answer),
-            Asked::Go(ticket) | Asked::Verify(ticket, _) | Asked::Happened(ticket, _) | Asked::Skipped(ticket) => {
-                Err(ticket)
-            }
+            JournalReply::Answered(answer) => Ok(answer),
+            JournalReply::Go(handle)
+            | JournalReply::Verify(handle, _)
+            | JournalReply::Happened(handle, _)
+            | JournalReply::Skipped(handle) => Err(handle),
         })
     }
 
     /// Hands the answer to the journal and gives it back when it is durable.
-    pub(crate) async fn answer<T: Serialize>(&mut self, ticket: Ticket, answer: T) -> Result<T, Stop> {
-        self.answer_with(ticket, answer, Batch::new()).await
+    pub(crate) async fn answer<T: Serialize>(&mut self, handle: EntryHandle, answer: T) -> Result<T, Stop> {
+        self.answer_with(handle, answer, Batch::new()).await
     }
 
     /// As [`Ctx::answer`], in one transaction with `also`.
     pub(crate) async fn answer_with<T: Serialize>(
         &mut self,
-        ticket: Ticket,
+        handle: EntryHandle,
         answer: T,
         also: Batch,
     ) -> Result<T, Stop> {
         let text = serde_json::to_string(&answer).map_err(unreadable)?;
         self.check_moved(text.len())?;
         let bytes = text.len();
-        self.journal()?.answer_with(ticket, text, also).await?;
+        self.journal()?.answer_with(handle, text, also).await?;
         self.note_stored(bytes);
         self.clock.entry_was_answered();
         Ok(answer)

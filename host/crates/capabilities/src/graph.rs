@@ -10,7 +10,9 @@ use longhaul_bindings::imports::graph::{
     self, GraphChanges, GraphDiagnosis, GraphError, GraphFormat, GraphPatch, GraphReplay, GraphStep,
 };
 use longhaul_core::LimitHit;
-use longhaul_core::graph::{Answer, Answered, Ask, GraphError as Refusal, SOURCE_BYTES_MAX, check_name};
+use longhaul_core::graph::{
+    GraphAnswer, GraphError as Refusal, GraphOperation, SOURCE_BYTES_MAX, StagedAnswer, check_name,
+};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 
@@ -18,60 +20,62 @@ type Reply<T> = wasmtime::Result<Result<T, GraphError>>;
 
 impl graph::Host for Ctx {
     async fn add_step(&mut self, graph: String, step: String, source: String) -> Reply<GraphChanges> {
-        self.change("graph.add-step", graph, Ask::Add { step, source }).await
+        self.change("graph.add-step", graph, GraphOperation::Add { step, source }).await
     }
 
     async fn change_step(&mut self, graph: String, step: String, source: String) -> Reply<GraphChanges> {
-        self.change("graph.change-step", graph, Ask::Change { step, source }).await
+        self.change("graph.change-step", graph, GraphOperation::Change { step, source }).await
     }
 
     async fn remove_step(&mut self, graph: String, step: String) -> Reply<GraphChanges> {
-        self.change("graph.remove-step", graph, Ask::Remove { step }).await
+        self.change("graph.remove-step", graph, GraphOperation::Remove { step }).await
     }
 
     async fn run(&mut self, graph: String, keep_going: bool) -> Reply<GraphReplay> {
-        let answer = self.ask_graph("graph.run", graph, Ask::Run { keep_going }).await?;
+        let answer = self.ask_graph("graph.run", graph, GraphOperation::Run { keep_going }).await?;
         Ok(answer.and_then(replayed))
     }
 
     async fn replay(&mut self, graph: String, step: String) -> Reply<GraphReplay> {
-        let answer = self.ask_graph("graph.replay", graph, Ask::Replay { step, keep_going: false }).await?;
+        let answer = self.ask_graph("graph.replay", graph, GraphOperation::Replay { step, keep_going: false }).await?;
         Ok(answer.and_then(replayed))
     }
 
     async fn stale(&mut self, graph: String) -> Reply<Vec<String>> {
-        let answer = self.ask_graph("graph.stale", graph, Ask::Stale).await?;
-        Ok(answer.and_then(|answer| if let Answer::Stale(steps) = answer { Ok(steps) } else { odd() }))
+        let answer = self.ask_graph("graph.stale", graph, GraphOperation::Stale).await?;
+        Ok(answer.and_then(|answer| if let GraphAnswer::Stale(steps) = answer { Ok(steps) } else { odd() }))
     }
 
     async fn show(&mut self, graph: String) -> Reply<Vec<GraphStep>> {
-        let answer = self.ask_graph("graph.show", graph, Ask::Show).await?;
+        let answer = self.ask_graph("graph.show", graph, GraphOperation::Show).await?;
         Ok(answer.and_then(|answer| match answer {
-            Answer::Steps(steps) => Ok(steps.into_iter().map(GraphStep::from).collect()),
+            GraphAnswer::Steps(steps) => Ok(steps.into_iter().map(GraphStep::from).collect()),
             _ => odd(),
         }))
     }
 
     async fn diagnose(&mut self, graph: String, step: Option<String>) -> Reply<GraphDiagnosis> {
-        let answer = self.ask_graph("graph.diagnose", graph, Ask::Diagnose { step }).await?;
-        Ok(answer.and_then(|answer| if let Answer::Diagnosed(found) = answer { Ok(found.into()) } else { odd() }))
+        let answer = self.ask_graph("graph.diagnose", graph, GraphOperation::Diagnose { step }).await?;
+        Ok(answer.and_then(|answer| if let GraphAnswer::Diagnosed(found) = answer { Ok(found.into()) } else { odd() }))
     }
 
     async fn patch(&mut self, graph: String, step: Option<String>) -> Reply<GraphPatch> {
-        let answer = self.ask_graph("graph.patch", graph, Ask::Patch { step }).await?;
-        Ok(answer.and_then(|answer| if let Answer::Patched(kept) = answer { Ok(kept.into()) } else { odd() }))
+        let answer = self.ask_graph("graph.patch", graph, GraphOperation::Patch { step }).await?;
+        Ok(answer.and_then(|answer| if let GraphAnswer::Patched(kept) = answer { Ok(kept.into()) } else { odd() }))
     }
 
     async fn export_graph(&mut self, graph: String, format: GraphFormat) -> Reply<String> {
-        let answer = self.ask_graph("graph.export-graph", graph, Ask::Export { format: format.into() }).await?;
-        Ok(answer.and_then(|answer| if let Answer::Text(text) = answer { Ok(text) } else { odd() }))
+        let answer =
+            self.ask_graph("graph.export-graph", graph, GraphOperation::Export { format: format.into() }).await?;
+        Ok(answer.and_then(|answer| if let GraphAnswer::Text(text) = answer { Ok(text) } else { odd() }))
     }
 }
 
 impl Ctx {
-    async fn change(&mut self, call: &'static str, graph: String, ask: Ask) -> Reply<GraphChanges> {
+    async fn change(&mut self, call: &'static str, graph: String, ask: GraphOperation) -> Reply<GraphChanges> {
         let answer = self.ask_graph(call, graph, ask).await?;
-        Ok(answer.and_then(|answer| if let Answer::Changed(changes) = answer { Ok(changes.into()) } else { odd() }))
+        Ok(answer
+            .and_then(|answer| if let GraphAnswer::Changed(changes) = answer { Ok(changes.into()) } else { odd() }))
     }
 
     /// The answer of the journal, or of the graph, which the journal then keeps, a refusal too.
@@ -79,18 +83,18 @@ impl Ctx {
         &mut self,
         call: &'static str,
         graph: String,
-        ask: Ask,
-    ) -> Result<Result<Answer, GraphError>, Stop> {
+        ask: GraphOperation,
+    ) -> Result<Result<GraphAnswer, GraphError>, Stop> {
         if let Err(refusal) = acceptable(&graph, &ask) {
             return Ok(Err(refusal.into()));
         }
         let summary = truncate(&format!("{graph} {}", subject(&ask)), 160);
         let known = self.ask_repeatable(call, summary, &(&graph, &ask), EffectClass::Idempotent).await?;
-        let answer: Result<Answer, Refusal> = match known {
+        let answer: Result<GraphAnswer, Refusal> = match known {
             Ok(answer) => answer,
-            Err(ticket) => {
-                let Answered { answer, closing } = self.services.graphs.ask(&self.invocation, &graph, ask).await;
-                self.answer_with(ticket, answer, closing).await?
+            Err(handle) => {
+                let StagedAnswer { answer, closing } = self.services.graphs.ask(&self.invocation, &graph, ask).await;
+                self.answer_with(handle, answer, closing).await?
             }
         };
         Ok(answer.map_err(GraphError::from))
@@ -98,9 +102,9 @@ impl Ctx {
 }
 
 /// Names and sources are the guest's: bounded before anything keeps them.
-fn acceptable(graph: &str, ask: &Ask) -> Result<(), Refusal> {
+fn acceptable(graph: &str, ask: &GraphOperation) -> Result<(), Refusal> {
     check_name("graph", graph).map_err(Refusal::Invalid)?;
-    let (Ask::Add { step, source } | Ask::Change { step, source }) = ask else { return Ok(()) };
+    let (GraphOperation::Add { step, source } | GraphOperation::Change { step, source }) = ask else { return Ok(()) };
     check_name("step", step).map_err(Refusal::Invalid)?;
     if source.len() > SOURCE_BYTES_MAX {
         let hit = LimitHit::new("source_bytes_max", source.len() as u64, SOURCE_BYTES_MAX as u64);
@@ -110,16 +114,19 @@ fn acceptable(graph: &str, ask: &Ask) -> Result<(), Refusal> {
 }
 
 /// What a line of the journal names beside the graph.
-fn subject(ask: &Ask) -> &str {
+fn subject(ask: &GraphOperation) -> &str {
     match ask {
-        Ask::Add { step, .. } | Ask::Change { step, .. } | Ask::Remove { step } | Ask::Replay { step, .. } => step,
-        Ask::Diagnose { step } | Ask::Patch { step } => step.as_deref().unwrap_or_default(),
-        Ask::Run { .. } | Ask::Stale | Ask::Show | Ask::Export { .. } => "",
+        GraphOperation::Add { step, .. }
+        | GraphOperation::Change { step, .. }
+        | GraphOperation::Remove { step }
+        | GraphOperation::Replay { step, .. } => step,
+        GraphOperation::Diagnose { step } | GraphOperation::Patch { step } => step.as_deref().unwrap_or_default(),
+        GraphOperation::Run { .. } | GraphOperation::Stale | GraphOperation::Show | GraphOperation::Export { .. } => "",
     }
 }
 
-fn replayed(answer: Answer) -> Result<GraphReplay, GraphError> {
-    if let Answer::Replayed(replayed) = answer { Ok(replayed.into()) } else { odd() }
+fn replayed(answer: GraphAnswer) -> Result<GraphReplay, GraphError> {
+    if let GraphAnswer::Replayed(replayed) = answer { Ok(replayed.into()) } else { odd() }
 }
 
 fn odd<T>() -> Result<T, GraphError> {

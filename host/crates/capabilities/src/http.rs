@@ -15,10 +15,10 @@ pub use crate::setup::Exchange;
 pub use link::add_to_linker;
 
 use crate::log::LogBook;
-use crate::setup::Setup;
+use crate::setup::InvocationSetup;
 use ::http::{Request, Response};
 use body::Meter;
-use longhaul_egress::{Caps, FIELD_BYTES_MAX, Guard};
+use longhaul_egress::{FIELD_BYTES_MAX, Guard, RequestLimits};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -72,11 +72,12 @@ struct Times {
 type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 impl Outgoing {
-    pub(crate) fn new(setup: &Setup, log: &LogBook) -> Self {
+    pub(crate) fn new(setup: &InvocationSetup, log: &LogBook) -> Self {
         Self::with(Rules {
             plugin: setup.scope.plugin.clone(),
             meter: Meter { supervisor: Arc::clone(&setup.services.supervisor), caller: setup.invocation.clone() },
-            guard: Guard::new(setup.grants.clone(), Caps::default()).with_keyring(Arc::clone(&setup.keyring)),
+            guard: Guard::new(setup.grants.clone(), RequestLimits::default())
+                .with_placeholders(Arc::clone(&setup.placeholders)),
             bytes_max: setup.limits.host_bytes_max,
             log: log.clone(),
             exchange: setup.services.exchange.clone(),

@@ -47,8 +47,8 @@ impl InFlight {
     }
 
     /// A model is asked until what is answered is dropped, with its answer kept.
-    pub(crate) fn ask_model(&self) -> OnItsWay {
-        OnItsWay::on(&self.asked)
+    pub(crate) fn ask_model(&self) -> InFlightEffect {
+        InFlightEffect::on(&self.asked)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -56,22 +56,22 @@ impl InFlight {
     }
 
     /// An effect of this class is on its way until what is answered is dropped.
-    pub(crate) fn leave(&self, class: EffectClass) -> Option<OnItsWay> {
-        (class != EffectClass::ReadOnly).then(|| OnItsWay::on(&self.count))
+    pub(crate) fn leave(&self, class: EffectClass) -> Option<InFlightEffect> {
+        (class != EffectClass::ReadOnly).then(|| InFlightEffect::on(&self.count))
     }
 }
 
 /// One effect, or one question to a model.
-pub(crate) struct OnItsWay(Arc<watch::Sender<usize>>);
+pub(crate) struct InFlightEffect(Arc<watch::Sender<usize>>);
 
-impl OnItsWay {
+impl InFlightEffect {
     fn on(count: &Arc<watch::Sender<usize>>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for OnItsWay {
+impl Drop for InFlightEffect {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }

@@ -1,6 +1,6 @@
 //! What an instance holds: memories, tables and instances, each summed over the whole component.
 
-use longhaul_core::census::Guest;
+use longhaul_core::process_registry::GuestRecord;
 use longhaul_core::{LimitHit, Limits};
 use std::sync::Arc;
 use wasmtime::ResourceLimiter;
@@ -21,14 +21,14 @@ pub struct Meter {
     /// The last cap that said no.
     pub refused: Option<LimitHit>,
     /// How others see the instance.
-    pub guest: Arc<Guest>,
+    pub guest: Arc<GuestRecord>,
 }
 
 /// Memories and tables that a component may have. Ours only: every one that grows is also summed.
 const MEMORIES_MAX: usize = 100;
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits, guest: Arc<Guest>) -> Self {
+    pub(crate) fn new(limits: &Limits, guest: Arc<GuestRecord>) -> Self {
         Self {
             memory_bytes: 0,
             memory_bytes_max: limits.memory_bytes_max,
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn memories_are_summed_and_the_cap_itself_is_allowed() {
-        let guest = Guest::new(InvocationId::from_text("i"), "p".into(), "tools.t".into(), 100, 1);
+        let guest = GuestRecord::new(InvocationId::from_text("i"), "p".into(), "tools.t".into(), 100, 1);
         let mut meter = Meter::new(&Limits { memory_bytes_max: 100, ..Limits::default() }, Arc::new(guest));
         assert!(meter.memory_growing(0, 60, None).unwrap());
         assert!(!meter.memory_growing(0, 41, None).unwrap(), "one over, in a second memory");

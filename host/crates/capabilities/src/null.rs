@@ -3,13 +3,13 @@
 //! Each method answers at once that it has nothing, or refuses. None waits, keeps anything or reaches the network.
 
 use crate::setup::Services;
-use longhaul_core::approval::{Approvals, Decision, Intent, Undecided};
-use longhaul_core::graph::{Answered, Ask, GraphError, Graphs};
+use longhaul_core::approval::{Approvals, CallDecision, Intent, Undecided};
+use longhaul_core::graph::{GraphError, GraphOperation, Graphs, StagedAnswer};
 use longhaul_core::memory::{Embedded, Trust};
 use longhaul_core::model::{Model, Models};
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
-    BrokenOff, CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, ToolCall, ToolError, ToolInfo,
+    CheckError, CheckInfo, Checks, Delegate, DelegateError, Delegated, Interrupted, ToolCall, ToolError, ToolInfo,
     ToolOutput, Tools, Verification,
 };
 use longhaul_core::watch::Watch;
@@ -47,7 +47,7 @@ impl Approvals for NullServices {
         false
     }
 
-    async fn decide(&self, intent: &Intent) -> Result<(Decision, Batch), Undecided> {
+    async fn decide(&self, intent: &Intent) -> Result<(CallDecision, Batch), Undecided> {
         let reason = format!("there is nobody who could approve of `{}.{}`", intent.call.tool, intent.call.function);
         Err(Undecided::Unavailable(Outage { reason, retry_after_ms: None }))
     }
@@ -99,14 +99,14 @@ impl Checks for NullServices {
 
 #[async_trait::async_trait]
 impl Delegate for NullServices {
-    async fn run(&self, _: InvocationId, agent: &str, _: Task, _: Trust) -> Result<Delegated, BrokenOff> {
+    async fn run(&self, _: InvocationId, agent: &str, _: Task, _: Trust) -> Result<Delegated, Interrupted> {
         Ok(Delegated::refused(DelegateError::UnknownAgent(agent.to_owned())))
     }
 }
 
 #[async_trait::async_trait]
 impl Graphs for NullServices {
-    async fn ask(&self, _owner: &InvocationId, _name: &str, _ask: Ask) -> Answered {
+    async fn ask(&self, _owner: &InvocationId, _name: &str, _ask: GraphOperation) -> StagedAnswer {
         GraphError::Failed("nobody keeps graphs here".to_owned()).into()
     }
 }

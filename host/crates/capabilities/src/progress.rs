@@ -1,7 +1,7 @@
 //! What was done, for whoever works on the project next.
 
+use crate::counted::{CountedKind, StoredReply};
 use crate::ctx::Ctx;
-use crate::kept::{Kept, Kind};
 use longhaul_bindings::imports::progress::{self, ProgressError};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Batch, Key, Table};
@@ -24,9 +24,9 @@ impl progress::Host for Ctx {
         let summary = truncate(&action, 120);
         let asking = (&action, &outcome, &files);
         let known = self.ask_repeatable("progress.log", summary, &asking, EffectClass::Idempotent).await?;
-        let answer: Kept<()> = match known {
+        let answer: StoredReply<()> = match known {
             Ok(answer) => answer,
-            Err(ticket) => {
+            Err(handle) => {
                 let at_ms = self.services.clock.now_ms();
                 let entry = json!({
                     "at_ms": at_ms,
@@ -36,13 +36,13 @@ impl progress::Host for Ctx {
                     "files": files.iter().take(FILES_MAX).map(|file| truncate(file, TEXT_BYTES_MAX)).collect::<Vec<_>>(),
                 });
                 let entry = entry.to_string();
-                let key = Key::of(&self.scope.project).number(at_ms).and(&ticket.key);
-                match self.room(Kind::Progress, entry.len() as u64, None).await? {
+                let key = Key::of(&self.scope.project).number(at_ms).and(&handle.key);
+                match self.room(CountedKind::Progress, entry.len() as u64, None).await? {
                     Ok(room) => {
                         let batch = Batch::new().put(Table::Progress, key, entry);
-                        self.answer_with(ticket, Kept::Fine(()), room.counted(batch)).await?
+                        self.answer_with(handle, StoredReply::Fine(()), room.counted(batch)).await?
                     }
-                    Err(refused) => self.answer(ticket, Kept::Refused { refused }).await?,
+                    Err(refused) => self.answer(handle, StoredReply::Refused { refused }).await?,
                 }
             }
         };

@@ -6,14 +6,14 @@
 //! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. A backend that is
 //! away ends the attempt, as a model that is away does; a backend's refusal is an answer.
 
+use crate::counted::{CountReservation, CountedKind};
 use crate::ctx::Ctx;
-use crate::kept::{Kind, Room};
 use crate::noting::turns;
 use crate::stop::Stop;
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
-use longhaul_core::journal::{EffectClass, Ticket};
-use longhaul_core::memory::{Entry, Hit, MemoryError, Note, Trust};
+use longhaul_core::journal::{EffectClass, EntryHandle};
+use longhaul_core::memory::{MemoryEntry, MemoryError, MemoryHit, MemoryNote, Trust};
 use longhaul_core::store::Batch;
 use longhaul_core::{LimitHit, Outage};
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ impl recall::Host for Ctx {
         let known = self.ask_repeatable("recall.remember", key.clone(), &asking, EffectClass::Idempotent).await?;
         let answer: Answer<()> = match known {
             Ok(answer) => answer,
-            Err(ticket) => self.keep_note(ticket, tier, &key, &value).await?,
+            Err(handle) => self.keep_note(handle, tier, &key, &value).await?,
         };
         Ok(answer.into())
     }
@@ -69,15 +69,15 @@ impl recall::Host for Ctx {
         let known = self.ask_repeatable("recall.fetch", key.clone(), &(tier, &key), EffectClass::ReadOnly).await?;
         let answer: Answer<Recalled<Option<String>>> = match known {
             Ok(answer) => answer,
-            Err(ticket) => {
+            Err(handle) => {
                 let found = self.services.memory.get(&self.namespace(tier), &key).await;
-                let note = |entry: Option<Entry>| entry.map(|entry| Note::read(&entry));
-                let recalled = |note: Option<Note>| Recalled::Said {
+                let note = |entry: Option<MemoryEntry>| entry.map(|entry| MemoryNote::read(&entry));
+                let recalled = |note: Option<MemoryNote>| Recalled::Said {
                     words_of: note.as_ref().map_or(Trust::OwnWords, |note| note.trust),
                     found: note.map(|note| note.value.to_string()),
                 };
                 let answer = answered(found.map(note).map(recalled))?;
-                self.answer(ticket, answer).await?
+                self.answer(handle, answer).await?
             }
         };
         Ok(Result::from(answer).map(|recalled| self.recalls(recalled, Option::is_none)))
@@ -88,9 +88,9 @@ impl recall::Host for Ctx {
         let known = self.ask_repeatable("recall.search", query.clone(), &asking, EffectClass::ReadOnly).await?;
         let answer: Answer<Recalled<Vec<Remembered>>> = match known {
             Ok(answer) => answer,
-            Err(ticket) => {
+            Err(handle) => {
                 let answer = answered(self.search_tiers(&query, limit).await)?;
-                self.answer(ticket, answer).await?
+                self.answer(handle, answer).await?
             }
         };
         Ok(Result::from(answer).map(|recalled| self.recalls(recalled, Vec::is_empty)))
@@ -118,15 +118,15 @@ impl Ctx {
         found
     }
 
-    async fn keep_note(&mut self, ticket: Ticket, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
+    async fn keep_note(&mut self, handle: EntryHandle, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
         let namespace = self.namespace(tier);
         // Until it is durable: what somebody else notes meanwhile takes this one's place, and must find it there.
         let _turn = turns(&namespace, [key]).await;
         match self.put_note(tier, &namespace, key, value).await {
-            Ok((batch, room)) => self.answer_with(ticket, Answer::Fine(()), room.counted(batch)).await,
+            Ok((batch, room)) => self.answer_with(handle, Answer::Fine(()), room.counted(batch)).await,
             Err(error) => {
                 let answer = answered(Err(error))?;
-                self.answer(ticket, answer).await
+                self.answer(handle, answer).await
             }
         }
     }
@@ -139,17 +139,18 @@ impl Ctx {
         namespace: &str,
         key: &str,
         value: &str,
-    ) -> Result<(Batch, Room), MemoryError> {
+    ) -> Result<(Batch, CountReservation), MemoryError> {
         let value = serde_json::from_str(value).map_err(|error| MemoryError::Invalid(error.to_string()))?;
         let (run, now_ms) = (self.invocation.run(), self.services.clock.now_ms());
         let memory = Arc::clone(&self.services.memory);
-        let note = Note::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms);
+        let note =
+            MemoryNote::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms);
         for _ in 0..NOTED_MAX {
             let before = memory.get(namespace, key).await?;
-            let over = before.as_ref().filter(|_| tier == Tier::Episodic).map(Note::read);
+            let over = before.as_ref().filter(|_| tier == Tier::Episodic).map(MemoryNote::read);
             let entry = note.clone().over(over).entry(key, Vec::new(), None);
-            let bytes = |entry: &Entry| (entry.key.len() + entry.value.len()) as u64;
-            let room = self.room(Kind::Memory, bytes(&entry), before.as_ref().map(bytes)).await;
+            let bytes = |entry: &MemoryEntry| (entry.key.len() + entry.value.len()) as u64;
+            let room = self.room(CountedKind::Memory, bytes(&entry), before.as_ref().map(bytes)).await;
             let room = room.map_err(|error| MemoryError::Failed(error.to_string()))?.map_err(MemoryError::Limit)?;
             if let Some(batch) = memory.staged(namespace, &entry)? {
                 return Ok((batch, room));
@@ -170,8 +171,8 @@ impl Ctx {
         let (mut found, mut words_of) = (Vec::new(), Trust::OwnWords);
         for tier in [Tier::Working, Tier::Episodic] {
             let hits = self.services.memory.search(&self.namespace(tier), query, limit).await?;
-            for Hit { entry, score } in hits.into_iter().filter(|hit| hit.score > 0.0) {
-                let note = Note::read(&entry);
+            for MemoryHit { entry, score } in hits.into_iter().filter(|hit| hit.score > 0.0) {
+                let note = MemoryNote::read(&entry);
                 let remembered = Remembered { value: note.value.to_string(), key: entry.key, tier, score };
                 found.push((remembered, note.trust));
             }

@@ -2,7 +2,7 @@
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
-use longhaul_core::journal::Ticket;
+use longhaul_core::journal::EntryHandle;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,13 +12,13 @@ impl Ctx {
     /// Answers a call whose effect is a record, both in one transaction: a kill leaves both or neither.
     pub(crate) async fn answer_keeping(
         &mut self,
-        ticket: Ticket,
+        handle: EntryHandle,
         table: Table,
         key: Key,
         record: &impl Serialize,
     ) -> Result<(), Stop> {
         let bytes = serde_json::to_vec(record).map_err(failed)?;
-        self.answer_with(ticket, (), Batch::new().put(table, key, bytes)).await
+        self.answer_with(handle, (), Batch::new().put(table, key, bytes)).await
     }
 
     pub(crate) fn record<T: DeserializeOwned>(&self, table: Table, key: &Key) -> Result<Option<T>, Stop> {

@@ -3,7 +3,7 @@
 //! Traits and data. Nothing here does any work.
 
 pub use longhaul_core::model::Models;
-pub use longhaul_core::watch::{Said, Watch};
+pub use longhaul_core::watch::{ConversationUpdate, Watch};
 
 use crate::console::Console;
 use ::http::{Request, Response};
@@ -18,7 +18,7 @@ use longhaul_core::store::Store;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::{Checks, Delegate, Tools};
 use longhaul_core::{Clock, InvocationId, Limits};
-use longhaul_egress::Keyring;
+use longhaul_egress::SecretPlaceholders;
 use std::sync::Arc;
 
 /// Answers requests in place of the network, in tests. What gets here has passed its grant.
@@ -49,7 +49,7 @@ pub struct Services {
 
 /// Whose memory an invocation reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct InvocationScope {
     /// The project: decisions, progress and episodes are shared within it.
     pub project: String,
     /// The plugin's name in `longhaul.toml`: hand-offs and key-value spaces are its own.
@@ -58,11 +58,11 @@ pub struct Scope {
 
 /// What an invocation starts with.
 #[derive(Clone)]
-pub struct Setup {
+pub struct InvocationSetup {
     /// Which one.
     pub invocation: InvocationId,
     /// Whose memory.
-    pub scope: Scope,
+    pub scope: InvocationScope,
     /// What it may do.
     pub grants: Grants,
     /// What it may use.
@@ -78,7 +78,7 @@ pub struct Setup {
     /// What it reads and prints, when that is not its log.
     pub console: Option<Console>,
     /// Secrets that it may send, and what stands for them in it.
-    pub keyring: Arc<Keyring>,
+    pub placeholders: Arc<SecretPlaceholders>,
     /// The least trusted words in what it is handed, beside those of who asks it; none: there are no others.
     pub told: Option<Trust>,
 }

@@ -5,16 +5,16 @@
 
 mod watched;
 
-pub(crate) use watched::Watched;
+pub(crate) use watched::UnreportedUsage;
 
 use crate::ctx::Ctx;
-use crate::setup::Said;
+use crate::setup::ConversationUpdate;
 use crate::stop::Stop;
 use longhaul_core::LimitHit;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::model::{Message, Speaker, Usage};
+use longhaul_core::model::{Message, MessageRole, Usage};
 use longhaul_core::store::Batch;
-use longhaul_core::supervisor::{Done, More};
+use longhaul_core::supervisor::{InvocationTotals, UsageDelta};
 
 /// The entry of a correction.
 const STEERED: &str = "conversation.steered";
@@ -33,11 +33,11 @@ impl Ctx {
         let known = self.ask_repeatable(STEERED, said.join(" "), &at, EffectClass::ReadOnly).await?;
         let said: Vec<String> = match known {
             Ok(said) => said,
-            Err(ticket) => self.answer_with(ticket, said, forgets).await?,
+            Err(handle) => self.answer_with(handle, said, forgets).await?,
         };
         for text in said {
-            let message = Message::text(Speaker::User, format!("Human guidance: {text}"));
-            self.services.watch.said(at, Said::Message(&message));
+            let message = Message::text(MessageRole::User, format!("Human guidance: {text}"));
+            self.services.watch.said(at, ConversationUpdate::Message(&message));
             self.guided(at, message)?;
         }
         Ok(())
@@ -45,8 +45,8 @@ impl Ctx {
 
     /// What it did since its start.
     #[must_use]
-    pub fn done(&self) -> Done {
-        Done {
+    pub fn done(&self) -> InvocationTotals {
+        InvocationTotals {
             model_calls: self.used.model_calls,
             tool_calls: self.conversations.notes.tools_called,
             fuel: self.fuel_used,
@@ -55,7 +55,7 @@ impl Ctx {
     }
 
     /// What was used up besides and nobody was told yet.
-    pub fn take_more(&mut self) -> More {
+    pub fn take_more(&mut self) -> UsageDelta {
         std::mem::take(&mut self.watched.more)
     }
 
@@ -75,7 +75,7 @@ impl Ctx {
         }
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let done = self.done();
-        let done = Done { tool_calls: done.tool_calls.saturating_add(calls), ..done };
+        let done = InvocationTotals { tool_calls: done.tool_calls.saturating_add(calls), ..done };
         let more = self.take_more();
         self.services.supervisor.go_on(&self.invocation, done, more).map_err(Stop::Budget)
     }
@@ -106,7 +106,8 @@ impl Ctx {
         let mut more = self.take_more();
         more.usage = more.usage.plus(usage.unwrap_or_default());
         let done = self.done();
-        let done = Done { model_calls: done.model_calls.saturating_add(u32::from(usage.is_some())), ..done };
+        let done =
+            InvocationTotals { model_calls: done.model_calls.saturating_add(u32::from(usage.is_some())), ..done };
         let batch = self.services.supervisor.spent(&self.invocation, done, more);
         // It is counted now, so nothing has to be held for it.
         self.let_go();

@@ -9,7 +9,7 @@ mod guest_clock;
 pub(crate) use guest_clock::GuestClock;
 
 use crate::ctx::Ctx;
-use crate::gate::Asked;
+use crate::gate::JournalReply;
 use crate::stop::Stop;
 use longhaul_bindings::imports::{clock, timer};
 use longhaul_bindings::types::LimitHit as BoundLimit;
@@ -49,17 +49,20 @@ impl Ctx {
         let until_ms: u64 =
             match self.ask_repeatable("timer.until", format!("{ms} ms"), &ms, EffectClass::ReadOnly).await? {
                 Ok(until) => until,
-                Err(ticket) => {
+                Err(handle) => {
                     let until = self.services.clock.now_ms().saturating_add(ms);
-                    self.answer(ticket, until).await?
+                    self.answer(handle, until).await?
                 }
             };
         match self.ask::<()>("timer.sleep", format!("until {until_ms}"), &until_ms, EffectClass::ReadOnly).await? {
-            Asked::Answered(()) => {}
-            Asked::Go(ticket) | Asked::Verify(ticket, _) | Asked::Happened(ticket, _) | Asked::Skipped(ticket) => {
+            JournalReply::Answered(()) => {}
+            JournalReply::Go(handle)
+            | JournalReply::Verify(handle, _)
+            | JournalReply::Happened(handle, _)
+            | JournalReply::Skipped(handle) => {
                 let rest_ms = until_ms.saturating_sub(self.services.clock.now_ms());
                 tokio::time::sleep(Duration::from_millis(rest_ms)).await;
-                self.answer(ticket, ()).await?;
+                self.answer(handle, ()).await?;
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use crate::conversation::CALL;
 use crate::ctx::Ctx;
-use crate::gate::Asked;
-use crate::in_flight::OnItsWay;
+use crate::gate::JournalReply;
+use crate::in_flight::InFlightEffect;
 use crate::remembered::keep_missing;
 use crate::stop::Stop;
 use futures_util::future::join_all;
@@ -11,10 +11,10 @@ use longhaul_bindings::imports::tools;
 use longhaul_bindings::tool_types::{
     ToolCall as BoundCall, ToolError as BoundError, ToolInfo as BoundInfo, ToolResult,
 };
-use longhaul_core::journal::{EffectClass, Journal, JournalError, Ticket};
+use longhaul_core::journal::{EffectClass, EntryHandle, Journal, JournalError};
 use longhaul_core::memory::Trust;
 use longhaul_core::store::Batch;
-use longhaul_core::supervisor::{Done, More, Supervisor};
+use longhaul_core::supervisor::{InvocationTotals, Supervisor, UsageDelta};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{Clock, Denial, Digest, InvocationId, LimitHit};
@@ -63,7 +63,7 @@ fn bound(answer: Answer) -> Result<ToolResult, BoundError> {
 /// A call on its way: the answer that is known, or how to get it.
 enum Pending {
     Known(Answer),
-    Work(Asked<Answer>, EffectClass, ToolCall, Option<OnItsWay>),
+    Work(JournalReply<Answer>, EffectClass, ToolCall, Option<InFlightEffect>),
 }
 
 impl Ctx {
@@ -77,10 +77,10 @@ impl Ctx {
         let known = self.ask_repeatable("tools.list", granted.join(" "), &(), EffectClass::ReadOnly).await?;
         let infos: Vec<ToolInfo> = match known {
             Ok(infos) => infos,
-            Err(ticket) => {
+            Err(handle) => {
                 let infos = self.services.tools.list().await.map_err(not_listed)?;
                 let infos = infos.into_iter().filter(|info| granted.contains(&info.id)).collect();
-                self.answer(ticket, infos).await?
+                self.answer(handle, infos).await?
             }
         };
         self.tool_infos = Some(infos.clone());
@@ -180,9 +180,9 @@ impl Ctx {
         let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
         Ok(Pending::Known(match known {
             Ok(answer) => answer,
-            Err(ticket) => {
+            Err(handle) => {
                 let answer = self.own_call(&call)?;
-                self.answer(ticket, answer).await?
+                self.answer(handle, answer).await?
             }
         }))
     }
@@ -198,9 +198,9 @@ impl Ctx {
         let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
         Ok(Pending::Known(match known {
             Ok(answer) => answer,
-            Err(ticket) => {
+            Err(handle) => {
                 let also = kept_long(&answer, self.can_read());
-                self.answer_with(ticket, answer, also).await?
+                self.answer_with(handle, answer, also).await?
             }
         }))
     }
@@ -231,52 +231,62 @@ impl Doer {
             Pending::Known(answer) => return Ok((answer, None)),
             Pending::Work(asked, class, call, on_its_way) => (asked, class, call, on_its_way),
         };
-        let (ticket, answer) = match asked {
-            Asked::Answered(answer) => return Ok((answer, None)),
-            Asked::Happened(ticket, output) => (ticket, Ok(ToolOutput { output, truncated: false })),
-            Asked::Skipped(ticket) => (ticket, Err(ToolError::Failed("a person decided not to do this".into()))),
-            Asked::Go(ticket) => self.go(ticket, class, &call).await?,
-            Asked::Verify(ticket, prepared) => self.verify(ticket, &call, &prepared).await?,
+        let (handle, answer) = match asked {
+            JournalReply::Answered(answer) => return Ok((answer, None)),
+            JournalReply::Happened(handle, output) => (handle, Ok(ToolOutput { output, truncated: false })),
+            JournalReply::Skipped(handle) => (handle, Err(ToolError::Failed("a person decided not to do this".into()))),
+            JournalReply::Go(handle) => self.go(handle, class, &call).await?,
+            JournalReply::Verify(handle, prepared) => self.verify(handle, &call, &prepared).await?,
         };
-        let answer = self.keep(ticket, bounded(answer, self.output_bytes_max)).await?;
+        let answer = self.keep(handle, bounded(answer, self.output_bytes_max)).await?;
         Ok((answer, Some(self.clock.now_ms().saturating_sub(begun_ms))))
     }
 
-    async fn go(&self, ticket: Ticket, class: EffectClass, call: &ToolCall) -> Result<(Ticket, Answer), Stop> {
+    async fn go(
+        &self,
+        handle: EntryHandle,
+        class: EffectClass,
+        call: &ToolCall,
+    ) -> Result<(EntryHandle, Answer), Stop> {
         if class == EffectClass::Verifiable {
             match self.tools.prepare(call).await {
-                Ok(prepared) => self.journal.prepared(&ticket, prepared).await?,
+                Ok(prepared) => self.journal.prepared(&handle, prepared).await?,
                 // What cannot even be prepared has no effect: that is its answer.
-                Err(error) => return Ok((ticket, Err(error))),
+                Err(error) => return Ok((handle, Err(error))),
             }
         }
-        match self.tools.call(call, &ticket.key, ticket.attempt).await {
+        match self.tools.call(call, &handle.key, handle.attempt).await {
             // As after a kill: an answer would invite the agent to do it once more.
-            Err(ToolError::OutcomeUnknown(why)) if class == EffectClass::Acts => Err(self.question(&ticket, &why)),
-            answer => Ok((ticket, answer)),
+            Err(ToolError::OutcomeUnknown(why)) if class == EffectClass::Acts => Err(self.question(&handle, &why)),
+            answer => Ok((handle, answer)),
         }
     }
 
-    async fn verify(&self, ticket: Ticket, call: &ToolCall, prepared: &str) -> Result<(Ticket, Answer), Stop> {
+    async fn verify(
+        &self,
+        handle: EntryHandle,
+        call: &ToolCall,
+        prepared: &str,
+    ) -> Result<(EntryHandle, Answer), Stop> {
         match self.tools.verify(call, prepared).await {
-            Ok(Verification::Happened(output)) => Ok((ticket, Ok(output))),
-            Ok(Verification::DidNotHappen) => self.go(ticket, EffectClass::Verifiable, call).await,
-            Ok(Verification::Unknown(why)) => Err(self.question(&ticket, &why)),
-            Err(error) => Err(self.question(&ticket, &error.to_string())),
+            Ok(Verification::Happened(output)) => Ok((handle, Ok(output))),
+            Ok(Verification::DidNotHappen) => self.go(handle, EffectClass::Verifiable, call).await,
+            Ok(Verification::Unknown(why)) => Err(self.question(&handle, &why)),
+            Err(error) => Err(self.question(&handle, &error.to_string())),
         }
     }
 
-    fn question(&self, ticket: &Ticket, why: &str) -> Stop {
-        JournalError::Parked(self.journal.question(ticket, why)).into()
+    fn question(&self, handle: &EntryHandle, why: &str) -> Stop {
+        JournalError::Parked(self.journal.question(handle, why)).into()
     }
 
-    async fn keep(&self, ticket: Ticket, answer: Answer) -> Result<Answer, Stop> {
+    async fn keep(&self, handle: EntryHandle, answer: Answer) -> Result<Answer, Stop> {
         let text = serde_json::to_string(&answer).map_err(|error| Stop::Broken(error.to_string()))?;
         // What its tool used is told by who calls it; here is the row, to be stored with the answer.
-        let more = More { stored_bytes: text.len() as u64, ..More::default() };
-        let mut also = self.supervisor.spent(&self.invocation, Done::default(), more);
+        let more = UsageDelta { stored_bytes: text.len() as u64, ..UsageDelta::default() };
+        let mut also = self.supervisor.spent(&self.invocation, InvocationTotals::default(), more);
         also.ops.extend(kept_long(&answer, self.keeps_long).ops);
-        self.journal.answer_with(ticket, text, also).await?;
+        self.journal.answer_with(handle, text, also).await?;
         Ok(answer)
     }
 }

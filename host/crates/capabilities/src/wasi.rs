@@ -10,7 +10,7 @@ pub use link::add_to_linker;
 
 use crate::log::LogBook;
 use crate::pipe::PRINT_BYTES_MAX;
-use crate::setup::Setup;
+use crate::setup::InvocationSetup;
 use crate::time::GuestClock;
 use bytes::Bytes;
 use longhaul_core::grant::Access;
@@ -27,7 +27,11 @@ use wasmtime_wasi::{FsPerms, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtx
 /// Bytes of one read of randomness.
 const RANDOM_BYTES_MAX: u64 = 1 << 20;
 
-pub(crate) fn context(setup: &Setup, clock: &Arc<GuestClock>, log: &LogBook) -> Result<WasiCtx, std::io::Error> {
+pub(crate) fn context(
+    setup: &InvocationSetup,
+    clock: &Arc<GuestClock>,
+    log: &LogBook,
+) -> Result<WasiCtx, std::io::Error> {
     let mut wasi = WasiCtxBuilder::new();
     match &setup.console {
         Some(console) => console.connect(&mut wasi),

@@ -20,7 +20,7 @@ const FILES_MAX: usize = 20_000;
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct SnapshotFile {
     /// The number of the tree.
     pub tree: u32,
     /// Within it, its parts separated by `/`.
@@ -32,7 +32,7 @@ pub struct File {
 }
 
 /// Every file below a directory, in order; paths that were left out are added to `left_out`.
-pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> fault::Result<Vec<File>> {
+pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> fault::Result<Vec<SnapshotFile>> {
     let (mut files, mut bytes) = (Vec::new(), 0);
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -55,7 +55,7 @@ pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> fault:
                         );
                     }
                     let executable = found.permissions().mode() & 0o100 != 0;
-                    files.push(File { tree, path: name, executable, content: BASE64.encode(fs::read(&path)?) });
+                    files.push(SnapshotFile { tree, path: name, executable, content: BASE64.encode(fs::read(&path)?) });
                 }
                 _ => left_out.push(inside.to_string_lossy().into_owned()),
             }
@@ -66,7 +66,7 @@ pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> fault:
 }
 
 /// Makes a tree of files, in place of what is there; it appears whole or not at all.
-pub(super) fn write(root: &Path, files: &[&File]) -> fault::Result<()> {
+pub(super) fn write(root: &Path, files: &[&SnapshotFile]) -> fault::Result<()> {
     let half = root.with_extension("import");
     if half.exists() {
         fs::remove_dir_all(&half)?;
@@ -126,7 +126,7 @@ mod tests {
         write(&to, &files.iter().collect::<Vec<_>>()).expect("written");
         assert_eq!(read(0, &to, &mut Vec::new()).expect("read"), files);
         for path in ["../x", "/x", "a/../../x", "", ".", ".git/config", "a/.git/hooks/x", "x\0y"] {
-            let file = File { path: path.into(), ..files[0].clone() };
+            let file = SnapshotFile { path: path.into(), ..files[0].clone() };
             assert!(write(&folder.path().join("bad"), &[&file]).is_err(), "{path}");
         }
         assert!(!folder.path().join("bad").exists() && !folder.path().join("x").exists());

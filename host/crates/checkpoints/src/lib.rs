@@ -9,7 +9,7 @@
 //! | `positions` | the checkpoints of a run, and what a key names |
 //! | `snapshot` | a run as JSON, and back |
 //! | `files` | the files of its trees |
-//! | `shelf` | snapshots that are saved under a key, for a time |
+//! | `snapshot_store` | snapshots that are saved under a key, for a time |
 //! | `shared` | snapshots on a server, and who may go on with one |
 //!
 //! This crate refuses to put back what a person allowed elsewhere, and to go on with a run: it stores what the next resume
@@ -18,11 +18,11 @@
 mod files;
 mod positions;
 mod shared;
-mod shelf;
 mod snapshot;
+mod snapshot_store;
 
 pub use longhaul_core::event::CheckpointCause as Cause;
-pub use positions::{Key, list, newest_of};
-pub use shared::{RunShareFactory, Shared, of_record};
-pub use shelf::Shelf;
-pub use snapshot::{Origin, Snapshot, digests, removal, restore, take};
+pub use positions::{CheckpointKey, list, newest_of};
+pub use shared::{RunShareFactory, SharedServer, of_record};
+pub use snapshot::{Snapshot, SnapshotOrigin, digests, removal, restore, take};
+pub use snapshot_store::SnapshotStore;

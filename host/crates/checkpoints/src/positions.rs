@@ -5,7 +5,7 @@
 use longhaul_api::checkpoints::Checkpoint;
 use longhaul_core::event::{CheckpointCause as Cause, Event};
 use longhaul_core::fault::{self, Fault, bail};
-use longhaul_core::journal::Entry;
+use longhaul_core::journal::JournalEntry;
 use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_records::invocation::{APPROVAL, STEP};
@@ -16,14 +16,14 @@ pub(crate) const ENTRIES_MAX: usize = 100_000;
 
 /// What a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct CheckpointKey {
     /// The run, as it was typed.
     pub run: String,
     /// The part of the run, such as `agents.code`; none: all of it.
     pub part: Option<String>,
 }
 
-impl Key {
+impl CheckpointKey {
     /// Reads a key. An agent's name alone stands for its part.
     pub fn parse(text: &str) -> Self {
         match text.split_once(':') {
@@ -59,7 +59,7 @@ pub fn list(store: &dyn Store, run: &RunId, every: impl Fn(&str) -> u32) -> faul
 }
 
 /// Steps before a position, entries before it, why it is one, and when.
-fn positions(entries: &[(u32, Entry)], every: u32) -> Vec<(u32, u32, Cause, u64)> {
+fn positions(entries: &[(u32, JournalEntry)], every: u32) -> Vec<(u32, u32, Cause, u64)> {
     let (mut step, mut found) = (0, Vec::new());
     for (number, entry) in entries {
         let before = number.saturating_sub(1);
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_key_is_a_run_or_a_part_of_it() {
         let parsed = |text| {
-            let Key { run, part } = Key::parse(text);
+            let CheckpointKey { run, part } = CheckpointKey::parse(text);
             (run, part.unwrap_or_default())
         };
         let expect = |run: &str, part: &str| (run.to_owned(), part.to_owned());

@@ -6,7 +6,7 @@
 //! elsewhere. A lease has a fencing number, and a snapshot under an old one is not taken. A holder that cannot renew its
 //! lease stops its work before the lease is over. Refuses to be the truth: that is the store of who holds the lease.
 
-use super::positions::Key as Named;
+use super::positions::CheckpointKey as Named;
 use super::snapshot::{Snapshot, take};
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_core::fault::{self, Context, Fault, bail};
@@ -15,7 +15,7 @@ use longhaul_core::{Digest, RunId};
 use longhaul_harness::RunStatus;
 use longhaul_home::Home;
 use longhaul_records::record::{self, RunRecord};
-use longhaul_run::Handle;
+use longhaul_run::RunHandle;
 use longhaul_security::signing::SigningKey;
 use longhaul_toolbox::plugin_host::PluginHost;
 use std::path::Path;
@@ -33,13 +33,13 @@ pub trait RunShareFactory: Send + Sync {
 }
 
 /// The server of a project.
-pub struct Shared {
+pub struct SharedServer {
     runs: Box<dyn RunShare>,
     holder: String,
     lease_ms: u64,
 }
 
-impl Shared {
+impl SharedServer {
     /// The server that a project shares its runs on, if it does.
     pub fn open(
         home: &Home,
@@ -74,7 +74,7 @@ impl Shared {
     }
 
     /// Renews a lease for as long as it is not dropped, and stops the run when that fails for too long.
-    pub async fn hold(self: Arc<Self>, lease: Lease, handle: Handle) {
+    pub async fn hold(self: Arc<Self>, lease: Lease, handle: RunHandle) {
         let patience = Duration::from_millis(self.lease_ms / 4 * 3);
         let mut renewed = Instant::now();
         loop {
@@ -151,7 +151,11 @@ impl Shared {
 }
 
 /// The server of a run's project.
-pub fn of_record(home: &Home, factory: &dyn RunShareFactory, record: &RunRecord) -> fault::Result<Option<Arc<Shared>>> {
-    let shared = Shared::open(home, factory, &record.config_now()?.checkpoints, &record.directory)?;
+pub fn of_record(
+    home: &Home,
+    factory: &dyn RunShareFactory,
+    record: &RunRecord,
+) -> fault::Result<Option<Arc<SharedServer>>> {
+    let shared = SharedServer::open(home, factory, &record.config_now()?.checkpoints, &record.directory)?;
     Ok(shared.map(Arc::new))
 }

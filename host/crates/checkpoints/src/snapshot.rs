@@ -7,8 +7,8 @@
 //! files below the run's trees. What a person allowed there nobody has allowed here: rules, answers that were not used
 //! yet, and leave for calls that were not made are left out, and whoever is here is asked again.
 
-use super::files::{self, File};
-use super::positions::{ENTRIES_MAX, Key as Named, newest_of};
+use super::files::{self, SnapshotFile};
+use super::positions::{CheckpointKey as Named, ENTRIES_MAX, newest_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use longhaul_config::powers::{self, Power, PowerKind};
@@ -17,18 +17,18 @@ use longhaul_core::fault::{self, Context, Fault, FaultCode, bail};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
 use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId, RunId};
-use longhaul_egress::Redactor;
+use longhaul_egress::SecretRedactor;
 use longhaul_home::Home;
 use longhaul_models::set::ModelOptions;
 use longhaul_plugins as plugins;
-use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::manifest::PluginManifest;
 use longhaul_records::approvals;
 use longhaul_records::invocation::STEP;
-use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_security::signing::{Signed, SigningKey};
 use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_worktree::Project;
+use longhaul_worktree::UserRepository;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -58,7 +58,7 @@ const SAID_BYTES_MAX: usize = 200;
 /// Of what a snapshot is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Origin {
+pub enum SnapshotOrigin {
     /// Of a run with its plan.
     Plan {
         /// Features that are planned.
@@ -88,7 +88,7 @@ pub struct Snapshot {
     pub key: String,
     /// Of what it is.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: SnapshotOrigin,
     /// The run.
     pub run: RunId,
     /// Its project.
@@ -108,7 +108,7 @@ pub struct Snapshot {
     pub left_out: Vec<String>,
     rows: Vec<StoredRow>,
     content: Vec<String>,
-    files: Vec<File>,
+    files: Vec<SnapshotFile>,
     /// By the data directory that it was taken from, over all that stands before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signed: Option<Signed>,
@@ -184,7 +184,7 @@ pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Resu
     let StoredRun { record, state } = stored;
     let (store, run) = (&*host.store, &record.run);
     let origin = match &named.part {
-        None => Origin::Plan {
+        None => SnapshotOrigin::Plan {
             features: state.features.len(),
             passing: state.features.iter().filter(|one| one.commit.is_some()).count(),
         },
@@ -237,15 +237,15 @@ pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Resu
     })
 }
 
-fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<Origin> {
+fn of_agent(store: &dyn Store, run: &RunId, part: &str) -> fault::Result<SnapshotOrigin> {
     let invocation = newest_of(store, run, part)?;
     let entries = longhaul_journal::entries(store, &invocation, 0, ENTRIES_MAX)?;
     let is_step =
-        |entry: &&(u32, longhaul_core::journal::Entry)| entry.1.asked.name == STEP && entry.1.answered.is_some();
+        |entry: &&(u32, longhaul_core::journal::JournalEntry)| entry.1.asked.name == STEP && entry.1.answered.is_some();
     let step = u32::try_from(entries.iter().filter(is_step).count()).unwrap_or(u32::MAX);
     let pending = approvals::open(store, run)?.into_iter().filter(|one| one.subject.invocation == invocation);
     let pending = pending.map(|one| one.id).collect();
-    Ok(Origin::Agent { agent_id: part.to_owned(), invocation, step, pending })
+    Ok(SnapshotOrigin::Agent { agent_id: part.to_owned(), invocation, step, pending })
 }
 
 fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec<Row>> {
@@ -409,10 +409,10 @@ pub async fn restore(
 }
 
 /// Rows with their tables.
-type Rows = Vec<(Table, Key, Vec<u8>)>;
+type TableRows = Vec<(Table, Key, Vec<u8>)>;
 
 /// The rows, each one of this run.
-fn rows(snapshot: &Snapshot) -> fault::Result<Rows> {
+fn rows(snapshot: &Snapshot) -> fault::Result<TableRows> {
     let mut rows = Vec::new();
     for row in &snapshot.rows {
         let key = BASE64.decode(&row.key).or_invalid(|| DAMAGED)?;
@@ -431,12 +431,13 @@ fn rows(snapshot: &Snapshot) -> fault::Result<Rows> {
 }
 
 /// The rows without what people allowed elsewhere.
-fn disowned(rows: Rows, snapshot: &Snapshot) -> fault::Result<Rows> {
+fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
     let run = &snapshot.run;
     let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).or_invalid(|| DAMAGED));
     let blobs = blobs.map(|bytes| bytes.map(|bytes| (Digest::of(&bytes), bytes)));
     let blobs: BTreeMap<Digest, Vec<u8>> = blobs.collect::<fault::Result<_>>()?;
-    let (journal, mut kept): (Rows, Rows) = rows.into_iter().partition(|(table, ..)| *table == Table::Journal);
+    let (journal, mut kept): (TableRows, TableRows) =
+        rows.into_iter().partition(|(table, ..)| *table == Table::Journal);
     let mut journals: BTreeMap<InvocationId, Vec<Row>> = BTreeMap::new();
     for (_, key, value) in journal {
         let name = invocation_of(&key).or_invalid(|| DAMAGED)?;
@@ -508,7 +509,7 @@ fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
 /// the two things that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must what it
 /// grants, or the run would go on with other powers than it began with. Only addresses that the host itself sends to, such
 /// as those of models, may be others on another machine.
-fn check_alike(record: &RunRecord, config: &Config, redactor: &Redactor) -> fault::Result<()> {
+fn check_alike(record: &RunRecord, config: &Config, redactor: &SecretRedactor) -> fault::Result<()> {
     let pinned = record.config()?;
     if pinned.project.name != record.project {
         bail!(
@@ -557,7 +558,7 @@ fn lines_of(table: &str, values: &serde_json::Value) -> Vec<String> {
 
 /// The record with the project, its file and its plugins as they are here, and with nothing that is done to models
 /// elsewhere.
-fn moved(record: &RunRecord, id: &str, pins: Pins, directory: &Path, config: &str) -> RunRecord {
+fn moved(record: &RunRecord, id: &str, pins: PinnedPlugins, directory: &Path, config: &str) -> RunRecord {
     RunRecord {
         directory: directory.to_owned(),
         id: id.to_owned(),
@@ -569,7 +570,7 @@ fn moved(record: &RunRecord, id: &str, pins: Pins, directory: &Path, config: &st
 }
 
 fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
-    let project = Project::open(directory)?;
+    let project = UserRepository::open(directory)?;
     for commit in &snapshot.commits {
         if !project.has_commit(commit) {
             let (branch, directory) = (&snapshot.branch, directory.display());
@@ -607,12 +608,12 @@ fn pins_here(
     config: &Config,
     directory: &Path,
     batch: &mut Batch,
-) -> fault::Result<Pins> {
-    let known: BTreeMap<Digest, Pin> = record::records(&*host.store)?
+) -> fault::Result<PinnedPlugins> {
+    let known: BTreeMap<Digest, PinnedPlugin> = record::records(&*host.store)?
         .into_iter()
         .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
         .collect();
-    let mut pins = Pins::new();
+    let mut pins = PinnedPlugins::new();
     for (table, pin) in &record.pins {
         let wanted = if table == PYTHON_CHECKS { Some("python") } else { config.part(table).map(|it| &*it.plugin) };
         let (name, digest) = (&pin.plugin, pin.digest.short());
@@ -634,9 +635,9 @@ fn pins_here(
         if Digest::of(&found.bytes) != pin.digest {
             bail!("{}", missing());
         }
-        let Manifest { asks, world, .. } = found.manifest.unwrap_or_default();
+        let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
         batch.blob(found.bytes);
-        pins.insert(table.clone(), Pin { asks, world, ..pin.clone() });
+        pins.insert(table.clone(), PinnedPlugin { asks, world, ..pin.clone() });
     }
     Ok(pins)
 }
@@ -649,7 +650,7 @@ fn write_trees(home: &Home, snapshot: &Snapshot) -> fault::Result<()> {
     let numbers: BTreeSet<u32> = snapshot.files.iter().map(|file| file.tree).chain([0]).collect();
     for number in numbers {
         let root = home.tree_of(&snapshot.run, number);
-        let files: Vec<&File> = snapshot.files.iter().filter(|file| file.tree == number).collect();
+        let files: Vec<&SnapshotFile> = snapshot.files.iter().filter(|file| file.tree == number).collect();
         if !files.is_empty() {
             files::write(&root, &files)?;
         } else if root.exists() {

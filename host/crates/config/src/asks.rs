@@ -12,7 +12,8 @@ const LINE_BYTES_MAX: usize = 200;
 /// `[asks]`: what a plugin asks for. Without a manifest it asks for nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Asks {
+#[schemars(rename = "Asks")]
+pub struct RequestedGrants {
     /// Whether it talks with models.
     pub models: bool,
     /// Whether it calls tools.
@@ -20,7 +21,7 @@ pub struct Asks {
     /// Whether it delegates.
     pub agents: bool,
     /// Directories, as the guest names them.
-    pub directories: Vec<AskedDirectory>,
+    pub directories: Vec<RequestedDirectory>,
     /// Hosts, as patterns; `"*"` asks for whichever the operator gives.
     pub hosts: Vec<String>,
 }
@@ -28,14 +29,15 @@ pub struct Asks {
 /// A directory that a plugin asks for.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AskedDirectory {
+#[schemars(rename = "AskedDirectory")]
+pub struct RequestedDirectory {
     /// Where it wants to see it.
     pub guest: String,
     /// How it would use it.
     pub access: Access,
 }
 
-impl Asks {
+impl RequestedGrants {
     /// One line for each thing that is asked for, fit to be shown; none when it asks for nothing.
     pub fn lines(&self) -> Vec<String> {
         let worlds = [

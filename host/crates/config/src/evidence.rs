@@ -1,6 +1,6 @@
 //! What the verdicts of a project rest on: the evidence of its native checks, and whether any model judges.
 
-use crate::asks::Asks;
+use crate::asks::RequestedGrants;
 use crate::part::PluginConfig;
 use crate::tables::Config;
 use longhaul_core::work::Evidence;
@@ -25,7 +25,7 @@ impl Config {
     }
 
     /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.
-    pub fn checks_only(&self, asks: Option<&Asks>) -> Option<String> {
+    pub fn checks_only(&self, asks: Option<&RequestedGrants>) -> Option<String> {
         let PluginConfig { plugin, models, .. } = &self.evaluator;
         let is_modelless = asks.is_some_and(|asks| asks.models) && models.is_empty();
         let is_known = plugin.split('@').next() == Some("check-evaluator");

@@ -1,12 +1,12 @@
 //! What a plugin may do. It is decided here and nowhere else: what it asks for, as far as the operator gives it.
 
-use crate::asks::Asks;
+use crate::asks::RequestedGrants;
 use crate::part::{DirectoryConfig, PluginConfig, TREE};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use std::path::Path;
 
 /// What a plugin may do: what it asks for, as far as the operator gives it.
-pub fn grants(table: &str, part: &PluginConfig, asks: &Asks, project: &Path, tree: &Path) -> Grants {
+pub fn grants(table: &str, part: &PluginConfig, asks: &RequestedGrants, project: &Path, tree: &Path) -> Grants {
     let listed = |asked: bool, given: &[String]| if asked { given.to_vec() } else { Vec::new() };
     Grants {
         table: table.to_owned(),
@@ -18,14 +18,14 @@ pub fn grants(table: &str, part: &PluginConfig, asks: &Asks, project: &Path, tre
     }
 }
 
-fn directory(given: &DirectoryConfig, asks: &Asks, project: &Path, tree: &Path) -> Option<DirectoryGrant> {
+fn directory(given: &DirectoryConfig, asks: &RequestedGrants, project: &Path, tree: &Path) -> Option<DirectoryGrant> {
     let asked = asks.directories.iter().find(|asked| asked.guest == given.guest)?;
     let host = if given.host == Path::new(TREE) { tree.to_owned() } else { project.join(&given.host) };
     Some(DirectoryGrant { guest: given.guest.clone(), host, access: given.access.min(asked.access) })
 }
 
 /// A host as far as the plugin asks for it.
-fn asked_host(asks: &Asks, given: &HostPattern) -> Vec<HostPattern> {
+fn asked_host(asks: &RequestedGrants, given: &HostPattern) -> Vec<HostPattern> {
     let asked = |asked: &String| match asked.as_str() {
         "*" => Some(given.clone()),
         asked => given.within(&HostPattern::try_from(asked.to_owned()).ok()?),
@@ -44,7 +44,7 @@ mod tests {
             "plugin = \"x\"\nmodels = [\"m\"]\ndirectories = [{ guest = \"/work\", access = \"write\" }, { guest = \"/etc\", host = \"/etc\", access = \"read\" }]\nhosts = [\"https://a.example\"]",
         )
         .unwrap();
-        let asks: Asks = toml::from_str("directories = [{ guest = \"/work\", access = \"read\" }]").unwrap();
+        let asks: RequestedGrants = toml::from_str("directories = [{ guest = \"/work\", access = \"read\" }]").unwrap();
         let grants = grants("tools.x", &part, &asks, Path::new("/p"), Path::new("/t"));
         assert_eq!(
             grants.directories,

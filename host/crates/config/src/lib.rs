@@ -46,5 +46,5 @@ pub use file::{CONFIG_BYTES_MAX, FILE, of_config};
 pub use grant::grants;
 pub use parse::Diagnostic;
 pub use part::{DirectoryConfig, PluginConfig};
-pub use tables::{Accept, AskConfig, Config, PlanConfig, ProjectConfig, RunConfig};
+pub use tables::{AskConfig, Config, PlanAcceptance, PlanConfig, ProjectConfig, RunConfig};
 pub use template::{make_whole, plain_name};

@@ -50,7 +50,7 @@ pub(crate) fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Tab
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::context::Policy;
+    use longhaul_core::context::ContextPolicy;
 
     const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n";
 
@@ -66,7 +66,10 @@ mod tests {
         );
         let config = Config::parse(&text).unwrap();
         let rules = config.context_of(&config.agents["code"]);
-        assert_eq!((rules.policy, rules.window_tokens_max, rules.full_percent_max), (Policy::Halve, Some(8_000), 70));
-        assert_eq!(config.context_of(&config.planner).policy, Policy::Auto);
+        assert_eq!(
+            (rules.policy, rules.window_tokens_max, rules.full_percent_max),
+            (ContextPolicy::Halve, Some(8_000), 70)
+        );
+        assert_eq!(config.context_of(&config.planner).policy, ContextPolicy::Auto);
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyConfig {
     /// What somebody is told of. Default: all four.
-    pub on: Vec<Occasion>,
+    pub on: Vec<NotificationEvent>,
     /// A program and its arguments, run in the project's directory, or of `server.toml` in the data directory, with the
     /// letter as one line of JSON on standard input. It has 10 s, no shell, and of the environment only what finds
     /// programs and a desktop.
@@ -49,7 +49,7 @@ pub struct EmailConfig {
 /// What somebody may be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Occasion {
+pub enum NotificationEvent {
     /// A call waits for its approval, or an agent has a question.
     Asks,
     /// The run waits for a person for another reason.
@@ -63,7 +63,7 @@ pub enum Occasion {
 /// A way on which a letter is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum NotificationChannel {
     /// `command`.
     Command,
     /// `webhook` or `webhook_env`.
@@ -72,7 +72,7 @@ pub enum Way {
     Email,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for NotificationChannel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Command => "command",
@@ -85,7 +85,12 @@ impl fmt::Display for Way {
 impl Default for NotifyConfig {
     fn default() -> Self {
         Self {
-            on: vec![Occasion::Asks, Occasion::Parks, Occasion::Fails, Occasion::Completes],
+            on: vec![
+                NotificationEvent::Asks,
+                NotificationEvent::Parks,
+                NotificationEvent::Fails,
+                NotificationEvent::Completes,
+            ],
             command: Vec::new(),
             webhook: None,
             webhook_env: None,
@@ -104,10 +109,13 @@ fn default_sendmail() -> Vec<String> {
 
 impl NotifyConfig {
     /// The ways that are configured.
-    pub fn ways(&self) -> Vec<Way> {
+    pub fn ways(&self) -> Vec<NotificationChannel> {
         let webhook = self.webhook.is_some() || self.webhook_env.is_some();
-        let ways =
-            [(Way::Command, !self.command.is_empty()), (Way::Webhook, webhook), (Way::Email, self.email.is_some())];
+        let ways = [
+            (NotificationChannel::Command, !self.command.is_empty()),
+            (NotificationChannel::Webhook, webhook),
+            (NotificationChannel::Email, self.email.is_some()),
+        ];
         ways.into_iter().filter_map(|(way, is_there)| is_there.then_some(way)).collect()
     }
 

@@ -99,7 +99,7 @@ fn one_line(said: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asks::Asks;
+    use crate::asks::RequestedGrants;
 
     const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n";
 
@@ -107,7 +107,7 @@ mod tests {
     fn who_plans_and_judges_without_a_table_has_the_models_of_whoever_works() {
         let parts = |more: &str| {
             let config = Config::parse(&format!("{SMALL}{more}")).expect("it is read");
-            let asks = Asks { models: true, ..Asks::default() };
+            let asks = RequestedGrants { models: true, ..RequestedGrants::default() };
             let told = |part: &PluginConfig| format!("{} {}", part.plugin, part.models.join(","));
             (told(&config.planner), told(&config.evaluator), config.checks_only(Some(&asks)))
         };

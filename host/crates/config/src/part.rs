@@ -3,7 +3,7 @@
 //! Refuses to say what a plugin may do: that is what it asks for as well, see [`crate::grants`].
 
 use crate::secrets::SecretConfig;
-use longhaul_approval::Policy;
+use longhaul_approval::ApprovalPolicy;
 use longhaul_core::grant::{Access, HostPattern};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub struct PluginConfig {
     /// that its grants do not prove harmless counts as `acts`.
     pub confirm_effects: bool,
     /// What asks first, and what is refused, of a tool's calls. Only for tools.
-    pub approval: Policy,
+    pub approval: ApprovalPolicy,
     /// Commands that run without a question. Only for `builtin:shell`; see [`longhaul_approval::AllowedCommand`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,

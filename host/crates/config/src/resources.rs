@@ -3,9 +3,9 @@
 //! The file is looked at again when it has changed, so a limit can be changed while the host runs. Refuses a
 //! misspelt field: what was valid before goes on, and the log says what is wrong.
 
-use longhaul_core::census::{Child, ChildKind};
 use longhaul_core::fault::{self, Context, bail};
-use longhaul_resources::{Reserve, Rule, mb};
+use longhaul_core::process_registry::{Child, ChildKind};
+use longhaul_resources::{PartialLimits, Reserve, mb};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Settings {
+pub struct ResourceSettings {
     /// What is left to the rest of the machine when something wants to begin. Default 256 MB, and nothing of graphics
     /// cards.
     pub reserve: Reserve,
@@ -28,28 +28,28 @@ pub struct Settings {
     #[serde(rename = "busy_s_max")]
     pub busy_s_max: u64,
     /// What a compiler may use. Default: what `[compile]` says.
-    pub compiler: Rule,
+    pub compiler: PartialLimits,
     /// What a check, or a program of an agent, may use with all that it starts. Default: four times the memory that each
     /// of its processes may have, and as many processes as its own limit says.
-    pub program: Rule,
+    pub program: PartialLimits,
     /// The same of a program that goes on between calls, such as a browser.
-    pub kept: Rule,
+    pub kept: PartialLimits,
     /// What an MCP server may use. Default 1,024 MB and 64 processes.
-    pub mcp_server: Rule,
+    pub mcp_server: PartialLimits,
     /// What a model on this machine may use. Default: what its own limit says.
-    pub model: Rule,
+    pub model: PartialLimits,
 }
 
-impl Default for Settings {
+impl Default for ResourceSettings {
     fn default() -> Self {
-        let own = Rule::default();
-        let mcp_server = Rule { max_memory_mb: Some(1_024.0), max_processes: Some(64), max_cpu_percent: None };
+        let own = PartialLimits::default();
+        let mcp_server = PartialLimits { max_memory_mb: Some(1_024.0), max_processes: Some(64), max_cpu_percent: None };
         let reserve = Reserve::default();
         Self { reserve, busy_s_max: 60, compiler: own, program: own, kept: own, mcp_server, model: own }
     }
 }
 
-impl Settings {
+impl ResourceSettings {
     /// Those of a data directory; the defaults where it has none.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Settings {
     }
 
     /// What a child may use: the lower one of what is said here and of what it was started with.
-    pub fn rule(&self, child: &Child) -> Rule {
+    pub fn rule(&self, child: &Child) -> PartialLimits {
         let named = match child.kind {
             ChildKind::Compiler => self.compiler,
             ChildKind::Program => self.program,
@@ -76,7 +76,7 @@ impl Settings {
             ChildKind::McpServer => self.mcp_server,
             ChildKind::Model => self.model,
         };
-        let own = Rule {
+        let own = PartialLimits {
             max_memory_mb: child.memory_bytes_max.map(mb),
             max_processes: child.processes_max,
             max_cpu_percent: None,
@@ -86,18 +86,18 @@ impl Settings {
 }
 
 /// Settings that may change.
-pub struct Watched {
+pub struct WatchedSettings {
     home: PathBuf,
     last: Mutex<Last>,
 }
 
 struct Last {
     stamp: Option<(SystemTime, u64)>,
-    settings: Arc<Settings>,
+    settings: Arc<ResourceSettings>,
     has_read: bool,
 }
 
-impl Watched {
+impl WatchedSettings {
     /// Those of a data directory. Nothing is read yet.
     pub fn of(home: PathBuf) -> Self {
         let last = Last { stamp: None, settings: Arc::default(), has_read: false };
@@ -105,13 +105,13 @@ impl Watched {
     }
 
     /// As they stand.
-    pub fn now(&self) -> Arc<Settings> {
+    pub fn now(&self) -> Arc<ResourceSettings> {
         let found = std::fs::metadata(self.home.join(FILE)).ok();
         let stamp = found.and_then(|found| Some((found.modified().ok()?, found.len())));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if !last.has_read || last.stamp != stamp {
             (last.stamp, last.has_read) = (stamp, true);
-            match Settings::read(&self.home) {
+            match ResourceSettings::read(&self.home) {
                 Ok(settings) => last.settings = Arc::new(settings),
                 Err(error) => tracing::warn!("the settings of resources stay as they were: {error:#}"),
             }
@@ -127,23 +127,23 @@ mod tests {
     #[test]
     fn settings_are_read_again_when_they_change_and_stay_when_they_are_wrong() {
         let home = tempfile::tempdir().unwrap();
-        let watched = Watched::of(home.path().to_owned());
-        assert_eq!(*watched.now(), Settings::default());
+        let watched = WatchedSettings::of(home.path().to_owned());
+        assert_eq!(*watched.now(), ResourceSettings::default());
         let write = |text: &str| std::fs::write(home.path().join(FILE), text).unwrap();
         write("[reserve]\nmemory_mb = 5.0\n[mcp-server]\nmax_processes = 3\n");
         let read = watched.now();
         assert!((read.reserve.memory_mb - 5.0).abs() < f64::EPSILON);
-        assert_eq!(read.mcp_server, Rule { max_processes: Some(3), ..Rule::default() });
+        assert_eq!(read.mcp_server, PartialLimits { max_processes: Some(3), ..PartialLimits::default() });
         write("reserved = 1\n");
         assert_eq!(watched.now(), read);
-        assert!(Settings::read(home.path()).unwrap_err().to_string().contains("resources.toml"));
+        assert!(ResourceSettings::read(home.path()).unwrap_err().to_string().contains("resources.toml"));
     }
 
     #[test]
     fn a_child_is_held_to_the_lower_limit() {
         let mut child = Child::new(1, ChildKind::McpServer, "files");
         child.memory_bytes_max = Some(100 << 20);
-        let rule = Settings::default().rule(&child);
+        let rule = ResourceSettings::default().rule(&child);
         assert_eq!((rule.max_memory_mb, rule.max_processes), (Some(100.0), Some(64)));
     }
 }

@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Written {
-    server: Settings,
+    server: ServerSettings,
     /// Who is told of tasks of schedules that failed for good. Default: nobody.
     notify: Option<NotifyConfig>,
 }
@@ -55,7 +55,7 @@ pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Where it listens. Default 127.0.0.1:7717. Only a start changes it.
     pub listen: SocketAddr,
     /// Whether clients need a token. Default yes; without, it listens on loopback alone. Only a start changes it.
@@ -76,7 +76,7 @@ pub struct Settings {
     pub exec_max: usize,
 }
 
-impl Default for Settings {
+impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7717)),
@@ -92,7 +92,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ServerSettings {
     /// `[server]` of a data directory; without the file everything is as by default.
     pub fn read(home: &Path) -> fault::Result<Self> {
         Ok(Written::read(home)?.server)
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_file_may_leave_everything_out_and_a_wrong_word_is_refused() {
         let nothing = Written::parse("").unwrap();
-        assert_eq!((nothing.server, nothing.notify.is_none()), (Settings::default(), true));
+        assert_eq!((nothing.server, nothing.notify.is_none()), (ServerSettings::default(), true));
         assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
         assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
         for wrong in [
@@ -168,21 +168,21 @@ mod tests {
 
     #[test]
     fn a_name_that_was_not_allowed_is_no_name_of_ours() {
-        let local = Settings { hosts: vec!["longhaul.example".into()], ..Settings::default() };
+        let local = ServerSettings { hosts: vec!["longhaul.example".into()], ..ServerSettings::default() };
         for ours in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", "longhaul.example"] {
             assert!(local.answers_to(ours), "{ours}");
         }
         for other in ["", "evil.example", "localhost.evil.example", "127.0.0.2", "0.0.0.0", "longhaul.example.evil"] {
             assert!(!local.answers_to(other), "{other}");
         }
-        let wide = Settings { listen: "192.0.2.1:80".parse().unwrap(), ..Settings::default() };
+        let wide = ServerSettings { listen: "192.0.2.1:80".parse().unwrap(), ..ServerSettings::default() };
         assert!(wide.answers_to("192.0.2.1") && !wide.answers_to("localhost"));
     }
 
     #[test]
     fn a_reload_takes_what_it_can_and_names_the_rest() {
-        let before = Settings::default();
-        let after = Settings { streams_max: 1, connections_max: 1, ..Settings::default() };
+        let before = ServerSettings::default();
+        let after = ServerSettings { streams_max: 1, connections_max: 1, ..ServerSettings::default() };
         let (now, kept) = before.reloaded(after);
         assert_eq!((now.streams_max, now.connections_max, kept), (1, 512, vec!["connections_max"]));
     }

@@ -131,13 +131,13 @@ impl RunConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct PlanConfig {
     /// Who agrees to the checks that a planner wrote, which are pinned then.
-    pub accept: Accept,
+    pub accept: PlanAcceptance,
 }
 
 /// Who agrees to a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Accept {
+pub enum PlanAcceptance {
     /// Nobody is asked: a plan is shown and worked on. The default, so that a run needs no person.
     #[default]
     Auto,

@@ -1,6 +1,6 @@
 //! The contract's rules, held against any component of any language.
 //!
-//! [`look`] says what can be said without running a component; [`conform`] also calls it, through the
+//! [`examine`] says what can be said without running a component; [`conform`] also calls it, through the
 //! test kit, with good, wrong and hostile input. Each rule has an id that stays, and gives one finding:
 //! PASS, FAIL or SKIP with the reason.
 //!
@@ -8,14 +8,14 @@
 //! directories; it never reaches a network. A component that passes can still be wrong: the rules are
 //! what the host relies on, and not what the plugin is for.
 
-mod look;
+mod inspection;
 mod probe;
 mod report;
 mod rules;
 mod schema;
 mod subject;
 
-pub use look::look;
-pub use report::{Finding, Judged, Report};
-pub use rules::{Bench, Rule, conform, conform_backend, rules};
-pub use subject::{Subject, stated_by_nobody};
+pub use inspection::examine;
+pub use report::{ConformReport, RuleFinding, RuleVerdict};
+pub use rules::{Bench, ConformRule, conform, conform_backend, rules};
+pub use subject::{ConformSubject, stated_by_nobody};

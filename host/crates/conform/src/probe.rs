@@ -1,9 +1,9 @@
 //! A component on the bench: scenes to call it in, and good and hostile input for its role.
 
 use crate::schema::sample;
-use crate::subject::Subject;
+use crate::subject::ConformSubject;
 use longhaul_core::grant::DirectoryGrant;
-use longhaul_core::memory::Entry;
+use longhaul_core::memory::MemoryEntry;
 use longhaul_core::work::{
     Criterion, FeatureSpec, Goal, OnFailure, Outcome, Plan, PlanStep, Rubric, StepResult, Subject as Judged, Task,
 };
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 /// The state that all rules share for one component.
 pub(crate) struct Probe {
-    pub subject: Subject,
+    pub subject: ConformSubject,
     pub imports: Vec<String>,
     base: Scene,
     /// Functions that `describe` returned, of a tool that answered.
@@ -80,7 +80,7 @@ impl Hostile {
 }
 
 impl Probe {
-    pub(crate) async fn new(scene: Scene, mut subject: Subject) -> Result<Self, String> {
+    pub(crate) async fn new(scene: Scene, mut subject: ConformSubject) -> Result<Self, String> {
         let mut folders = Vec::new();
         for grant in &mut subject.directories {
             let made = tempfile::tempdir().map_err(|error| format!("no temporary directory can be made: {error}"))?;
@@ -116,11 +116,11 @@ impl Probe {
     /// Calls it, and keeps what every call is looked at for.
     pub(crate) async fn call(&self, scene: &Scene, call: Call) -> Result<Done, String> {
         let done = scene.call(call).await.map_err(|error: KitError| error.to_string())?;
-        self.look(&done);
+        self.examine(&done);
         Ok(done)
     }
 
-    pub(crate) fn look(&self, done: &Done) {
+    pub(crate) fn examine(&self, done: &Done) {
         let breaches = done.breach().map(|breach| format!("{}: {breach}", done.export));
         self.breaches.borrow_mut().extend(breaches);
     }
@@ -275,7 +275,7 @@ fn of_role(role: Role, words: &Words) -> Vec<Call> {
 
 fn memory(name: &str, value: &str, text: &str) -> Vec<Call> {
     let entry =
-        Entry { key: name.to_owned(), value: value.to_owned(), tags: vec![text.to_owned()], expires_at_ms: None };
+        MemoryEntry { key: name.to_owned(), value: value.to_owned(), tags: vec![text.to_owned()], expires_at_ms: None };
     let (namespace, key) = (name.to_owned(), name.to_owned());
     vec![
         Call::Put(namespace.clone(), entry),

@@ -10,7 +10,7 @@ const WHY_BYTES_MAX: usize = 2_000;
 
 /// The verdict of one rule, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum RuleVerdict {
     /// The rule holds; the text says what was seen.
     Pass(String),
     /// The rule fails.
@@ -19,7 +19,7 @@ pub enum Judged {
     Skip(String),
 }
 
-impl Judged {
+impl RuleVerdict {
     /// `PASS`, `FAIL` or `SKIP`.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -41,14 +41,14 @@ impl Judged {
 
 /// A rule and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct RuleFinding {
     /// The rule.
     pub rule: &'static str,
     /// The verdict.
-    pub judged: Judged,
+    pub judged: RuleVerdict,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RuleFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:<22} {}", self.judged.word(), self.rule, printable(self.judged.why(), WHY_BYTES_MAX))
     }
@@ -56,13 +56,13 @@ impl fmt::Display for Finding {
 
 /// All findings on one component.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ConformReport {
     /// Name of the component.
     pub name: String,
     /// Role of the component, if it has one.
     pub role: Option<&'static str>,
     /// Findings, in the order of the rules.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RuleFinding>,
 }
 
 /// A finding in its serialized form.
@@ -73,7 +73,7 @@ struct Written<'a> {
     why: &'a str,
 }
 
-impl Report {
+impl ConformReport {
     /// Whether no rule failed.
     #[must_use]
     pub fn passes(&self) -> bool {
@@ -88,14 +88,14 @@ impl Report {
 
     /// The finding of a rule.
     #[must_use]
-    pub fn of(&self, rule: &str) -> Option<&Judged> {
+    pub fn of(&self, rule: &str) -> Option<&RuleVerdict> {
         self.findings.iter().find(|finding| finding.rule == rule).map(|finding| &finding.judged)
     }
 
     /// The report as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let findings = self.findings.iter().map(|Finding { rule, judged }| Written {
+        let findings = self.findings.iter().map(|RuleFinding { rule, judged }| Written {
             rule,
             result: judged.word(),
             why: judged.why(),
@@ -112,12 +112,12 @@ impl Report {
     #[must_use]
     pub fn to_junit(&self) -> String {
         let mut cases = String::new();
-        for Finding { rule, judged } in &self.findings {
+        for RuleFinding { rule, judged } in &self.findings {
             let why = escaped(judged.why());
             let inner = match judged {
-                Judged::Pass(_) => String::new(),
-                Judged::Fail(_) => format!("<failure message=\"{why}\"/>"),
-                Judged::Skip(_) => format!("<skipped message=\"{why}\"/>"),
+                RuleVerdict::Pass(_) => String::new(),
+                RuleVerdict::Fail(_) => format!("<failure message=\"{why}\"/>"),
+                RuleVerdict::Skip(_) => format!("<skipped message=\"{why}\"/>"),
             };
             // A string takes every write.
             let _ =
@@ -149,7 +149,7 @@ fn escaped(text: &str) -> String {
     all
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConformReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn a_report_is_written_for_test_servers() {
         let findings = vec![
-            Finding { rule: "a", judged: Judged::Pass("fine".into()) },
-            Finding { rule: "b", judged: Judged::Fail("\"x\" < \u{1}".into()) },
+            RuleFinding { rule: "a", judged: RuleVerdict::Pass("fine".into()) },
+            RuleFinding { rule: "b", judged: RuleVerdict::Fail("\"x\" < \u{1}".into()) },
         ];
-        let report = Report { name: "p&q".into(), role: Some("tool"), findings };
+        let report = ConformReport { name: "p&q".into(), role: Some("tool"), findings };
         assert!(!report.passes());
         let xml = report.to_junit();
         assert!(xml.contains("name=\"longhaul conform p&amp;q\" tests=\"2\" failures=\"1\" skipped=\"0\""), "{xml}");

@@ -5,21 +5,21 @@ mod memory;
 mod pure;
 mod tool;
 
-use crate::look::look;
+use crate::inspection::examine;
 use crate::probe::Probe;
-use crate::report::{Finding, Judged, Report};
-use crate::subject::Subject;
+use crate::report::{ConformReport, RuleFinding, RuleVerdict};
+use crate::subject::ConformSubject;
 use longhaul_engine::Role;
 use longhaul_testkit::Kit;
 pub use memory::Bench;
-use memory::Shelf;
+use memory::TestedBackend;
 use std::pin::Pin;
 
 /// The finding of a rule, when it is known.
-type Judging<'a> = Pin<Box<dyn Future<Output = Result<Judged, String>> + 'a>>;
+type Judging<'a> = Pin<Box<dyn Future<Output = Result<RuleVerdict, String>> + 'a>>;
 
 /// A rule of the contract.
-pub struct Rule {
+pub struct ConformRule {
     /// Its id, which never changes.
     pub id: &'static str,
     /// The property that must hold, in one line.
@@ -28,7 +28,7 @@ pub struct Rule {
     roles: &'static [Role],
     check: for<'a> fn(&'a Probe) -> Judging<'a>,
     /// The same for a memory backend of the host's own, where the rule is one for such.
-    own: Option<for<'a> fn(Shelf<'a>) -> Judging<'a>>,
+    own: Option<for<'a> fn(TestedBackend<'a>) -> Judging<'a>>,
 }
 
 const ALL: &[Role] = &Role::ALL;
@@ -38,18 +38,18 @@ const MEMORY: &[Role] = &[Role::Memory];
 
 macro_rules! rule {
     ($id:literal, $roles:expr, $check:path, $says:literal) => {
-        Rule { id: $id, says: $says, roles: $roles, check: |probe| Box::pin($check(probe)), own: None }
+        ConformRule { id: $id, says: $says, roles: $roles, check: |probe| Box::pin($check(probe)), own: None }
     };
 }
 
 /// A rule for whatever keeps entries, a component or not.
 macro_rules! shelf_rule {
     ($id:literal, $check:path, $says:literal) => {
-        Rule {
+        ConformRule {
             id: $id,
             says: $says,
             roles: MEMORY,
-            check: |probe| Box::pin($check(Shelf::of(probe))),
+            check: |probe| Box::pin($check(TestedBackend::of(probe))),
             own: Some(|shelf| Box::pin($check(shelf))),
         }
     };
@@ -58,8 +58,8 @@ macro_rules! shelf_rule {
 /// The rules that call a component; what is looked at before has the ids `component`, `world`,
 /// `imports` and `loads`.
 #[must_use]
-pub fn rules() -> &'static [Rule] {
-    const RULES: &[Rule] = &[
+pub fn rules() -> &'static [ConformRule] {
+    const RULES: &[ConformRule] = &[
         rule!("describes", TOOL, tool::describes, "a tool describes itself, with JSON Schemas that are ones"),
         rule!("unknown-function", TOOL, tool::unknown_function, "an unknown function is a typed error"),
         rule!("wrong-input", ALL, every::wrong_input, "wrong input is a typed error and no trap"),
@@ -91,19 +91,20 @@ pub fn rules() -> &'static [Rule] {
 }
 
 /// Holds every rule against a component.
-pub async fn conform(kit: &Kit, subject: Subject) -> Report {
-    let (mut findings, looked) = look(&subject.name, &subject.bytes);
-    let mut report = Report { name: subject.name.clone(), role: None, findings: Vec::new() };
+pub async fn conform(kit: &Kit, subject: ConformSubject) -> ConformReport {
+    let (mut findings, looked) = examine(&subject.name, &subject.bytes);
+    let mut report = ConformReport { name: subject.name.clone(), role: None, findings: Vec::new() };
     if let Some(looked) = looked {
         report.role = Some(looked.role.name());
         match load(kit, subject).await {
             Ok(probe) => {
-                findings.push(Finding { rule: "loads", judged: Judged::Pass("it compiles and links".to_owned()) });
+                findings
+                    .push(RuleFinding { rule: "loads", judged: RuleVerdict::Pass("it compiles and links".to_owned()) });
                 for rule in rules() {
-                    findings.push(Finding { rule: rule.id, judged: judge(rule, &probe).await });
+                    findings.push(RuleFinding { rule: rule.id, judged: judge(rule, &probe).await });
                 }
             }
-            Err(why) => findings.push(Finding { rule: "loads", judged: Judged::Fail(why) }),
+            Err(why) => findings.push(RuleFinding { rule: "loads", judged: RuleVerdict::Fail(why) }),
         }
     }
     report.findings = findings;
@@ -111,27 +112,27 @@ pub async fn conform(kit: &Kit, subject: Subject) -> Report {
 }
 
 /// Holds the rules for memory backends against one of the host's own.
-pub async fn conform_backend(name: &str, bench: &dyn Bench) -> Report {
+pub async fn conform_backend(name: &str, bench: &dyn Bench) -> ConformReport {
     let mut findings = Vec::new();
     for rule in rules() {
         let Some(check) = rule.own else { continue };
-        let judged = check(Shelf::Own(bench, rule.id)).await.unwrap_or_else(Judged::Fail);
-        findings.push(Finding { rule: rule.id, judged });
+        let judged = check(TestedBackend::Own(bench, rule.id)).await.unwrap_or_else(RuleVerdict::Fail);
+        findings.push(RuleFinding { rule: rule.id, judged });
     }
-    Report { name: name.to_owned(), role: Some(Role::Memory.name()), findings }
+    ConformReport { name: name.to_owned(), role: Some(Role::Memory.name()), findings }
 }
 
-async fn load(kit: &Kit, subject: Subject) -> Result<Probe, String> {
+async fn load(kit: &Kit, subject: ConformSubject) -> Result<Probe, String> {
     let scene = kit.load_bytes(&subject.name, &subject.bytes).await.map_err(|error| error.to_string())?;
     Probe::new(scene, subject).await
 }
 
-async fn judge(rule: &Rule, probe: &Probe) -> Judged {
+async fn judge(rule: &ConformRule, probe: &Probe) -> RuleVerdict {
     if !rule.roles.contains(&probe.role()) {
-        return Judged::Skip(format!("not for the role {}", probe.role().name()));
+        return RuleVerdict::Skip(format!("not for the role {}", probe.role().name()));
     }
     if let Err(error) = probe.clean() {
-        return Judged::Fail(format!("its directories cannot be emptied: {error}"));
+        return RuleVerdict::Fail(format!("its directories cannot be emptied: {error}"));
     }
-    (rule.check)(probe).await.unwrap_or_else(Judged::Fail)
+    (rule.check)(probe).await.unwrap_or_else(RuleVerdict::Fail)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A component, and what its manifest says of it.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct ConformSubject {
     /// Its name, for people.
     pub name: String,
     /// The component.
@@ -28,7 +28,7 @@ pub struct Subject {
     pub script: Option<Script>,
 }
 
-impl Subject {
+impl ConformSubject {
     /// A component without a manifest, within [`stated_by_nobody`].
     #[must_use]
     pub fn new(name: &str, bytes: Vec<u8>) -> Self {

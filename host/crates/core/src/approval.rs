@@ -3,7 +3,7 @@
 //! A decision is an entry of the caller's journal, so that a replay never asks again. Who decides is behind
 //! [`Approvals`]; how a person is asked, and what their words mean, is no affair of this crate.
 
-use crate::journal::{EffectClass, Question};
+use crate::journal::{EffectClass, EffectQuestion};
 use crate::store::Batch;
 use crate::tool::{ToolCall, ToolError};
 use crate::{Denial, InvocationId, Outage};
@@ -32,7 +32,7 @@ pub struct Intent {
 /// What was decided of one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Decision {
+pub enum CallDecision {
     /// It is made; by whose word, for people.
     Allowed(String),
     /// The operator's policy forbids it.
@@ -47,7 +47,7 @@ pub enum Decision {
     Replied(String),
 }
 
-impl Decision {
+impl CallDecision {
     /// What the agent gets in place of the tool's answer. None: the call is made.
     ///
     /// A person's no, the operator's policy and a person's correction are errors that an agent can tell apart. That
@@ -73,7 +73,7 @@ impl Decision {
 #[derive(Clone, Debug)]
 pub enum Undecided {
     /// A person was asked, durably. The run waits.
-    Asks(Question),
+    Asks(EffectQuestion),
     /// Nobody could be asked, or what they said could not be read: tried again later.
     Unavailable(Outage),
 }
@@ -99,7 +99,7 @@ pub trait Approvals: Send + Sync {
     ///
     /// # Errors
     /// Every [`Undecided`].
-    async fn decide(&self, intent: &Intent) -> Result<(Decision, Batch), Undecided>;
+    async fn decide(&self, intent: &Intent) -> Result<(CallDecision, Batch), Undecided>;
 
     /// What takes a question back that is not to be answered any more.
     fn withdraw(&self, intent: &Intent) -> Batch;
@@ -114,8 +114,8 @@ impl Approvals for AllFree {
         true
     }
 
-    async fn decide(&self, _intent: &Intent) -> Result<(Decision, Batch), Undecided> {
-        Ok((Decision::Allowed("nothing is asked here".to_owned()), Batch::new()))
+    async fn decide(&self, _intent: &Intent) -> Result<(CallDecision, Batch), Undecided> {
+        Ok((CallDecision::Allowed("nothing is asked here".to_owned()), Batch::new()))
     }
 
     fn withdraw(&self, _intent: &Intent) -> Batch {

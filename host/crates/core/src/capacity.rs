@@ -15,7 +15,7 @@ pub struct Need {
 /// The answer to a newcomer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum AdmissionVerdict {
     /// The newcomer may begin.
     Admit,
     /// The newcomer waits, for this reason.
@@ -26,5 +26,5 @@ pub enum Verdict {
 pub trait Capacity: Send + Sync {
     /// Whether there is room for somebody, who counts as having it from when it begins. Who was let in before and goes on
     /// does not begin.
-    fn admit(&self, who: &str, begins: bool, need: Need) -> Verdict;
+    fn admit(&self, who: &str, begins: bool, need: Need) -> AdmissionVerdict;
 }

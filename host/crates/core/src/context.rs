@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 /// How a conversation is cut back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Policy {
+#[schemars(rename = "Policy")]
+pub enum ContextPolicy {
     /// Not at all: what is longer than the window is refused as `context-full`, and the guest may `reset`.
     Off,
     /// The older half of what is not pinned becomes one summary, at most twice; if it is still too long, the
@@ -34,7 +35,7 @@ pub enum Policy {
     Auto,
 }
 
-impl Policy {
+impl ContextPolicy {
     /// Its name in `longhaul.toml`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -60,8 +61,8 @@ impl Policy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextRules {
-    /// `off`, `halve`, `compact`, `reset` or `auto`. Default `auto`; see [`Policy`].
-    pub policy: Policy,
+    /// `off`, `halve`, `compact`, `reset` or `auto`. Default `auto`; see [`ContextPolicy`].
+    pub policy: ContextPolicy,
     /// How full the window may be before a request, in percent. Default 80. Above it the conversation is
     /// cut back. The reply is not counted.
     pub full_percent_max: u32,
@@ -85,7 +86,7 @@ pub struct ContextRules {
 impl Default for ContextRules {
     fn default() -> Self {
         Self {
-            policy: Policy::Auto,
+            policy: ContextPolicy::Auto,
             full_percent_max: 80,
             compact_percent_max: 40,
             reset_percent_max: 10,
@@ -124,7 +125,7 @@ impl ContextRules {
             (known, 0) => known,
             (known, own) => known.min(own),
         };
-        if self.policy == Policy::Off || window_tokens < WINDOW_TOKENS_MIN {
+        if self.policy == ContextPolicy::Off || window_tokens < WINDOW_TOKENS_MIN {
             return None;
         }
         let percent = |percent: u32| window_tokens.saturating_mul(u64::from(percent)) / 100;
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn a_window_that_nobody_knows_is_never_full() {
         assert_eq!(ContextRules::default().budget(0), None);
-        let off = ContextRules { policy: Policy::Off, ..ContextRules::default() };
+        let off = ContextRules { policy: ContextPolicy::Off, ..ContextRules::default() };
         assert_eq!(off.budget(1_000), None);
     }
 

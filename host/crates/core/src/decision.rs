@@ -34,7 +34,7 @@ pub struct Decision {
     pub tags: Vec<String>,
     /// What came of it.
     #[serde(alias = "came_out")]
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
     /// How good it was, from -1 to 1; none where nobody said.
     pub score: Option<f64>,
     /// What is to be learnt from it.
@@ -44,7 +44,7 @@ pub struct Decision {
 /// What came of a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum DecisionOutcome {
     /// Nobody knows yet.
     #[default]
     #[serde(alias = "Open")]
@@ -65,7 +65,7 @@ pub enum Outcome {
 
 /// A decision that bears on a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hit {
+pub struct DecisionHit {
     /// The decision.
     pub decision: Decision,
     /// How well it fits, above 0; comparable within one answer alone.
@@ -74,7 +74,7 @@ pub struct Hit {
     pub why: String,
 }
 
-impl Outcome {
+impl DecisionOutcome {
     /// Its word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -96,6 +96,6 @@ mod tests {
     fn a_record_of_before_is_still_read() {
         let old = r#"{"context":"c","decision":"d","reasoning":"r","tags":[],"came_out":"Success","lesson":null}"#;
         let read: Decision = serde_json::from_str(old).unwrap();
-        assert_eq!((read.outcome, read.decision.as_str()), (Outcome::Success, "d"));
+        assert_eq!((read.outcome, read.decision.as_str()), (DecisionOutcome::Success, "d"));
     }
 }

@@ -1,6 +1,6 @@
 //! What happened in a run, numbered and durable, for people and programs who watch.
 
-use crate::context::{Anxiety, Policy};
+use crate::context::{Anxiety, ContextPolicy};
 use crate::model::{Route, Usage};
 use crate::project::ProjectStatus;
 use crate::work::{Evidence, FeatureStatus, Judgement};
@@ -277,7 +277,7 @@ pub enum Event {
         /// Whether it returned what it should.
         ok: bool,
         /// What it used.
-        used: Used,
+        used: WorkUsage,
         /// Its table, as in [`Event::InvocationStarted`].
         #[serde(default)]
         agent: String,
@@ -401,7 +401,7 @@ pub enum Event {
         /// In one line.
         summary: String,
         /// Of the whole run.
-        used: Used,
+        used: WorkUsage,
     },
 }
 
@@ -409,7 +409,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextCut {
     /// The policy that was configured.
-    pub policy: Policy,
+    pub policy: ContextPolicy,
     /// Tokens before, as far as they are known.
     pub tokens_before: u64,
     /// Tokens after.
@@ -426,7 +426,8 @@ pub struct ContextCut {
 
 /// What something used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Used {
+#[schemars(rename = "Used")]
+pub struct WorkUsage {
     /// Instructions, in wasmtime's fuel.
     pub fuel: u64,
     /// The highest sum of its memories, in bytes.
@@ -447,7 +448,7 @@ pub struct Used {
     pub usage: Usage,
 }
 
-impl Used {
+impl WorkUsage {
     /// Both together; the peak is the higher one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

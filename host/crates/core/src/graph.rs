@@ -36,7 +36,7 @@ pub fn check_name(kind: &str, name: &str) -> Result<(), String> {
 /// How it is with a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum StepState {
     /// What it made is what its source makes of what it reads.
     Fresh,
     /// It runs with the next run.
@@ -52,7 +52,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl StepState {
     /// Its word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -70,7 +70,7 @@ impl State {
 /// Why a step failed, or cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Failure {
+pub struct StepFailure {
     /// The exception's type, `SyntaxError` for a source that cannot be read, or the limit's name.
     pub kind: String,
     /// In words.
@@ -92,7 +92,7 @@ pub struct StepView {
     /// Its source.
     pub source: String,
     /// How it is.
-    pub state: State,
+    pub state: StepState,
     /// Names that it reads of earlier steps.
     pub reads: Vec<String>,
     /// Names that it may write or change.
@@ -108,7 +108,7 @@ pub struct StepView {
     /// The last expression, shown as the language does; bounded.
     pub value: Option<String>,
     /// Why it failed or cannot be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<StepFailure>,
     /// How long its last run took, in milliseconds.
     pub duration_ms: u32,
     /// Instructions of its last run, in wasmtime's fuel.
@@ -120,17 +120,17 @@ pub struct StepView {
 /// What a change of the steps did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Changes {
+pub struct GraphChanges {
     /// What runs next, in its order.
     pub stale: Vec<String>,
     /// Why the new source cannot be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<StepFailure>,
 }
 
 /// What a run of a graph did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Replayed {
+pub struct ReplaySummary {
     /// Steps that ran, in their order, the failed ones included.
     pub ran: Vec<String>,
     /// Steps that were answered with what an earlier run gave for the same input.
@@ -166,7 +166,7 @@ pub struct DiagnosisView {
     /// The step that failed.
     pub step: String,
     /// How.
-    pub failure: Failure,
+    pub failure: StepFailure,
     /// What it may have to do with.
     pub values: Vec<ValueView>,
     /// The step that is likely at fault.
@@ -188,13 +188,13 @@ pub struct PatchView {
     /// How many sources were tried.
     pub tries: u32,
     /// What ran because of it.
-    pub replay: Replayed,
+    pub replay: ReplaySummary,
 }
 
 /// How a graph is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+pub enum GraphFormat {
     /// One JSON object.
     Json,
     /// For Graphviz.
@@ -204,7 +204,7 @@ pub enum Format {
 /// What is asked of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum GraphOperation {
     /// A step more, behind the others.
     Add {
         /// Its name.
@@ -253,27 +253,27 @@ pub enum Ask {
     /// The graph as a text.
     Export {
         /// In which form.
-        format: Format,
+        format: GraphFormat,
     },
 }
 
 /// What a graph answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// To [`Ask::Add`], [`Ask::Change`] and [`Ask::Remove`].
-    Changed(Changes),
-    /// To [`Ask::Run`] and [`Ask::Replay`].
-    Replayed(Replayed),
-    /// To [`Ask::Stale`], in the order in which they would run.
+pub enum GraphAnswer {
+    /// To [`GraphOperation::Add`], [`GraphOperation::Change`] and [`GraphOperation::Remove`].
+    Changed(GraphChanges),
+    /// To [`GraphOperation::Run`] and [`GraphOperation::Replay`].
+    Replayed(ReplaySummary),
+    /// To [`GraphOperation::Stale`], in the order in which they would run.
     Stale(Vec<String>),
-    /// To [`Ask::Show`], in the order of the graph.
+    /// To [`GraphOperation::Show`], in the order of the graph.
     Steps(Vec<StepView>),
-    /// To [`Ask::Diagnose`].
+    /// To [`GraphOperation::Diagnose`].
     Diagnosed(DiagnosisView),
-    /// To [`Ask::Patch`].
+    /// To [`GraphOperation::Patch`].
     Patched(PatchView),
-    /// To [`Ask::Export`].
+    /// To [`GraphOperation::Export`].
     Text(String),
 }
 
@@ -298,7 +298,7 @@ impl Default for StepLimits {
 /// What every step of a graph may see, beside the values of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Surroundings {
+pub struct StepEnvironment {
     /// Directories. Default none.
     pub directories: Vec<DirectoryGrant>,
     /// Hosts that may be asked by HTTP. Default none.
@@ -307,7 +307,7 @@ pub struct Surroundings {
     pub limits: StepLimits,
 }
 
-impl Surroundings {
+impl StepEnvironment {
     /// Whether a step may change something outside, or tell somebody: then each of them acts.
     #[must_use]
     pub fn may_act(&self) -> bool {
@@ -317,7 +317,7 @@ impl Surroundings {
 
 /// A graph in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct GraphSummary {
     /// Its name; of an agent's graph, the invocation, `#`, and the name that the agent gave it.
     pub name: String,
     /// `python`. A graph of an earlier version may have `javascript`: it is listed and removed, and not opened.
@@ -338,7 +338,7 @@ pub struct Summary {
 
 /// What a change did to a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Version {
+pub struct GraphVersion {
     /// Counts from 1.
     pub number: u64,
     /// When, in milliseconds since 1970-01-01 UTC.
@@ -370,14 +370,14 @@ pub enum GraphError {
 
 /// An answer, and what becomes durable with it.
 #[derive(Debug)]
-pub struct Answered {
+pub struct StagedAnswer {
     /// The answer. A refusal changes nothing.
-    pub answer: Result<Answer, GraphError>,
+    pub answer: Result<GraphAnswer, GraphError>,
     /// The change of the graph: it is there once this is committed, and not before.
     pub closing: Batch,
 }
 
-impl From<GraphError> for Answered {
+impl From<GraphError> for StagedAnswer {
     fn from(error: GraphError) -> Self {
         Self { answer: Err(error), closing: Batch::new() }
     }
@@ -388,7 +388,7 @@ impl From<GraphError> for Answered {
 pub trait Graphs: Send + Sync {
     /// Answers for the graph `name` of an invocation. Steps that ran are kept as they end, so that the same question
     /// after a kill runs only what is left; every other change is in what is to be committed with the answer.
-    async fn ask(&self, owner: &InvocationId, name: &str, ask: Ask) -> Answered;
+    async fn ask(&self, owner: &InvocationId, name: &str, ask: GraphOperation) -> StagedAnswer;
 }
 
 #[cfg(test)]

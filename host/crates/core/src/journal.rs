@@ -63,7 +63,7 @@ pub struct Began {
 
 /// What an import was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct ImportCall {
     /// The capability and verb, for example `tools.call`.
     pub name: String,
     /// What a person reads in the journal, at most 200 bytes, for example `files.write notes.md`.
@@ -84,7 +84,7 @@ pub struct Asked {
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct ImportAnswer {
     /// The answer as JSON, an error of the capability included.
     pub answer: String,
     /// When it was known.
@@ -93,11 +93,11 @@ pub struct Answered {
 
 /// One call of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     /// What was asked.
-    pub asked: Asked,
+    pub asked: ImportCall,
     /// What came back; none while the effect is in flight.
-    pub answered: Option<Answered>,
+    pub answered: Option<ImportAnswer>,
     /// What a person said about an effect whose outcome was unknown.
     pub resolution: Option<Resolution>,
 }
@@ -129,7 +129,7 @@ pub enum Resolution {
 
 /// An effect that cannot be repeated and whose outcome nobody knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct EffectQuestion {
     /// Whose journal holds the entry.
     pub invocation: InvocationId,
     /// The entry.
@@ -144,7 +144,7 @@ pub struct Question {
     pub attempt: u32,
 }
 
-impl Question {
+impl EffectQuestion {
     /// Names this question and no other, not even the next one about the same call: an answer that comes late is not
     /// taken for another question's.
     #[must_use]
@@ -170,7 +170,7 @@ const QUESTION_DIGITS: usize = 8;
 pub struct NewCall {
     /// The capability and verb.
     pub name: &'static str,
-    /// For people, see [`Asked::summary`].
+    /// For people, see [`ImportCall::summary`].
     pub summary: String,
     /// The digest of the arguments.
     pub arguments: Digest,
@@ -182,22 +182,22 @@ pub struct NewCall {
 
 /// What the journal says to a call.
 #[derive(Clone, Debug)]
-pub enum Next {
+pub enum CallVerdict {
     /// It was answered before: this is the answer, as JSON.
     Answered(String),
     /// It is new, or may be repeated: do it and hand in the answer with [`Journal::answer`].
-    Go(Ticket),
+    Go(EntryHandle),
     /// It was in flight when the host died; ask `verify`, which gets this.
-    Verify(Ticket, String),
+    Verify(EntryHandle, String),
     /// A person said what to answer, as JSON of the tool's output.
-    Happened(Ticket, String),
+    Happened(EntryHandle, String),
     /// A person said not to do it.
-    Skipped(Ticket),
+    Skipped(EntryHandle),
 }
 
 /// The right to answer one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub struct EntryHandle {
     /// The entry.
     pub entry: u32,
     /// The same for every attempt, different for every other call.
@@ -226,7 +226,7 @@ pub enum JournalError {
     },
     /// An effect's outcome is unknown and it must not be repeated.
     #[error("{}", .0.text)]
-    Parked(Question),
+    Parked(EffectQuestion),
     /// A cap of the journal was reached.
     #[error(transparent)]
     Limit(#[from] LimitHit),
@@ -269,20 +269,20 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// Every [`JournalError`]; the invocation must then end without doing the effect.
-    async fn ask(&self, call: NewCall) -> Result<Next, JournalError>;
+    async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError>;
 
     /// Notes what `verify` will need, durably, before a verifiable effect leaves.
     ///
     /// # Errors
     /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`]; the effect must not leave then.
-    async fn prepared(&self, ticket: &Ticket, prepared: String) -> Result<(), JournalError>;
+    async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError>;
 
     /// Keeps the answer, durably, before the guest may see it.
     ///
     /// # Errors
     /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`].
-    async fn answer(&self, ticket: Ticket, answer: String) -> Result<(), JournalError> {
-        self.answer_with(ticket, answer, Batch::new()).await
+    async fn answer(&self, handle: EntryHandle, answer: String) -> Result<(), JournalError> {
+        self.answer_with(handle, answer, Batch::new()).await
     }
 
     /// Keeps an answer as [`Journal::answer`] does, in one transaction with `also`: a delegation's
@@ -291,11 +291,11 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// As [`Journal::answer`]; nothing of `also` was written then, but for [`JournalError::Limit`] of
     /// an effect that may not be repeated, whose answer is kept.
-    async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError>;
+    async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError>;
 
     /// The question to end an invocation with, as [`JournalError::Parked`], when `verify` could not
     /// tell whether the effect of `ticket` happened; `why` says what it found.
-    fn question(&self, ticket: &Ticket, why: &str) -> Question;
+    fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion;
 
     /// The time of the last entry, for the guest's clock.
     fn time_ms(&self) -> u64;

@@ -5,7 +5,6 @@
 
 pub mod approval;
 pub mod capacity;
-pub mod census;
 pub mod clock;
 pub mod context;
 pub mod crash;
@@ -23,6 +22,7 @@ pub mod limits;
 pub mod memory;
 pub mod model;
 pub mod name;
+pub mod process_registry;
 pub mod project;
 pub mod project_models;
 pub mod redact;

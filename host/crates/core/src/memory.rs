@@ -17,9 +17,9 @@ mod note;
 mod rank;
 
 pub use embedded::Embedded;
-pub use entry::{Entry, Hit, MemoryError};
+pub use entry::{MemoryEntry, MemoryError, MemoryHit};
 pub use episode::{Episode, closest, jaccard};
-pub use note::{Note, Replaced, Trust};
+pub use note::{MemoryNote, ReplacedValue, Trust};
 pub use rank::{EMBEDDED_MAX, Embedder, FullText, Hybrid, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX, ranked};
 
 use crate::store::Batch;
@@ -35,19 +35,19 @@ pub trait MemoryBackend: Send + Sync {
     /// # Errors
     /// [`MemoryError::Invalid`] for a value that is no JSON, [`MemoryError::Limit`] for one that is too long, and
     /// [`MemoryError::Unavailable`] when the same call may succeed later.
-    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError>;
+    async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError>;
 
     /// The entry of a key.
     ///
     /// # Errors
     /// [`MemoryError::Unavailable`] or [`MemoryError::Failed`].
-    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError>;
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError>;
 
     /// At most `limit` entries that fit `query`, the best first.
     ///
     /// # Errors
     /// [`MemoryError::Unavailable`] or [`MemoryError::Failed`].
-    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError>;
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError>;
 
     /// Whether there was an entry to delete.
     ///
@@ -59,14 +59,25 @@ pub trait MemoryBackend: Send + Sync {
     ///
     /// # Errors
     /// [`MemoryError::Unavailable`] or [`MemoryError::Failed`].
-    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError>;
+    async fn list(
+        &self,
+        namespace: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<KeyPage, MemoryError>;
 
     /// Keeps an entry if what is kept under its key is still `before`; answers whether it was, so that of two who keep
     /// one key at once neither is lost. A backend that cannot tell keeps it in any case.
     ///
     /// # Errors
     /// As [`Self::put`].
-    async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
+    async fn replace(
+        &self,
+        namespace: &str,
+        before: Option<&MemoryEntry>,
+        entry: MemoryEntry,
+    ) -> Result<bool, MemoryError> {
         let _ = before;
         self.put(namespace, entry).await.map(|()| true)
     }
@@ -76,14 +87,14 @@ pub trait MemoryBackend: Send + Sync {
     ///
     /// # Errors
     /// As [`Self::put`].
-    fn staged(&self, _namespace: &str, _entry: &Entry) -> Result<Option<Batch>, MemoryError> {
+    fn staged(&self, _namespace: &str, _entry: &MemoryEntry) -> Result<Option<Batch>, MemoryError> {
         Ok(None)
     }
 }
 
 /// A piece of a list of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
+pub struct KeyPage {
     /// In the backend's order.
     pub keys: Vec<String>,
     /// Hand it back as `after` to get the next piece; none at the end.

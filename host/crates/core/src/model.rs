@@ -14,7 +14,7 @@ pub use usage::Usage;
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Speaker {
+pub enum MessageRole {
     /// The guest, on behalf of a person or the harness.
     User,
     /// The model.
@@ -54,7 +54,7 @@ pub struct Thought {
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum MessagePart {
     /// Words.
     Text(String),
     /// A picture.
@@ -83,27 +83,27 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Who speaks.
-    pub speaker: Speaker,
+    pub speaker: MessageRole,
     /// What is said.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 impl Message {
     /// A message of words.
     #[must_use]
-    pub fn text(speaker: Speaker, text: impl Into<String>) -> Self {
-        Self { speaker, parts: vec![Part::Text(text.into())] }
+    pub fn text(speaker: MessageRole, text: impl Into<String>) -> Self {
+        Self { speaker, parts: vec![MessagePart::Text(text.into())] }
     }
 
     /// A rough count of tokens: that of its texts, 500 an image, 4 for the frame.
     #[must_use]
     pub fn tokens_estimated(&self) -> u64 {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text_tokens(text),
-            Part::Image { .. } => 500,
-            Part::Requested(call) => text_tokens(&call.arguments) + 8,
-            Part::Answered { output, .. } => text_tokens(output) + 4,
-            Part::Thought(thought) => text_tokens(&thought.text),
+        let part = |part: &MessagePart| match part {
+            MessagePart::Text(text) => text_tokens(text),
+            MessagePart::Image { .. } => 500,
+            MessagePart::Requested(call) => text_tokens(&call.arguments) + 8,
+            MessagePart::Answered { output, .. } => text_tokens(output) + 4,
+            MessagePart::Thought(thought) => text_tokens(&thought.text),
         };
         4 + self.parts.iter().map(part).sum::<u64>()
     }
@@ -323,9 +323,9 @@ pub trait Cost: Send + Sync {
 
 /// What a request cost beside its reply, added up.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<(Usage, u64)>);
+pub struct UsageTally(Mutex<(Usage, u64)>);
 
-impl Tally {
+impl UsageTally {
     /// Paid for answers that were of no use.
     pub fn wasted(&self) -> Usage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0
@@ -337,7 +337,7 @@ impl Tally {
     }
 }
 
-impl Cost for Tally {
+impl Cost for UsageTally {
     fn sent(&self, bytes: u64) {
         let mut tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tally.1 = tally.1.saturating_add(bytes);
@@ -351,7 +351,7 @@ impl Cost for Tally {
 
 /// Hears a reply as it comes. A name of its own, since `async_trait` gives the `&str` of a written-out
 /// type a lifetime from outside, and then nothing local could be heard.
-pub type Heard<'a> = &'a mut (dyn FnMut(&str) + Send);
+pub type ReplyListener<'a> = &'a mut (dyn FnMut(&str) + Send);
 
 /// A model. Dropping the future of [`Model::complete`] cancels the request.
 #[async_trait::async_trait]
@@ -373,14 +373,19 @@ pub trait Model: Send + Sync {
     ///
     /// # Errors
     /// Every [`ModelError`].
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError>;
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError>;
 
     /// As [`Self::ask`], for who counts nothing.
     ///
     /// # Errors
     /// Every [`ModelError`].
-    async fn complete(&self, request: &ModelRequest, heard: Heard<'_>) -> Result<ModelReply, ModelError> {
-        self.ask(request, heard, &Tally::default()).await
+    async fn complete(&self, request: &ModelRequest, heard: ReplyListener<'_>) -> Result<ModelReply, ModelError> {
+        self.ask(request, heard, &UsageTally::default()).await
     }
 
     /// The model as one invocation has it, where that makes a difference: a recording counts its replies

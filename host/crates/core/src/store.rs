@@ -170,14 +170,14 @@ impl Batch {
 
 /// What was read, or copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Read {
+pub struct ReadTotals {
     /// Rows, of all tables and of content.
     pub rows: u64,
     /// Their keys and values, in bytes.
     pub bytes: u64,
 }
 
-impl Read {
+impl ReadTotals {
     /// One more row.
     pub fn count(&mut self, bytes: usize) {
         self.rows += 1;
@@ -187,7 +187,7 @@ impl Read {
 
 /// What became of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Collected {
+pub struct CollectedContent {
     /// How many are named by something.
     pub kept: u64,
     /// How many are named by nothing.
@@ -292,7 +292,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Failed`], also of a store that is in no file; the file may be there in part.
-    fn copy_to(&self, _file: &Path) -> Result<Read, StoreError> {
+    fn copy_to(&self, _file: &Path) -> Result<ReadTotals, StoreError> {
         Err(StoreError::Failed { path: String::new(), detail: "this store cannot be copied into a file".into() })
     }
 
@@ -300,7 +300,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] with the first thing that is.
-    fn read_all(&self) -> Result<Read, StoreError> {
+    fn read_all(&self) -> Result<ReadTotals, StoreError> {
         Err(StoreError::Failed { path: String::new(), detail: "this store cannot be read as a whole".into() })
     }
 
@@ -309,7 +309,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`]; what was removed was named by nothing.
-    async fn collect(&self, _names: &Names, _dry_run: bool) -> Result<Collected, StoreError> {
+    async fn collect(&self, _names: &Names, _dry_run: bool) -> Result<CollectedContent, StoreError> {
         Err(StoreError::Failed { path: String::new(), detail: "this store keeps all content".into() })
     }
 

@@ -17,7 +17,7 @@ pub const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct StreamLine {
     /// The run.
     pub run: RunId,
     /// What it says.
@@ -37,7 +37,7 @@ pub enum Content {
         event: Event,
     },
     /// A part of what a model says.
-    Token(Token),
+    Token(StreamToken),
     /// Live parts were lost, since they were not read in time. Nothing durable is ever lost.
     Lagged {
         /// The last number before.
@@ -59,7 +59,8 @@ pub enum Content {
 
 /// A part of what a model says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Token {
+#[schemars(rename = "Token")]
+pub struct StreamToken {
     /// Who asked it.
     pub invocation: InvocationId,
     /// The number of the last durable event before it.
@@ -79,7 +80,8 @@ pub struct Token {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the event of its name")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum LineKind {
     ProjectCreated,
     ProjectStatus,
     RunStarted,
@@ -128,10 +130,10 @@ pub enum Kind {
     End,
 }
 
-/// The field of an event that says what it is, where it is stored. A line has its [`Kind`] in its place.
+/// The field of an event that says what it is, where it is stored. A line has its [`LineKind`] in its place.
 const TAG: &str = "type";
 
-impl Line {
+impl StreamLine {
     /// The line of a durable event.
     #[must_use]
     pub fn of(event: RunEvent) -> Self {
@@ -141,14 +143,14 @@ impl Line {
 
     /// What it is about.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> LineKind {
         match &self.content {
             Content::Event { event, .. } => kind(event),
-            Content::Token(_) => Kind::Token,
-            Content::Lagged { .. } => Kind::Lagged,
-            Content::Dropped { .. } => Kind::Dropped,
-            Content::End { error: None, .. } => Kind::End,
-            Content::End { error: Some(_), .. } => Kind::Error,
+            Content::Token(_) => LineKind::Token,
+            Content::Lagged { .. } => LineKind::Lagged,
+            Content::Dropped { .. } => LineKind::Dropped,
+            Content::End { error: None, .. } => LineKind::End,
+            Content::End { error: Some(_), .. } => LineKind::Error,
         }
     }
 
@@ -185,10 +187,10 @@ macro_rules! kinds {
     ($($event:ident $tag:literal $kind:ident,)*) => {
         /// The kind of a line that says this.
         #[must_use]
-        pub fn kind(event: &Event) -> Kind {
+        pub fn kind(event: &Event) -> LineKind {
             match event {
-                Event::RunEnded { status, .. } if status == "failed" => Kind::Error,
-                $(Event::$event { .. } => Kind::$kind,)*
+                Event::RunEnded { status, .. } if status == "failed" => LineKind::Error,
+                $(Event::$event { .. } => LineKind::$kind,)*
             }
         }
 
@@ -200,7 +202,7 @@ macro_rules! kinds {
             }
         }
 
-        const KINDS: &[(&str, Kind)] = &[$(($tag, Kind::$kind)),*];
+        const KINDS: &[(&str, LineKind)] = &[$(($tag, LineKind::$kind)),*];
     };
 }
 
@@ -295,11 +297,11 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: LineKind,
     payload: Value,
 }
 
-impl Serialize for Line {
+impl Serialize for StreamLine {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut written = Written {
             version: VERSION,
@@ -346,7 +348,7 @@ pub fn schema() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
     let mut generator = settings.into_generator();
     let events = generator.root_schema_for::<Event>().to_value();
-    let token = generator.root_schema_for::<Token>().to_value();
+    let token = generator.root_schema_for::<StreamToken>().to_value();
     let mut definitions = events["$defs"].clone();
     if let (Some(all), Some(more)) = (definitions.as_object_mut(), token["$defs"].as_object()) {
         all.extend(more.clone());
@@ -391,7 +393,7 @@ fn durable(mut variant: Value) -> Vec<Value> {
         required.retain(|name| name != TAG);
     }
     let payload = plain(variant);
-    let line = |kind: Kind| {
+    let line = |kind: LineKind| {
         json!({
             "description": description,
             "properties": { "type": { "const": kind }, "payload": payload },
@@ -402,9 +404,9 @@ fn durable(mut variant: Value) -> Vec<Value> {
 }
 
 /// The kinds that an event of this tag can have.
-fn kinds_of(tag: &str) -> impl Iterator<Item = Kind> {
+fn kinds_of(tag: &str) -> impl Iterator<Item = LineKind> {
     let own = KINDS.iter().find(|(known, _)| *known == tag).map(|(_, kind)| *kind);
-    own.into_iter().chain((own == Some(Kind::Done)).then_some(Kind::Error))
+    own.into_iter().chain((own == Some(LineKind::Done)).then_some(LineKind::Error))
 }
 
 fn live(kind: &str, required: &[&str], payload: Value) -> Value {
@@ -422,7 +424,7 @@ fn plain(mut schema: Value) -> Value {
 }
 
 /// A line that was read.
-impl<'de> Deserialize<'de> for Line {
+impl<'de> Deserialize<'de> for StreamLine {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut written = Written::deserialize(deserializer)?;
         let content = content(&mut written).map_err(serde::de::Error::custom)?;
@@ -435,13 +437,13 @@ fn content(written: &mut Written) -> Result<Content, String> {
     let mut payload = written.payload.take();
     let Some(number) = written.number else {
         return match written.kind {
-            Kind::Token => {
-                let token: Token = serde_json::from_value(payload).map_err(|error| error.to_string())?;
-                Ok(Content::Token(Token { after, part: written.part.unwrap_or_default(), ..token }))
+            LineKind::Token => {
+                let token: StreamToken = serde_json::from_value(payload).map_err(|error| error.to_string())?;
+                Ok(Content::Token(StreamToken { after, part: written.part.unwrap_or_default(), ..token }))
             }
-            Kind::Lagged => Ok(Content::Lagged { after }),
-            Kind::Dropped => Ok(Content::Dropped { after }),
-            Kind::End | Kind::Error => {
+            LineKind::Lagged => Ok(Content::Lagged { after }),
+            LineKind::Dropped => Ok(Content::Dropped { after }),
+            LineKind::End | LineKind::Error => {
                 let error = payload["error"].as_str().map(str::to_owned);
                 Ok(Content::End { after, error })
             }
@@ -453,7 +455,7 @@ fn content(written: &mut Written) -> Result<Content, String> {
 }
 
 /// The event of that kind which has these fields: some kinds are those of several events.
-fn durable_event(kind: Kind, payload: &mut Value) -> Result<Event, String> {
+fn durable_event(kind: LineKind, payload: &mut Value) -> Result<Event, String> {
     // What a line says is outside input.
     let Some(fields) = payload.as_object_mut() else { return Err("the payload of a line is no object".to_owned()) };
     let mut wrong = format!("a line of {kind:?} is never durable, and this one has a number");

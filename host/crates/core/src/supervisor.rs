@@ -1,6 +1,6 @@
 //! Who looks after an invocation from outside while it runs: what it may still spend, and what people say to it.
 
-use crate::model::{Cost, Tally, Usage};
+use crate::model::{Cost, Usage, UsageTally};
 use crate::store::Batch;
 use crate::{InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// What an invocation used up, in all its attempts, as the ledger of its run keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Spent {
+pub struct InvocationUsage {
     /// Tokens and money, those of answers that were of no use included.
     pub usage: Usage,
     /// Answers of models, which are an agent's steps.
@@ -30,7 +30,7 @@ pub struct Spent {
     pub cut_off: Usage,
 }
 
-impl Spent {
+impl InvocationUsage {
     /// Both together; the peak is the higher one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -57,7 +57,7 @@ impl Spent {
 /// What an invocation did since its start. Each attempt does it again from the start and comes to the same, so it is
 /// not added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct InvocationTotals {
     /// Answers of models.
     pub model_calls: u32,
     /// Calls of tools.
@@ -70,7 +70,7 @@ pub struct Done {
 
 /// What was used up besides, since this was last told.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct More {
+pub struct UsageDelta {
     /// Tokens and money.
     pub usage: Usage,
     /// Instructions of its tools.
@@ -101,13 +101,13 @@ pub trait Reservation: Send + Sync {
 
 /// Nothing is held.
 #[derive(Clone, Copy, Debug)]
-pub struct Free {
+pub struct NoReservation {
     /// See [`Reservation::was_cut_off`].
     pub was_cut_off: bool,
 }
 
 #[async_trait::async_trait]
-impl Reservation for Free {
+impl Reservation for NoReservation {
     fn was_cut_off(&self) -> bool {
         self.was_cut_off
     }
@@ -122,7 +122,7 @@ impl Reservation for Free {
 /// Counts what a call of a model costs beside its reply, and lets no further try leave that is not held.
 pub struct Tries<'a> {
     held: &'a dyn Reservation,
-    tally: Tally,
+    tally: UsageTally,
     over: Mutex<Option<LimitHit>>,
 }
 
@@ -130,11 +130,11 @@ impl<'a> Tries<'a> {
     /// Those of the call that this is held for.
     #[must_use]
     pub fn new(held: &'a dyn Reservation) -> Self {
-        Self { held, tally: Tally::default(), over: Mutex::default() }
+        Self { held, tally: UsageTally::default(), over: Mutex::default() }
     }
 
     /// What they cost beside the reply, and the cap that had no room for one more, if that is why they ended.
-    pub fn end(self) -> (Tally, Option<LimitHit>) {
+    pub fn end(self) -> (UsageTally, Option<LimitHit>) {
         (self.tally, self.over.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -171,7 +171,7 @@ pub trait Supervisor: Send + Sync {
     ///
     /// # Errors
     /// The cap of the run that has no room for more; what is over it by `done` is not counted.
-    fn go_on(&self, _invocation: &InvocationId, _done: Done, _more: More) -> Result<(), LimitHit> {
+    fn go_on(&self, _invocation: &InvocationId, _done: InvocationTotals, _more: UsageDelta) -> Result<(), LimitHit> {
         Ok(())
     }
 
@@ -187,11 +187,11 @@ pub trait Supervisor: Send + Sync {
         _most: Usage,
         again: bool,
     ) -> Result<Box<dyn Reservation>, LimitHit> {
-        Ok(Box::new(Free { was_cut_off: again }))
+        Ok(Box::new(NoReservation { was_cut_off: again }))
     }
 
     /// What an invocation did and spent by now; the batch is stored with the answer that it was spent for.
-    fn spent(&self, _invocation: &InvocationId, _done: Done, _more: More) -> Batch {
+    fn spent(&self, _invocation: &InvocationId, _done: InvocationTotals, _more: UsageDelta) -> Batch {
         Batch::new()
     }
 

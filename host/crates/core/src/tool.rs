@@ -1,7 +1,7 @@
 //! Tools, checks and sub-agents, as a capability reaches them.
 
-use crate::event::Used;
-use crate::journal::{EffectClass, JournalError, Question};
+use crate::event::WorkUsage;
+use crate::journal::{EffectClass, EffectQuestion, JournalError};
 use crate::memory::Trust;
 use crate::store::Batch;
 use crate::work::{CheckReport, Outcome, Task};
@@ -395,7 +395,7 @@ pub struct Delegated {
     /// What the sub-agent delivered, or why it did not.
     pub answer: Result<Outcome, DelegateError>,
     /// What it used, its own sub-agents included.
-    pub used: Used,
+    pub used: WorkUsage,
     /// The least trusted words that it heard, which may be in its answer.
     pub heard: Trust,
     /// The end of its journal, to be kept in one transaction with the caller's entry.
@@ -406,16 +406,16 @@ impl Delegated {
     /// A delegation that no agent worked on.
     #[must_use]
     pub fn refused(error: DelegateError) -> Self {
-        Self { answer: Err(error), used: Used::default(), heard: Trust::OwnWords, closing: Batch::new() }
+        Self { answer: Err(error), used: WorkUsage::default(), heard: Trust::OwnWords, closing: Batch::new() }
     }
 }
 
 /// Why a sub-agent came to no end. Its caller comes to none either, and finds it where it was later.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum BrokenOff {
+pub enum Interrupted {
     /// A person is asked about an effect of the sub-agent.
     #[error("{}", .0.text)]
-    Parked(Question),
+    Parked(EffectQuestion),
     /// A service that it cannot do without is not there.
     #[error(transparent)]
     Unavailable(Outage),
@@ -440,8 +440,8 @@ pub trait Delegate: Send + Sync {
     /// trusted words that its caller has heard, which may be in the task.
     ///
     /// # Errors
-    /// Every [`BrokenOff`]; the call is made again when the caller goes on.
-    async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, BrokenOff>;
+    /// Every [`Interrupted`]; the call is made again when the caller goes on.
+    async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, Interrupted>;
 }
 
 #[cfg(test)]

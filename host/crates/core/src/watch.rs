@@ -19,12 +19,12 @@ pub trait Watch: Send + Sync {
     fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
 
     /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
-    fn said(&self, _conversation: usize, _said: Said<'_>) {}
+    fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
 }
 
 /// What is new in a conversation.
 #[derive(Clone, Copy, Debug)]
-pub enum Said<'a> {
+pub enum ConversationUpdate<'a> {
     /// It began, with these words.
     System(&'a str),
     /// A message, of the guest's or of the model's.

@@ -2,7 +2,7 @@
 
 use crate::decode::Cleaner;
 use crate::error::EgressError;
-use crate::guard::{Caps, FIELD_BYTES_MAX, Guard};
+use crate::guard::{FIELD_BYTES_MAX, Guard, RequestLimits};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use longhaul_core::LimitHit;
@@ -20,7 +20,7 @@ pub struct Fetched {
     pub url: Url,
     response: Response,
     cleaner: Option<Cleaner>,
-    caps: Caps,
+    caps: RequestLimits,
     until: Instant,
     sent_bytes: u64,
     read_bytes: u64,
@@ -38,8 +38,8 @@ pub(crate) fn check_head(headers: &HeaderMap) -> Result<(), EgressError> {
 impl Fetched {
     pub(crate) fn new(guard: &Guard, url: Url, response: Response, until: Instant) -> Result<Self, EgressError> {
         let (status, mut headers) = (response.status(), response.headers().clone());
-        guard.keyring.clean_head(&mut headers);
-        let cleaner = Some(Cleaner::new(&mut headers, guard.keyring.sieve())?);
+        guard.placeholders.clean_head(&mut headers);
+        let cleaner = Some(Cleaner::new(&mut headers, guard.placeholders.stream_redactor())?);
         let caps = guard.caps.clone();
         Ok(Self { status, headers, url, response, cleaner, caps, until, sent_bytes: 0, read_bytes: 0 })
     }

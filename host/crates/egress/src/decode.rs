@@ -2,7 +2,7 @@
 //! and the search for secrets.
 
 use crate::error::EgressError;
-use crate::sieve::Sieve;
+use crate::stream_redactor::StreamRedactor;
 use bytes::Bytes;
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use http::{HeaderMap, header};
@@ -16,20 +16,20 @@ const STEP_BYTES: usize = 512;
 /// What a body passes through.
 pub struct Cleaner {
     decoder: Option<Decoder>,
-    sieve: Option<Sieve>,
+    stream_redactor: Option<StreamRedactor>,
 }
 
 impl Cleaner {
     /// For an answer with this head, which says no more of a compression that is undone, or of a length that changes.
-    pub(crate) fn new(headers: &mut HeaderMap, sieve: Option<Sieve>) -> Result<Self, EgressError> {
+    pub(crate) fn new(headers: &mut HeaderMap, stream_redactor: Option<StreamRedactor>) -> Result<Self, EgressError> {
         let decoder = Decoder::of(headers)?;
         if decoder.is_some() {
             headers.remove(header::CONTENT_ENCODING);
         }
-        if decoder.is_some() || sieve.is_some() {
+        if decoder.is_some() || stream_redactor.is_some() {
             headers.remove(header::CONTENT_LENGTH);
         }
-        Ok(Self { decoder, sieve })
+        Ok(Self { decoder, stream_redactor })
     }
 
     /// What a piece becomes, which may be nothing yet.
@@ -41,8 +41,8 @@ impl Cleaner {
             Some(decoder) => decoder.push(&piece, bytes_max)?,
             None => piece,
         };
-        Ok(match &mut self.sieve {
-            Some(sieve) => sieve.push(&plain).into(),
+        Ok(match &mut self.stream_redactor {
+            Some(stream_redactor) => stream_redactor.push(&plain).into(),
             None => plain,
         })
     }
@@ -56,9 +56,9 @@ impl Cleaner {
             Some(decoder) => decoder.finish(bytes_max)?,
             None => Bytes::new(),
         };
-        let Some(sieve) = &mut self.sieve else { return Ok(rest) };
-        let mut clean = sieve.push(&rest);
-        clean.extend(sieve.finish());
+        let Some(stream_redactor) = &mut self.stream_redactor else { return Ok(rest) };
+        let mut clean = stream_redactor.push(&rest);
+        clean.extend(stream_redactor.finish());
         Ok(clean.into())
     }
 }

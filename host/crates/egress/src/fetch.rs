@@ -63,7 +63,7 @@ impl Guard {
             let Some(location) = redirect(&response).filter(|_| self.caps.redirects_max > 0) else {
                 return Fetched::new(self, url, response, until);
             };
-            if self.keyring.scrub(&location) != location {
+            if self.placeholders.scrub(&location) != location {
                 return Err(EgressError::refused("a redirect that carries a secret is not followed"));
             }
             followed += 1;

@@ -6,7 +6,7 @@
 use crate::address::{self, Checked, Resolve, System};
 use crate::decode::Cleaner;
 use crate::error::EgressError;
-use crate::secret::Keyring;
+use crate::secret::SecretPlaceholders;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri};
 use longhaul_core::Denial;
@@ -24,9 +24,9 @@ pub const FIELD_BYTES_MAX: usize = 64 << 10;
 /// Headers of one response: hyper's own default, said here so that it stays.
 const FIELDS_MAX: usize = 100;
 
-/// What one request may cost. Each field has its default in [`Caps::default`].
+/// What one request may cost. Each field has its default in [`RequestLimits::default`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct RequestLimits {
     /// Bytes of the body of a request. Default 1 MiB. One byte more, and nothing is sent.
     pub request_bytes_max: u64,
     /// Bytes of the body of a response, as sent and again after decompression. Default 10 MiB. The reading ends with
@@ -44,7 +44,7 @@ pub struct Caps {
     pub redirects_max: u32,
 }
 
-impl Default for Caps {
+impl Default for RequestLimits {
     fn default() -> Self {
         Self {
             request_bytes_max: 1 << 20,
@@ -62,19 +62,19 @@ impl Default for Caps {
 #[derive(Clone)]
 pub struct Guard {
     grants: Grants,
-    pub(crate) caps: Caps,
+    pub(crate) caps: RequestLimits,
     resolver: Arc<dyn Resolve>,
-    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) placeholders: Arc<SecretPlaceholders>,
 }
 
 /// A request's way out, checked: an address as the client reads it, and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct CheckedRoute {
     pub(crate) url: Url,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-impl Way {
+impl CheckedRoute {
     /// The address.
     #[must_use]
     pub fn url(&self) -> &Url {
@@ -91,14 +91,14 @@ impl Way {
 impl Guard {
     /// A guard for the hosts of `grants`; of the rest only the table is used, for refusals.
     #[must_use]
-    pub fn new(grants: Grants, caps: Caps) -> Self {
-        Self { grants, caps, resolver: Arc::new(System), keyring: Arc::default() }
+    pub fn new(grants: Grants, caps: RequestLimits) -> Self {
+        Self { grants, caps, resolver: Arc::new(System), placeholders: Arc::default() }
     }
 
     /// Puts these secrets into requests, and takes them out of answers.
     #[must_use]
-    pub fn with_keyring(mut self, keyring: Arc<Keyring>) -> Self {
-        self.keyring = keyring;
+    pub fn with_placeholders(mut self, placeholders: Arc<SecretPlaceholders>) -> Self {
+        self.placeholders = placeholders;
         self
     }
 
@@ -183,7 +183,7 @@ impl Guard {
     ///
     /// # Errors
     /// The refusal, or that the name has no address.
-    pub async fn look_up(&self, url: Url) -> Result<Way, EgressError> {
+    pub async fn look_up(&self, url: Url) -> Result<CheckedRoute, EgressError> {
         let host = url.host_str().ok_or(EgressError::BadAddress)?;
         let port = url.port_or_known_default().ok_or(EgressError::BadAddress)?;
         let literal = address::literal(host);
@@ -203,7 +203,7 @@ impl Guard {
                 return Err(EgressError::Denied(address::denial(&self.grants.table, &url, ip, kind)));
             }
         }
-        Ok(Way { url, addresses })
+        Ok(CheckedRoute { url, addresses })
     }
 
     async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
@@ -226,12 +226,16 @@ impl Guard {
     ///
     /// # Errors
     /// A secret where it does not belong, or what the client says.
-    pub async fn send(&self, way: &Way, mut request: reqwest::Request) -> Result<reqwest::Response, EgressError> {
+    pub async fn send(
+        &self,
+        way: &CheckedRoute,
+        mut request: reqwest::Request,
+    ) -> Result<reqwest::Response, EgressError> {
         // The way was checked, and the request is the caller's: what was not checked does not leave.
         if request.url().origin() != way.url.origin() {
             return Err(EgressError::refused("the request has another destination than the one that was checked"));
         }
-        self.keyring.fill(&way.url, request.headers_mut())?;
+        self.placeholders.fill(&way.url, request.headers_mut())?;
         let client = self.client(way)?;
         Ok(client.execute(request).await?)
     }
@@ -242,13 +246,13 @@ impl Guard {
     /// # Errors
     /// When the body is compressed as nobody here can read.
     pub fn cleaner(&self, headers: &mut HeaderMap) -> Result<Option<Cleaner>, EgressError> {
-        let Some(sieve) = self.keyring.sieve() else { return Ok(None) };
-        self.keyring.clean_head(headers);
-        Ok(Some(Cleaner::new(headers, Some(sieve))?))
+        let Some(stream_redactor) = self.placeholders.stream_redactor() else { return Ok(None) };
+        self.placeholders.clean_head(headers);
+        Ok(Some(Cleaner::new(headers, Some(stream_redactor))?))
     }
 
     /// A client for one request. It knows the checked addresses and has no other way to resolve a name.
-    fn client(&self, way: &Way) -> Result<Client, EgressError> {
+    fn client(&self, way: &CheckedRoute) -> Result<Client, EgressError> {
         let tls =
             longhaul_tls::config(way.url.scheme() == "https").map_err(|error| EgressError::Tls(error.to_string()))?;
         let builder = Client::builder()

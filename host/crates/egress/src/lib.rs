@@ -16,7 +16,7 @@ mod guard;
 mod proxy;
 mod secret;
 mod secret_value;
-mod sieve;
+mod stream_redactor;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +24,8 @@ pub use address::{Resolve, System, special};
 pub use body::Fetched;
 pub use decode::Cleaner;
 pub use error::EgressError;
-pub use guard::{Caps, FIELD_BYTES_MAX, Guard, Way};
+pub use guard::{CheckedRoute, FIELD_BYTES_MAX, Guard, RequestLimits};
 pub use proxy::{Proxy, listen_in};
-pub use secret::{Key, Keyring, Redactor};
+pub use secret::{HeaderSecret, SecretPlaceholders, SecretRedactor};
 pub use secret_value::{NotASecret, SHOWN, Secret};
-pub use sieve::Sieve;
+pub use stream_redactor::StreamRedactor;

@@ -9,7 +9,7 @@
 use crate::body::check_head;
 use crate::error::EgressError;
 use crate::fetch::NOT_YOURS;
-use crate::guard::{FIELD_BYTES_MAX, Guard, Way};
+use crate::guard::{CheckedRoute, FIELD_BYTES_MAX, Guard};
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt as _, stream};
 use http::header::{CONNECTION, HeaderMap, HeaderName};
@@ -262,7 +262,7 @@ impl Proxy {
         Ok(Response::new(whole(String::new())))
     }
 
-    async fn connect(&self, way: &Way) -> Result<TcpStream, EgressError> {
+    async fn connect(&self, way: &CheckedRoute) -> Result<TcpStream, EgressError> {
         let ms = self.guard.caps.connect_ms_max;
         let connected = timeout(Duration::from_millis(ms), TcpStream::connect(way.addresses())).await;
         let connected = connected.map_err(|_| EgressError::TimedOut { what: "nobody accepted the connection", ms })?;

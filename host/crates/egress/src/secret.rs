@@ -2,12 +2,12 @@
 //!
 //! A placeholder is random for each invocation and worth nothing elsewhere. It becomes the value in one header, on
 //! the way to one of the hosts that were granted for it; anywhere else the request is refused. What comes back is
-//! searched for the value, as it is and in the forms that servers commonly give back ([`crate::Sieve`]). A server that
-//! was given a secret and sends it back in a cipher of its own cannot be kept from it.
+//! searched for the value, as it is and in the forms that servers commonly give back ([`crate::StreamRedactor`]). A
+//! server that was given a secret and sends it back in a cipher of its own cannot be kept from it.
 
 use crate::error::EgressError;
 use crate::secret_value::{SHOWN, Secret};
-use crate::sieve::{Patterns, Sieve};
+use crate::stream_redactor::{Patterns, StreamRedactor};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use longhaul_core::Denial;
 use longhaul_core::grant::HostPattern;
@@ -21,7 +21,7 @@ const PREFIX: &str = "longhaul-secret-";
 
 /// A secret that one caller may send: where, and in which header.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct HeaderSecret {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -32,13 +32,13 @@ pub struct Key {
     pub header: HeaderName,
 }
 
-/// Takes values out of texts and streams, in every form of [`Sieve`].
+/// Takes values out of texts and streams, in every form of [`StreamRedactor`].
 #[derive(Clone, Default)]
-pub struct Redactor {
+pub struct SecretRedactor {
     patterns: Option<Arc<Patterns>>,
 }
 
-impl Redactor {
+impl SecretRedactor {
     /// For these values.
     #[must_use]
     pub fn of(secrets: &[Secret]) -> Self {
@@ -48,46 +48,46 @@ impl Redactor {
     /// A text without any of the values.
     #[must_use]
     pub fn scrub(&self, text: &str) -> String {
-        let Some(mut sieve) = self.sieve() else { return text.to_owned() };
-        let mut clean = sieve.push(text.as_bytes());
-        clean.extend(sieve.finish());
+        let Some(mut stream_redactor) = self.stream_redactor() else { return text.to_owned() };
+        let mut clean = stream_redactor.push(text.as_bytes());
+        clean.extend(stream_redactor.finish());
         // A form of a value is ASCII, so what is cut out begins and ends between characters.
         String::from_utf8_lossy(&clean).into_owned()
     }
 
     /// What a stream passes through; none where there is nothing to take out.
     #[must_use]
-    pub fn sieve(&self) -> Option<Sieve> {
-        self.patterns.as_ref().map(|patterns| Sieve::new(Arc::clone(patterns)))
+    pub fn stream_redactor(&self) -> Option<StreamRedactor> {
+        self.patterns.as_ref().map(|patterns| StreamRedactor::new(Arc::clone(patterns)))
     }
 }
 
-impl fmt::Debug for Redactor {
+impl fmt::Debug for SecretRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Redactor")
     }
 }
 
-impl Redact for Redactor {
+impl Redact for SecretRedactor {
     fn stream(&self) -> Option<Box<dyn RedactStream>> {
-        Some(Box::new(self.sieve()?))
+        Some(Box::new(self.stream_redactor()?))
     }
 }
 
 /// The secrets of one invocation, with the placeholders that stand for them in it.
 #[derive(Default)]
-pub struct Keyring {
+pub struct SecretPlaceholders {
     table: String,
-    keys: Vec<(String, Key)>,
-    redactor: Redactor,
+    keys: Vec<(String, HeaderSecret)>,
+    redactor: SecretRedactor,
 }
 
-impl Keyring {
+impl SecretPlaceholders {
     /// Makes placeholders for `keys`. `random` gives bytes that nobody can guess; `table` is for refusals.
-    pub fn new(table: &str, keys: Vec<Key>, mut random: impl FnMut() -> [u8; 32]) -> Self {
+    pub fn new(table: &str, keys: Vec<HeaderSecret>, mut random: impl FnMut() -> [u8; 32]) -> Self {
         let patterns = Patterns::of(keys.iter().map(|key| &key.secret)).map(Arc::new);
         let keys = keys.into_iter().map(|key| (placeholder(random()), key)).collect();
-        Self { table: table.to_owned(), keys, redactor: Redactor { patterns } }
+        Self { table: table.to_owned(), keys, redactor: SecretRedactor { patterns } }
     }
 
     /// What stands for a secret in this invocation.
@@ -98,7 +98,7 @@ impl Keyring {
 
     /// What takes the values out.
     #[must_use]
-    pub fn redactor(&self) -> &Redactor {
+    pub fn redactor(&self) -> &SecretRedactor {
         &self.redactor
     }
 
@@ -110,8 +110,8 @@ impl Keyring {
 
     /// What the answers of a request pass through; none where there is nothing to take out.
     #[must_use]
-    pub fn sieve(&self) -> Option<Sieve> {
-        self.redactor.sieve()
+    pub fn stream_redactor(&self) -> Option<StreamRedactor> {
+        self.redactor.stream_redactor()
     }
 
     /// Puts the values into a request that has passed its gates.
@@ -144,7 +144,7 @@ impl Keyring {
         Ok(value)
     }
 
-    fn check(&self, key: &Key, url: &Url, name: &HeaderName) -> Result<(), EgressError> {
+    fn check(&self, key: &HeaderSecret, url: &Url, name: &HeaderName) -> Result<(), EgressError> {
         let (secret, table) = (&key.name, &self.table);
         let said = |reason: String, fix: String| Err(EgressError::Denied(Denial { reason, fix }));
         if *name != key.header {
@@ -174,9 +174,9 @@ impl Keyring {
             headers.remove(name);
         }
         for value in headers.values_mut() {
-            let mut sieve = Sieve::new(Arc::clone(patterns));
-            let mut clean = sieve.push(value.as_bytes());
-            clean.extend(sieve.finish());
+            let mut stream_redactor = StreamRedactor::new(Arc::clone(patterns));
+            let mut clean = stream_redactor.push(value.as_bytes());
+            clean.extend(stream_redactor.finish());
             if clean != value.as_bytes() {
                 *value = HeaderValue::from_bytes(&clean).unwrap_or(HeaderValue::from_static(SHOWN));
             }

@@ -22,7 +22,7 @@ impl Resolve for Script {
     }
 }
 
-pub(crate) fn guard(hosts: &[&str], script: &[&[&str]], caps: Caps) -> Guard {
+pub(crate) fn guard(hosts: &[&str], script: &[&[&str]], caps: RequestLimits) -> Guard {
     let script = script.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
     let grants = Grants {
         table: "tools.web".into(),
@@ -84,7 +84,7 @@ async fn answer(mut stream: TcpStream, status: &str, headers: &str, body: &[u8])
 /// Where the gates lead, without a connection.
 async fn verdict(hosts: &[&str], script: &[&[&str]], url: &str) -> String {
     let Ok(uri) = url.parse::<Uri>() else { return "no address".into() };
-    let guard = guard(hosts, script, Caps::default());
+    let guard = guard(hosts, script, RequestLimits::default());
     let checked = async { guard.look_up(guard.check(&Method::GET, &uri)?).await };
     match checked.await {
         Ok(way) => format!("{:?}", way.addresses()),
@@ -139,7 +139,7 @@ async fn each_address_is_allowed_or_refused_with_its_reason() {
 /// A guest hands over the path apart, so it need not be one: behind a port it could be read as more of its digits.
 #[test]
 fn a_path_that_is_an_address_leads_to_no_other_host_or_port() {
-    let guard = guard(&["http://a.com", "http://a.com:80", "http://a.com:8"], &[], Caps::default());
+    let guard = guard(&["http://a.com", "http://a.com:80", "http://a.com:8"], &[], RequestLimits::default());
     let attempts = [
         ("a.com", "http://evil.com/"),
         ("a.com", "https://evil.com:443/"),
@@ -200,15 +200,16 @@ async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
     let host = format!("http://rebind.test:{}", server.port);
     let uri: Uri = format!("{host}/").parse().unwrap();
     // Public when it was checked, loopback if it were asked again.
-    let flop = guard(&[&host], &[&["93.184.216.34"], &["127.0.0.1"]], Caps::default());
+    let flop = guard(&[&host], &[&["93.184.216.34"], &["127.0.0.1"]], RequestLimits::default());
     let way = flop.look_up(flop.check(&Method::GET, &uri).unwrap()).await.unwrap();
     assert_eq!(way.addresses(), [SocketAddr::new("93.184.216.34".parse().unwrap(), server.port)]);
     // The client asks nobody: a name that no resolver knows leads to what it was given.
-    let given = Way { addresses: vec![SocketAddr::new("127.0.0.1".parse().unwrap(), server.port)], ..way.clone() };
+    let given =
+        CheckedRoute { addresses: vec![SocketAddr::new("127.0.0.1".parse().unwrap(), server.port)], ..way.clone() };
     let answer = flop.send(&given, reqwest::Request::new(Method::GET, way.url().clone())).await.unwrap();
     assert_eq!(answer.text().await.unwrap(), "inside");
     // The other way round: every request is checked anew.
-    let flip = guard(&[&host], &[&["127.0.0.1"]], Caps::default());
+    let flip = guard(&[&host], &[&["127.0.0.1"]], RequestLimits::default());
     let error = flip.fetch(get(&uri.to_string())).await.err().unwrap();
     assert!(error.to_string().contains("a loopback address"), "{error}");
     assert_eq!(server.seen().len(), 1);
@@ -223,7 +224,7 @@ async fn a_redirect_is_followed_to_what_is_granted_and_without_who_asked() {
         async move { answer(stream, "302 Found", &to, b"").await }
     })
     .await;
-    let guard = guard(&[&start.url(), &end.url()], &[&[]], Caps::default());
+    let guard = guard(&[&start.url(), &end.url()], &[&[]], RequestLimits::default());
     let mut request = Request::post(format!("{}/a", start.url())).body(Bytes::from_static(b"x")).unwrap();
     request.headers_mut().insert("authorization", "Bearer abc".parse().unwrap());
     let mut fetched = guard.fetch(request).await.unwrap();

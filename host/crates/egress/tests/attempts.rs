@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 use longhaul_core::grant::{Grants, HostPattern};
-use longhaul_egress::{Caps, Guard, Key, Keyring, Resolve, Secret};
+use longhaul_egress::{Guard, HeaderSecret, RequestLimits, Resolve, Secret, SecretPlaceholders};
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -33,14 +33,14 @@ fn pattern(text: &str) -> HostPattern {
     HostPattern::try_from(text.to_owned()).unwrap()
 }
 
-fn guard_leading(hosts: &[&str], script: &[&[&str]], caps: Caps) -> Guard {
+fn guard_leading(hosts: &[&str], script: &[&[&str]], caps: RequestLimits) -> Guard {
     let script = script.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
     let hosts = hosts.iter().map(|host| pattern(host)).collect();
     let grants = Grants { table: "tools.web".into(), hosts, ..Grants::default() };
     Guard::new(grants, caps).with_resolver(Arc::new(Script(Mutex::new(script))))
 }
 
-fn guard(hosts: &[&str], caps: Caps) -> Guard {
+fn guard(hosts: &[&str], caps: RequestLimits) -> Guard {
     guard_leading(hosts, &[&["93.184.216.34"]], caps)
 }
 
@@ -115,7 +115,7 @@ async fn attempts_to_reach_an_address_that_was_not_granted() {
         ("zone of an interface", "http://[fe80::1]", public, "http://[fe80::1%25lo]/", "refused"),
     ];
     for (name, grant, script, url, because) in attempts {
-        let said = get(&guard_leading(&[grant], script, Caps::default()), url).await;
+        let said = get(&guard_leading(&[grant], script, RequestLimits::default()), url).await;
         refused(name, &said, because);
         assert!(!said.contains("pass@"), "{name}: {said}");
     }
@@ -123,7 +123,7 @@ async fn attempts_to_reach_an_address_that_was_not_granted() {
 
 #[tokio::test]
 async fn a_name_that_flips_between_two_answers_leads_to_what_was_checked_and_is_checked_again() {
-    let flip = guard_leading(&["https://a.com"], &[&["93.184.216.34"], &["127.0.0.1"]], Caps::default());
+    let flip = guard_leading(&["https://a.com"], &[&["93.184.216.34"], &["127.0.0.1"]], RequestLimits::default());
     let uri: Uri = "https://a.com/".parse().unwrap();
     let way = flip.look_up(flip.check(&Method::GET, &uri).unwrap()).await.unwrap();
     assert_eq!(way.addresses(), ["93.184.216.34:443".parse().unwrap()]);
@@ -133,8 +133,8 @@ async fn a_name_that_flips_between_two_answers_leads_to_what_was_checked_and_is_
 #[tokio::test]
 async fn attempts_by_method_and_header() {
     let server = Server::start(|_, stream| plain(stream, "200 OK", "", b"reached")).await;
-    let all = guard(&[&server.url()], Caps { request_bytes_max: 10, ..Caps::default() });
-    let read = guard(&[&format!("GET,HEAD {}", server.url())], Caps::default());
+    let all = guard(&[&server.url()], RequestLimits { request_bytes_max: 10, ..RequestLimits::default() });
+    let read = guard(&[&format!("GET,HEAD {}", server.url())], RequestLimits::default());
     let request = |method: &str| Request::builder().method(method).uri(server.url());
     let empty = Bytes::new;
     let attempts = [
@@ -191,18 +191,23 @@ async fn attempts_by_redirect() {
             async move { plain(stream, "302 Found", &head, b"").await }
         })
         .await;
-        refused(name, &get(&guard(&[&server.url()], Caps::default()), &server.url()).await, because);
+        refused(name, &get(&guard(&[&server.url()], RequestLimits::default()), &server.url()).await, because);
     }
 }
 
 #[tokio::test]
 async fn attempts_by_an_answer_that_costs_too_much() {
-    let small = Caps { response_bytes_max: 1_000, ..Caps::default() };
-    let hasty = Caps { first_byte_ms_max: 50, connect_ms_max: 50, between_bytes_ms_max: 50, ..Caps::default() };
-    let short = Caps { total_ms_max: 120, ..Caps::default() };
+    let small = RequestLimits { response_bytes_max: 1_000, ..RequestLimits::default() };
+    let hasty = RequestLimits {
+        first_byte_ms_max: 50,
+        connect_ms_max: 50,
+        between_bytes_ms_max: 50,
+        ..RequestLimits::default()
+    };
+    let short = RequestLimits { total_ms_max: 120, ..RequestLimits::default() };
     let bomb = gzip(&vec![0; 50 << 20]);
     let gzipped = "content-encoding: gzip\r\n";
-    let attempts: Vec<(&str, Caps, Answer, &str)> = vec![
+    let attempts: Vec<(&str, RequestLimits, Answer, &str)> = vec![
         ("compressed bomb", small.clone(), Answer::Whole(gzipped, bomb.clone()), "response_bytes_max"),
         (
             "bomb in a bomb",
@@ -247,17 +252,17 @@ async fn attempts_by_an_answer_that_costs_too_much() {
         ("body that drips", short, Answer::Drips, "the exchange did not end"),
         (
             "huge header",
-            Caps::default(),
+            RequestLimits::default(),
             Answer::Raw(format!("HTTP/1.1 200 OK\r\na: {}\r\n\r\n", "b".repeat(70_000))),
             "refused",
         ),
         (
             "flood of headers",
-            Caps::default(),
+            RequestLimits::default(),
             Answer::Raw(format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(101))),
             "refused",
         ),
-        ("no HTTP", Caps::default(), Answer::Raw("220 mail.example.com ESMTP\r\n".into()), "refused"),
+        ("no HTTP", RequestLimits::default(), Answer::Raw("220 mail.example.com ESMTP\r\n".into()), "refused"),
     ];
     for (name, caps, answer, because) in attempts {
         let answer = Arc::new(answer);
@@ -272,19 +277,19 @@ async fn attempts_by_an_answer_that_costs_too_much() {
 
 const VALUE: &str = "ghp_A1b2/C3d4+E5f6~secret";
 
-fn keyring(url: &str) -> Arc<Keyring> {
-    keyring_of(url, VALUE)
+fn placeholders(url: &str) -> Arc<SecretPlaceholders> {
+    placeholders_of(url, VALUE)
 }
 
-fn keyring_of(url: &str, value: &str) -> Arc<Keyring> {
-    let key = Key {
+fn placeholders_of(url: &str, value: &str) -> Arc<SecretPlaceholders> {
+    let key = HeaderSecret {
         name: "github".into(),
         secret: Secret::new(value).unwrap(),
         hosts: vec![pattern(url)],
         header: HeaderName::from_static("authorization"),
     };
     let mut next = 0;
-    Arc::new(Keyring::new("tools.web", vec![key], || {
+    Arc::new(SecretPlaceholders::new("tools.web", vec![key], || {
         next += 1;
         [next; 32]
     }))
@@ -296,10 +301,11 @@ async fn attempts_to_send_a_secret_where_it_does_not_belong() {
         Server::start(|_, stream| plain(stream, "200 OK", "", b"reached")).await,
         Server::start(|_, stream| plain(stream, "200 OK", "", b"reached")).await,
     );
-    let keyring = keyring(&friend.url());
-    let mine = keyring.placeholder("github").unwrap().to_owned();
+    let placeholders = placeholders(&friend.url());
+    let mine = placeholders.placeholder("github").unwrap().to_owned();
     let theirs = mine.replace("01", "02");
-    let guard = guard(&[&friend.url(), &other.url()], Caps::default()).with_keyring(Arc::clone(&keyring));
+    let guard =
+        guard(&[&friend.url(), &other.url()], RequestLimits::default()).with_placeholders(Arc::clone(&placeholders));
     let with =
         |url: &str, header: &str, value: &str| Request::get(url).header(header, value).body(Bytes::new()).unwrap();
     let attempts = [
@@ -341,9 +347,10 @@ async fn a_redirect_does_not_carry_a_secret_to_another_host() {
         async move { plain(stream, "307 Temporary Redirect", &to, b"").await }
     })
     .await;
-    let keyring = keyring(&friend.url());
-    let guard = guard(&[&friend.url(), &thief.url()], Caps::default()).with_keyring(Arc::clone(&keyring));
-    let request = Request::get(friend.url()).header("authorization", keyring.placeholder("github").unwrap());
+    let placeholders = placeholders(&friend.url());
+    let guard =
+        guard(&[&friend.url(), &thief.url()], RequestLimits::default()).with_placeholders(Arc::clone(&placeholders));
+    let request = Request::get(friend.url()).header("authorization", placeholders.placeholder("github").unwrap());
     assert!(outcome(&guard, request.body(Bytes::new()).unwrap()).await.contains("reached"));
     assert!(friend.seen()[0].contains(VALUE));
     assert!(!thief.seen()[0].contains("authorization"), "{}", thief.seen()[0]);
@@ -358,7 +365,8 @@ async fn a_redirect_with_the_secret_in_its_address_is_not_followed() {
         async move { plain(stream, "302 Found", &to, b"").await }
     })
     .await;
-    let guard = guard(&[&friend.url(), &thief.url()], Caps::default()).with_keyring(keyring(&friend.url()));
+    let guard =
+        guard(&[&friend.url(), &thief.url()], RequestLimits::default()).with_placeholders(placeholders(&friend.url()));
     refused("in a redirect", &get(&guard, &friend.url()).await, "carries a secret");
     assert!(thief.seen().is_empty(), "{:?}", thief.seen());
 }
@@ -390,7 +398,7 @@ async fn attempts_to_get_a_secret_back_from_a_server() {
             async move { plain(stream, "200 OK", &headers, &body).await }
         })
         .await;
-        let guard = guard(&[&server.url()], Caps::default()).with_keyring(keyring(&server.url()));
+        let guard = guard(&[&server.url()], RequestLimits::default()).with_placeholders(placeholders(&server.url()));
         let said = get(&guard, &server.url()).await;
         assert!(said.contains("[secret]"), "{name}: {said}");
         assert!(!said.contains(VALUE) && (shown.len() < 20 || !said.contains(&shown)), "{name}: {said}");
@@ -406,10 +414,10 @@ async fn a_secret_in_the_name_of_a_header_does_not_come_back() {
         async move { plain(stream, "200 OK", &headers, b"").await }
     })
     .await;
-    let guard = guard(&[&server.url()], Caps::default());
+    let guard = guard(&[&server.url()], RequestLimits::default());
     let said = get(&guard, &server.url()).await.to_lowercase();
     assert!(said.contains(&NAME.to_lowercase()), "without a secret it passes: {said}");
-    let said = get(&guard.with_keyring(keyring_of(&server.url(), NAME)), &server.url()).await.to_lowercase();
+    let said = get(&guard.with_placeholders(placeholders_of(&server.url(), NAME)), &server.url()).await.to_lowercase();
     assert!(said.contains("x-kept") && !said.contains(&NAME.to_lowercase()), "{said}");
 }
 
@@ -428,7 +436,7 @@ async fn a_secret_cut_by_the_borders_of_chunks_is_taken_out() {
             stream.write_all(b"0\r\n\r\n").await.unwrap();
         })
         .await;
-        let guard = guard(&[&server.url()], Caps::default()).with_keyring(keyring(&server.url()));
+        let guard = guard(&[&server.url()], RequestLimits::default()).with_placeholders(placeholders(&server.url()));
         let said = get(&guard, &server.url()).await;
         assert!(said.ends_with("before [secret] after"), "cut at {cut}: {said}");
     }

@@ -5,7 +5,7 @@
 use longhaul_core::grant::{Grants, HostPattern};
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::{InvocationId, LimitHit};
-use longhaul_egress::{Caps, Guard, Proxy, Resolve};
+use longhaul_egress::{Guard, Proxy, RequestLimits, Resolve};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
@@ -48,7 +48,7 @@ fn plain(host: &str, leads_to: &[&str], bytes_max: u64) -> Proxy {
     let hosts = vec![HostPattern::try_from(host.to_owned()).unwrap()];
     let grants = Grants { table: "tools.browser".into(), hosts, ..Grants::default() };
     let script = leads_to.iter().map(|ip| ip.parse().unwrap()).collect();
-    let caps = Caps { request_bytes_max: 100, ..Caps::default() };
+    let caps = RequestLimits { request_bytes_max: 100, ..RequestLimits::default() };
     let guard = Guard::new(grants, caps).with_resolver(Arc::new(Script(Mutex::new(script))));
     Proxy::new(guard, bytes_max)
 }

@@ -21,4 +21,4 @@ mod sentences;
 pub use error::EmbeddingsError;
 pub use pieces::Pieces;
 #[cfg(feature = "inference")]
-pub use sentences::{Files, Pinned, Sentences};
+pub use sentences::{ModelFiles, Pinned, Sentences};

@@ -30,7 +30,7 @@ pub struct Pinned {
 
 /// The files of all-MiniLM-L6-v2.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct ModelFiles {
     /// The weights, safetensors.
     pub weights: Pinned,
     /// The vocabulary, a piece a line.
@@ -39,7 +39,7 @@ pub struct Files {
 
 /// A sentence model. It has about 180 MB while it is loaded and 91 MB from then on, for as long as it lives.
 pub struct Sentences {
-    files: Files,
+    files: ModelFiles,
     /// The loaded model, for one sentence at a time: the processor is everybody's, and a product of matrices uses all
     /// of it.
     loaded: Arc<Mutex<Option<Loaded>>>,
@@ -53,7 +53,7 @@ struct Loaded {
 impl Sentences {
     /// A model of these files, which are read when it is first asked.
     #[must_use]
-    pub fn new(files: Files) -> Self {
+    pub fn new(files: ModelFiles) -> Self {
         Self { files, loaded: Arc::default() }
     }
 }
@@ -89,7 +89,7 @@ impl Embedder for Sentences {
 }
 
 impl Loaded {
-    fn read(files: &Files) -> Result<Self, EmbeddingsError> {
+    fn read(files: &ModelFiles) -> Result<Self, EmbeddingsError> {
         let vocabulary = String::from_utf8(files.vocabulary.read()?);
         let vocabulary = vocabulary.map_err(|error| EmbeddingsError::Vocabulary { reason: error.to_string() })?;
         Ok(Self { pieces: Pieces::read(&vocabulary)?, bert: Bert::read(&files.weights.read()?)? })
@@ -130,14 +130,15 @@ mod tests {
             std::fs::write(&path, content).expect("ours");
             Pinned { path, digest, bytes_max: 1 << 20 }
         };
-        let files = Files {
+        let files = ModelFiles {
             weights: file("model.safetensors", "weights", Digest::of(b"other weights")),
             vocabulary: file("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n", Digest::of(b"[UNK]\n[CLS]\n[SEP]\n")),
         };
         let said = Sentences::new(files.clone()).embed(vec!["x".into()]).await.expect_err("refused");
         assert!(said.contains("remove it and pull the model again"), "{said}");
         let missing = Pinned { path: folder.path().join("none"), ..files.vocabulary.clone() };
-        let said = Sentences::new(Files { vocabulary: missing, ..files }).embed(Vec::new()).await.expect_err("refused");
+        let said =
+            Sentences::new(ModelFiles { vocabulary: missing, ..files }).embed(Vec::new()).await.expect_err("refused");
         assert!(said.contains("longhaul models pull minilm"), "{said}");
     }
 }

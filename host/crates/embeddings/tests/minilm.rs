@@ -6,10 +6,10 @@
 #![cfg(feature = "inference")]
 
 use longhaul_core::Digest;
-use longhaul_core::memory::{Embedder, Entry, FullText, Hybrid, Ranking};
+use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryEntry, Ranking};
 use longhaul_core::store::{Key, Row, Store, Table};
-use longhaul_embeddings::{Files, Pieces, Pinned, Sentences};
-use longhaul_store::{Options, RedbStore};
+use longhaul_embeddings::{ModelFiles, Pieces, Pinned, Sentences};
+use longhaul_store::{RedbStore, StoreOptions};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,8 +23,8 @@ fn pinned(name: &str, sha256: &str) -> Pinned {
     Pinned { path, digest: sha256.parse().expect("a digest"), bytes_max: 128 << 20 }
 }
 
-fn files() -> Files {
-    Files {
+fn files() -> ModelFiles {
+    ModelFiles {
         weights: pinned("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
         vocabulary: pinned("vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
     }
@@ -97,8 +97,8 @@ const BY_WORD: [(&str, &str); 3] = [("8080", "port"), ("PostgreSQL", "database")
 const UNANSWERED: [&str; 5] =
     ["the colour of the sky", "a recipe for bread", "who won the match", "walking the dog", "how tall is the mountain"];
 
-fn entries() -> Vec<Entry> {
-    let entry = |(key, says, _): &(&str, &str, &str)| Entry {
+fn entries() -> Vec<MemoryEntry> {
+    let entry = |(key, says, _): &(&str, &str, &str)| MemoryEntry {
         key: (*key).to_owned(),
         value: format!("{says:?}"),
         tags: Vec::new(),
@@ -123,7 +123,7 @@ async fn recall(ranking: &dyn Ranking, questions: &[(&str, &str)]) -> (usize, us
 #[ignore = "needs the model files of 91 MB"]
 async fn paraphrases_are_found_that_share_no_word() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store: Arc<dyn Store> = Arc::new(RedbStore::open(folder.path(), Options::default()).expect("a store"));
+    let store: Arc<dyn Store> = Arc::new(RedbStore::open(folder.path(), StoreOptions::default()).expect("a store"));
     let model: Arc<Sentences> = Arc::new(Sentences::new(files()));
     let hybrid = Hybrid::new(Arc::clone(&model) as Arc<dyn Embedder>, Arc::clone(&store));
     let questions: Vec<(&str, &str)> = PARAPHRASES.iter().map(|(key, _, asked)| (*asked, *key)).collect();

@@ -1,9 +1,9 @@
 //! Ranking by words and by meaning, over a real store, with an embedder that knows a few words by heart.
 
-use longhaul_core::memory::{EMBEDDED_MAX, Embedded, Embedder, Entry, Hybrid, MemoryBackend, Ranking};
+use longhaul_core::memory::{EMBEDDED_MAX, Embedded, Embedder, Hybrid, MemoryBackend, MemoryEntry, Ranking};
 use longhaul_core::store::{Key, Store, Table};
 use longhaul_core::{Clock, Digest};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -65,7 +65,7 @@ struct Lab {
 impl Lab {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = RedbStore::open(folder.path(), Options::default()).expect("a store");
+        let store = RedbStore::open(folder.path(), StoreOptions::default()).expect("a store");
         Self { store: Arc::new(store), _folder: folder }
     }
 
@@ -80,8 +80,8 @@ impl Lab {
     }
 }
 
-fn entry(key: &str, says: &str) -> Entry {
-    Entry { key: key.into(), value: format!("{says:?}"), tags: Vec::new(), expires_at_ms: None }
+fn entry(key: &str, says: &str) -> MemoryEntry {
+    MemoryEntry { key: key.into(), value: format!("{says:?}"), tags: Vec::new(), expires_at_ms: None }
 }
 
 async fn put(memory: &Embedded, entries: &[(&str, &str)]) {
@@ -145,7 +145,10 @@ async fn what_is_forgotten_or_over_leaves_no_vector() {
     assert!(memory.delete("episodic/p", "a").await.expect("deleted"));
     assert_eq!(lab.vectors("episodic/p"), 2);
     // Over: it goes with the next search.
-    memory.put("episodic/p", Entry { expires_at_ms: Some(1.0), ..entry("b", "a fast lorry") }).await.expect("gone");
+    memory
+        .put("episodic/p", MemoryEntry { expires_at_ms: Some(1.0), ..entry("b", "a fast lorry") })
+        .await
+        .expect("gone");
     found(&memory, "puppy").await;
     assert_eq!(lab.vectors("episodic/p"), 1);
 }
@@ -163,7 +166,7 @@ async fn an_embedder_that_fails_leaves_the_words() {
 async fn a_search_embeds_a_bounded_number_and_the_next_one_goes_on() {
     let (lab, embedder) = (Lab::new(), FakeEmbedder::new("one"));
     let ranking = Hybrid::new(Arc::clone(&embedder) as Arc<dyn Embedder>, Arc::clone(&lab.store));
-    let entries: Vec<Entry> = (0..EMBEDDED_MAX + 1).map(|at| entry(&format!("{at:04}"), "a hound")).collect();
+    let entries: Vec<MemoryEntry> = (0..EMBEDDED_MAX + 1).map(|at| entry(&format!("{at:04}"), "a hound")).collect();
     let rank = async || ranking.rank("episodic/p", entries.clone(), "puppy", u32::MAX).await.expect("ranked").len();
     assert_eq!((rank().await, embedder.embedded()), (EMBEDDED_MAX, EMBEDDED_MAX));
     assert_eq!((rank().await, embedder.embedded()), (EMBEDDED_MAX + 1, 1));

@@ -4,16 +4,16 @@
 //! An instance may be made ready before there is anything to call it for, and may rehearse what calls do;
 //! it still serves one call.
 
-use crate::clearing::Clearing;
-use crate::contract::Answered;
+use crate::contract::CheckedAnswer;
+use crate::deferred_drop::DeferredDrop;
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
-use longhaul_capabilities::{Ctx, InFlight, LogBook, LogLine, Setup, Stop};
-use longhaul_core::census::{Entry, Guest, Listed as _};
-use longhaul_core::event::{Event, Used};
+use longhaul_capabilities::{Ctx, InFlight, InvocationSetup, LogBook, LogLine, Stop};
+use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::journal::Journal;
 use longhaul_core::memory::Trust;
-use longhaul_core::supervisor::{Done, More};
+use longhaul_core::process_registry::{GuestRecord, Registered as _, RegistryEntry};
+use longhaul_core::supervisor::{InvocationTotals, UsageDelta};
 use longhaul_core::text::truncate;
 use longhaul_core::{LimitHit, Limits};
 use std::sync::{Arc, OnceLock};
@@ -30,15 +30,15 @@ pub struct Called<T> {
     /// What the export returned, or what ended it.
     pub result: Result<T, CallError>,
     /// What it used itself.
-    pub used: Used,
+    pub used: WorkUsage,
     /// What its sub-agents used.
-    pub delegated: Used,
+    pub delegated: WorkUsage,
     /// The least trusted words that it heard, which may be in its result.
     pub heard: Trust,
     /// What it did since its start, for the ledger of its run.
-    pub done: Done,
+    pub done: InvocationTotals,
     /// What it used up besides that the ledger was not told.
-    pub more: More,
+    pub more: UsageDelta,
     /// What people should hear of it.
     pub events: Vec<Event>,
     /// The last cap on memory or tables that said no, whatever the guest made of it.
@@ -55,11 +55,11 @@ impl<T> Called<T> {
     pub fn not_started(error: CallError) -> Self {
         Self {
             result: Err(error),
-            used: Used::default(),
-            delegated: Used::default(),
+            used: WorkUsage::default(),
+            delegated: WorkUsage::default(),
             heard: Trust::OwnWords,
-            done: Done::default(),
-            more: More::default(),
+            done: InvocationTotals::default(),
+            more: UsageDelta::default(),
             events: Vec::new(),
             refused: None,
             log: Vec::new(),
@@ -76,39 +76,39 @@ impl<T> Called<T> {
 
 /// Where a call starts: with nothing, or with an instance that was made ready before.
 #[expect(clippy::large_enum_variant, reason = "made for one call and moved into it")]
-pub enum Start {
+pub enum CallStart {
     /// A new instance.
-    Fresh(Setup),
+    Fresh(InvocationSetup),
     /// One that waits.
-    Ready(Standby),
+    Ready(WarmInstance),
 }
 
-impl From<Setup> for Start {
-    fn from(setup: Setup) -> Self {
+impl From<InvocationSetup> for CallStart {
+    fn from(setup: InvocationSetup) -> Self {
         Self::Fresh(setup)
     }
 }
 
-impl From<Standby> for Start {
-    fn from(standby: Standby) -> Self {
-        Self::Ready(standby)
+impl From<WarmInstance> for CallStart {
+    fn from(warm_instance: WarmInstance) -> Self {
+        Self::Ready(warm_instance)
     }
 }
 
-impl Start {
+impl CallStart {
     /// What the call may use.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         match self {
             Self::Fresh(setup) => &setup.limits,
-            Self::Ready(standby) => &standby.frame.limits,
+            Self::Ready(warm_instance) => &warm_instance.frame.limits,
         }
     }
 }
 
 /// An instance that is ready and waits for its call. What it used so far counts for that call, unless it
 /// rehearsed, from when on nothing is used yet.
-pub struct Standby {
+pub struct WarmInstance {
     store: Store<Ctx>,
     instance: Instance,
     frame: Frame,
@@ -117,23 +117,23 @@ pub struct Standby {
 /// What outlives the store of a call.
 struct Frame {
     limits: Limits,
-    leash: Arc<OnceLock<Leash>>,
+    call_deadline: Arc<OnceLock<CallDeadline>>,
     journal: Option<Arc<dyn Journal>>,
     log: LogBook,
     in_flight: InFlight,
     /// Shown to others as long as this is there.
-    guest: Entry<Guest>,
+    guest: RegistryEntry<GuestRecord>,
 }
 
 /// Ends a guest that has the host work without using fuel of its own, and so never yields: where it calls the host, and
 /// nothing of it is on its way. What waits is the governor's.
-struct Leash {
+struct CallDeadline {
     cancel: Cancel,
     began: Instant,
     wall_ms_max: u64,
 }
 
-impl Leash {
+impl CallDeadline {
     /// Entries into the host between two looks at the clock. The longest that does not wait, 8 MiB of randomness, takes
     /// 10 ms; most take less than the look.
     const ENTRIES_PER_LOOK: u64 = 8;
@@ -160,36 +160,36 @@ pub(crate) struct Callee {
     pub(crate) engine: wasmtime::Engine,
     pub(crate) pre: InstancePre<Ctx>,
     /// Who clears what a call leaves; none: its caller.
-    pub(crate) clearing: Option<Clearing<Store<Ctx>>>,
+    pub(crate) deferred_drop: Option<DeferredDrop<Store<Ctx>>>,
 }
 
 impl Callee {
     /// Makes an instance ready, within its limits.
-    pub(crate) async fn stand_by(&self, setup: Setup) -> Result<Standby, CallError> {
+    pub(crate) async fn stand_by(&self, setup: InvocationSetup) -> Result<WarmInstance, CallError> {
         const EXPORT: &str = "instantiate";
         let (mut store, frame) = self.store(setup).map_err(|reason| self.host_error(EXPORT, reason))?;
         let work = async { self.pre.instantiate_async(&mut store).await };
         let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight, &frame.guest).await;
         let instance = self.governed(EXPORT, governed, &mut store, &frame.limits)?;
-        Ok(Standby { store, instance, frame })
+        Ok(WarmInstance { store, instance, frame })
     }
 
     /// Calls an instance that waits, so that the pages which a call touches are there when its own call
     /// comes. What was used is not counted for that call.
     pub(crate) async fn rehearse<T>(
         &self,
-        standby: Standby,
+        warm_instance: WarmInstance,
         body: impl AsyncFnOnce(&mut Store<Ctx>, &Instance) -> wasmtime::Result<T>,
-    ) -> Result<Standby, CallError> {
+    ) -> Result<WarmInstance, CallError> {
         const EXPORT: &str = "rehearse";
-        let Standby { mut store, instance, frame } = standby;
+        let WarmInstance { mut store, instance, frame } = warm_instance;
         let work = async { body(&mut store, &instance).await };
         let governed = govern(work, &frame.limits, None, &Cancel::default(), &frame.in_flight, &frame.guest).await;
         self.governed(EXPORT, governed, &mut store, &frame.limits)?;
         store.set_fuel(frame.limits.fuel_max).map_err(|error| self.host_error(EXPORT, error.to_string()))?;
         let ctx = store.data_mut();
-        (ctx.used, ctx.meter.refused) = (Used::default(), None);
-        Ok(Standby { store, instance, frame })
+        (ctx.used, ctx.meter.refused) = (WorkUsage::default(), None);
+        Ok(WarmInstance { store, instance, frame })
     }
 
     /// What came of work in the store, or what ended it.
@@ -211,16 +211,16 @@ impl Callee {
     }
 
     /// One call. `body` calls the export.
-    pub(crate) async fn call<T: serde::Serialize + Answered>(
+    pub(crate) async fn call<T: serde::Serialize + CheckedAnswer>(
         &self,
         export: &'static str,
-        start: Start,
+        start: CallStart,
         cancel: &Cancel,
         body: impl AsyncFnOnce(&mut Store<Ctx>, &Instance) -> wasmtime::Result<T>,
     ) -> Called<T> {
         let (mut store, frame, ready) = match start {
-            Start::Ready(Standby { store, instance, frame }) => (store, frame, Some(instance)),
-            Start::Fresh(setup) => match self.store(setup) {
+            CallStart::Ready(WarmInstance { store, instance, frame }) => (store, frame, Some(instance)),
+            CallStart::Fresh(setup) => match self.store(setup) {
                 Ok((store, frame)) => (store, frame, None),
                 Err(reason) => return Called::not_started(self.host_error(export, reason)),
             },
@@ -234,12 +234,12 @@ impl Callee {
         };
         let limits = &frame.limits;
         // A call is made once, so nobody was before us.
-        let _ = frame.leash.set(Leash::new(cancel, limits));
+        let _ = frame.call_deadline.set(CallDeadline::new(cancel, limits));
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight, &frame.guest).await;
         let used = used(&mut store, limits.fuel_max);
         let (delegated, heard, refused) =
             (store.data().delegated, store.data().heard, store.data().meter.refused.clone());
-        let done = Done { fuel: used.fuel, ..store.data().done() };
+        let done = InvocationTotals { fuel: used.fuel, ..store.data().done() };
         let more = store.data_mut().take_more();
         let events = std::mem::take(&mut store.data_mut().events);
         let result = self
@@ -253,17 +253,17 @@ impl Callee {
     }
 
     fn clear(&self, store: Store<Ctx>) {
-        match &self.clearing {
-            Some(clearing) => clearing.take(store),
+        match &self.deferred_drop {
+            Some(deferred_drop) => deferred_drop.take(store),
             None => drop(store),
         }
     }
 
-    fn store(&self, setup: Setup) -> Result<(Store<Ctx>, Frame), String> {
+    fn store(&self, setup: InvocationSetup) -> Result<(Store<Ctx>, Frame), String> {
         let (limits, journal) = (setup.limits.clone(), setup.journal.clone());
         let ctx = Ctx::new(setup).map_err(|error| error.to_string())?;
         let (log, in_flight) = (ctx.log_book(), ctx.in_flight());
-        let guest = Guest::enter_shared(Arc::clone(&ctx.meter.guest));
+        let guest = GuestRecord::enter_shared(Arc::clone(&ctx.meter.guest));
         let mut store = Store::new(&self.engine, ctx);
         store.limiter(|ctx| &mut ctx.meter);
         store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
@@ -273,8 +273,8 @@ impl Callee {
         store.set_fuel(limits.fuel_max).map_err(|error| error.to_string())?;
         store.fuel_async_yield_interval(Some(YIELD_FUEL)).map_err(|error| error.to_string())?;
         let fuel_max = limits.fuel_max;
-        let leash = Arc::new(OnceLock::<Leash>::new());
-        let held = Arc::clone(&leash);
+        let call_deadline = Arc::new(OnceLock::<CallDeadline>::new());
+        let held = Arc::clone(&call_deadline);
         let mut entries = 0_u64;
         // wasmtime also enters the host for itself: to yield, to grow a memory, to copy. Only calls of imports are counted
         // as such, where they are linked.
@@ -286,8 +286,8 @@ impl Callee {
                     ctx.fuel_used = fuel_max.saturating_sub(left);
                     ctx.meter.guest.burnt(ctx.fuel_used);
                     entries += 1;
-                    if let Some(leash) = held.get() {
-                        leash.check(entries).map_err(wasmtime::Error::new)?;
+                    if let Some(call_deadline) = held.get() {
+                        call_deadline.check(entries).map_err(wasmtime::Error::new)?;
                     }
                 }
                 CallHook::ReturningFromHost => store.data().check_calls().map_err(wasmtime::Error::new)?,
@@ -295,7 +295,7 @@ impl Callee {
             }
             Ok(())
         });
-        Ok((store, Frame { limits, leash, journal, log, in_flight, guest }))
+        Ok((store, Frame { limits, call_deadline, journal, log, in_flight, guest }))
     }
 
     fn host_error(&self, export: &'static str, reason: String) -> CallError {
@@ -311,7 +311,7 @@ impl Callee {
         Ok(value)
     }
 
-    fn as_promised<T: Answered>(&self, export: &'static str, mut value: T) -> Result<T, CallError> {
+    fn as_promised<T: CheckedAnswer>(&self, export: &'static str, mut value: T) -> Result<T, CallError> {
         let broken = |breach| CallError::Contract { plugin: self.name.clone(), export, breach };
         value.check().map_err(broken)?;
         Ok(value)
@@ -327,7 +327,7 @@ impl Callee {
         export: &'static str,
         error: &wasmtime::Error,
         store: &Store<Ctx>,
-        used: Used,
+        used: WorkUsage,
         limits: &Limits,
     ) -> CallError {
         if let Some(stop) = error.downcast_ref::<Stop>() {
@@ -348,7 +348,7 @@ impl Callee {
         &self,
         error: &wasmtime::Error,
         store: &Store<Ctx>,
-        used: Used,
+        used: WorkUsage,
         limits: &Limits,
     ) -> Option<LimitHit> {
         match error.downcast_ref::<Trap>() {
@@ -384,8 +384,8 @@ fn cause(error: &wasmtime::Error) -> String {
     error.root_cause().to_string()
 }
 
-fn used(store: &mut Store<Ctx>, fuel_max: u64) -> Used {
+fn used(store: &mut Store<Ctx>, fuel_max: u64) -> WorkUsage {
     let left = store.get_fuel().unwrap_or(0);
     let ctx = store.data();
-    Used { fuel: fuel_max.saturating_sub(left), memory_bytes_peak: ctx.meter.memory_bytes_peak, ..ctx.used }
+    WorkUsage { fuel: fuel_max.saturating_sub(left), memory_bytes_peak: ctx.meter.memory_bytes_peak, ..ctx.used }
 }

@@ -1,17 +1,22 @@
 //! The calls of planners and of memory backends; those of the other roles are in `instance.rs`, with
 //! what all calls have in common.
 
-use crate::callee::{Called, Start};
+use crate::callee::{CallStart, Called};
 use crate::edition::Exports;
 use crate::governor::Cancel;
 use crate::instance::wrong_role;
 use crate::plugin::Plugin;
-use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
+use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_core::work::{Goal, Plan, RoleError, StepResult, Synthesis};
 
 impl Plugin {
     /// Asks a planner for a plan.
-    pub async fn plan(&self, start: impl Into<Start>, cancel: &Cancel, goal: Goal) -> Called<Result<Plan, RoleError>> {
+    pub async fn plan(
+        &self,
+        start: impl Into<CallStart>,
+        cancel: &Cancel,
+        goal: Goal,
+    ) -> Called<Result<Plan, RoleError>> {
         self.call("planner.plan", start, cancel, async move |exports, guest| {
             let Exports::Planner(planner) = exports else { return Err(wrong_role()) };
             planner.plan(guest, goal).await
@@ -22,7 +27,7 @@ impl Plugin {
     /// Asks a planner for another plan, now that some steps are done.
     pub async fn replan(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         goal: Goal,
         plan: Plan,
@@ -38,7 +43,7 @@ impl Plugin {
     /// Asks a planner for an answer to the goal, made of the results.
     pub async fn synthesize(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         goal: Goal,
         results: Vec<StepResult>,
@@ -53,10 +58,10 @@ impl Plugin {
     /// Has a memory backend keep an entry, in place of one with the same key.
     pub async fn put(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         namespace: &str,
-        entry: Entry,
+        entry: MemoryEntry,
     ) -> Called<Result<(), MemoryError>> {
         self.call("memory.put", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
@@ -68,11 +73,11 @@ impl Plugin {
     /// The entry of a key, if there is one that has not expired.
     pub async fn get(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         namespace: &str,
         key: &str,
-    ) -> Called<Result<Option<Entry>, MemoryError>> {
+    ) -> Called<Result<Option<MemoryEntry>, MemoryError>> {
         self.call("memory.get", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
             memory.get(guest, namespace, key).await
@@ -83,12 +88,12 @@ impl Plugin {
     /// At most `limit` entries that fit `query`, the best first.
     pub async fn search(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         namespace: &str,
         query: &str,
         limit: u32,
-    ) -> Called<Result<Vec<Hit>, MemoryError>> {
+    ) -> Called<Result<Vec<MemoryHit>, MemoryError>> {
         self.call("memory.search", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
             memory.search(guest, namespace, query, limit).await
@@ -99,7 +104,7 @@ impl Plugin {
     /// Whether there was an entry to delete.
     pub async fn delete(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         namespace: &str,
         key: &str,
@@ -114,13 +119,13 @@ impl Plugin {
     /// At most `limit` keys that start with `prefix`, from the one behind `after`.
     pub async fn list(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         namespace: &str,
         prefix: &str,
         after: Option<&str>,
         limit: u32,
-    ) -> Called<Result<Page, MemoryError>> {
+    ) -> Called<Result<KeyPage, MemoryError>> {
         self.call("memory.list", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
             memory.list(guest, namespace, prefix, after, limit).await

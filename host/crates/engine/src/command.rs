@@ -8,7 +8,7 @@ use crate::error::LoadError;
 use crate::governor::Cancel;
 use crate::inspect::inspect_command;
 use crate::plugin::Engine;
-use longhaul_capabilities::{Ctx, Setup};
+use longhaul_capabilities::{Ctx, InvocationSetup};
 use longhaul_core::Digest;
 use wasmtime::Store;
 use wasmtime::component::{Instance, Linker};
@@ -16,7 +16,7 @@ use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p2::bindings::CommandIndices;
 
 /// A program that can be run.
-pub struct Command {
+pub struct CommandComponent {
     digest: Digest,
     callee: Callee,
     indices: CommandIndices,
@@ -27,7 +27,7 @@ impl Engine {
     ///
     /// # Errors
     /// Every [`LoadError`].
-    pub async fn load_command(&self, name: &str, bytes: &[u8]) -> Result<Command, LoadError> {
+    pub async fn load_command(&self, name: &str, bytes: &[u8]) -> Result<CommandComponent, LoadError> {
         let digest = inspect_command(name, bytes, self.compile_limits())?;
         let component = self.component(name, &digest, bytes).await?;
         let wrong = |error: wasmtime::Error| LoadError::WrongWorld {
@@ -40,11 +40,11 @@ impl Engine {
         let pre = linker.instantiate_pre(&component).map_err(wrong)?;
         let indices = CommandIndices::new(&pre).map_err(wrong)?;
         let callee = self.callee(name, pre);
-        Ok(Command { digest, callee, indices })
+        Ok(CommandComponent { digest, callee, indices })
     }
 }
 
-impl Command {
+impl CommandComponent {
     /// Its bytes' digest.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -52,7 +52,7 @@ impl Command {
     }
 
     /// Runs it to its end; answers its exit code.
-    pub async fn run(&self, setup: Setup, cancel: &Cancel) -> Called<i32> {
+    pub async fn run(&self, setup: InvocationSetup, cancel: &Cancel) -> Called<i32> {
         let body = async |store: &mut Store<Ctx>, instance: &Instance| {
             let command = self.indices.load(&mut *store, instance)?;
             match command.wasi_cli_run().call_run(&mut *store).await {

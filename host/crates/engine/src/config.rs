@@ -1,6 +1,6 @@
 //! How wasmtime is set up, for the host and for the child that compiles.
 
-use crate::clearing::CLEARING_MAX;
+use crate::deferred_drop::CLEARING_MAX;
 use longhaul_core::Digest;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};

@@ -5,7 +5,7 @@
 //! 1, a score a number. The functions of a tool have names of their own. Refuses to say whether an answer is right, and
 //! to mend one that is not what the contract says.
 
-use longhaul_core::memory::{Entry, Hit, Page};
+use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryHit};
 use longhaul_core::text::printable;
 use longhaul_core::tool::{ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Outcome, Plan, Synthesis, Verdict};
@@ -16,51 +16,51 @@ use std::collections::BTreeSet;
 const QUOTED_BYTES_MAX: usize = 40;
 
 /// What an export hands over.
-pub(crate) trait Answered {
+pub(crate) trait CheckedAnswer {
     /// Holds it against the contract; the error says which field breaks it, and how.
     fn check(&mut self) -> Result<(), String>;
 }
 
-impl<T: Answered, E> Answered for Result<T, E> {
+impl<T: CheckedAnswer, E> CheckedAnswer for Result<T, E> {
     fn check(&mut self) -> Result<(), String> {
         // An error is words, and a limit, an outage or a denial of the guest's own making.
-        self.as_mut().map_or(Ok(()), Answered::check)
+        self.as_mut().map_or(Ok(()), CheckedAnswer::check)
     }
 }
 
-impl<T: Answered> Answered for Option<T> {
+impl<T: CheckedAnswer> CheckedAnswer for Option<T> {
     fn check(&mut self) -> Result<(), String> {
-        self.as_mut().map_or(Ok(()), Answered::check)
+        self.as_mut().map_or(Ok(()), CheckedAnswer::check)
     }
 }
 
-impl<T: Answered> Answered for Vec<T> {
+impl<T: CheckedAnswer> CheckedAnswer for Vec<T> {
     fn check(&mut self) -> Result<(), String> {
-        self.iter_mut().try_for_each(Answered::check)
+        self.iter_mut().try_for_each(CheckedAnswer::check)
     }
 }
 
-impl Answered for Outcome {
+impl CheckedAnswer for Outcome {
     fn check(&mut self) -> Result<(), String> {
         json("output", &mut self.output)?;
         self.confidence.map_or(Ok(()), confidence)
     }
 }
 
-impl Answered for Synthesis {
+impl CheckedAnswer for Synthesis {
     fn check(&mut self) -> Result<(), String> {
         json("answer", &mut self.answer)?;
         confidence(self.confidence)
     }
 }
 
-impl Answered for ToolOutput {
+impl CheckedAnswer for ToolOutput {
     fn check(&mut self) -> Result<(), String> {
         json("output", &mut self.output)
     }
 }
 
-impl Answered for Verification {
+impl CheckedAnswer for Verification {
     fn check(&mut self) -> Result<(), String> {
         match self {
             Self::Happened(output) => output.check(),
@@ -70,13 +70,13 @@ impl Answered for Verification {
 }
 
 /// What `prepare` notes is the one text that is an answer by itself.
-impl Answered for String {
+impl CheckedAnswer for String {
     fn check(&mut self) -> Result<(), String> {
         json("prepared", self)
     }
 }
 
-impl Answered for ToolInfo {
+impl CheckedAnswer for ToolInfo {
     fn check(&mut self) -> Result<(), String> {
         let mut names = BTreeSet::new();
         for function in &mut self.functions {
@@ -93,16 +93,16 @@ impl Answered for ToolInfo {
     }
 }
 
-impl Answered for Hit {
+impl CheckedAnswer for MemoryHit {
     fn check(&mut self) -> Result<(), String> {
         if !self.score.is_finite() {
             return Err(format!("`score` is {}; it is a number", self.score));
         }
-        Answered::check(&mut self.entry)
+        CheckedAnswer::check(&mut self.entry)
     }
 }
 
-impl Answered for Entry {
+impl CheckedAnswer for MemoryEntry {
     fn check(&mut self) -> Result<(), String> {
         json("value", &mut self.value)
     }
@@ -111,7 +111,7 @@ impl Answered for Entry {
 /// Answers in which nothing can be wrong, or that their readers bound and check.
 macro_rules! free {
     ($($answer:ty),*) => {
-        $(impl Answered for $answer {
+        $(impl CheckedAnswer for $answer {
             fn check(&mut self) -> Result<(), String> {
                 Ok(())
             }
@@ -119,7 +119,7 @@ macro_rules! free {
     };
 }
 
-free! { (), bool, i32, Page, Plan, Verdict }
+free! { (), bool, i32, KeyPage, Plan, Verdict }
 
 fn json(field: &str, text: &mut String) -> Result<(), String> {
     if text.trim().is_empty() {
@@ -145,7 +145,7 @@ mod tests {
     use longhaul_core::tool::FunctionInfo;
 
     #[track_caller]
-    fn check(answer: &mut impl Answered, expected: &str) {
+    fn check(answer: &mut impl CheckedAnswer, expected: &str) {
         assert_eq!(answer.check().err().unwrap_or_default(), expected);
     }
 
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_score_is_a_number_and_a_value_json() {
-        let hit = |value: &str, score| Hit {
-            entry: Entry { key: "k".into(), value: value.into(), tags: Vec::new(), expires_at_ms: None },
+        let hit = |value: &str, score| MemoryHit {
+            entry: MemoryEntry { key: "k".into(), value: value.into(), tags: Vec::new(), expires_at_ms: None },
             score,
         };
         check(&mut vec![hit("1", 0.5)], "");

@@ -14,7 +14,7 @@ pub use v0_1::V0_1;
 use crate::role::Role;
 use async_trait::async_trait;
 use longhaul_capabilities::Ctx;
-use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
+use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Task, Verdict};
 use semver::Version;
@@ -48,70 +48,90 @@ pub(crate) fn is_later(version: &str, than: &str) -> bool {
 /// The functions that a component of a role exports.
 #[expect(missing_docs, reason = "each case is its role")]
 pub enum Exports {
-    Planner(Box<dyn Planner>),
-    Agent(Box<dyn Agent>),
-    Evaluator(Box<dyn Evaluator>),
-    Tool(Box<dyn Tool>),
-    Memory(Box<dyn Memory>),
+    Planner(Box<dyn PlannerExports>),
+    Agent(Box<dyn AgentExports>),
+    Evaluator(Box<dyn EvaluatorExports>),
+    Tool(Box<dyn ToolExports>),
+    Memory(Box<dyn MemoryExports>),
 }
 
 /// The instance that a function is called in. It serves one call.
 #[expect(missing_docs, reason = "each field is its type")]
-pub struct Guest<'a> {
+pub struct GuestInstance<'a> {
     pub store: &'a mut Store<Ctx>,
     pub instance: &'a Instance,
 }
 
 /// What a function answered: its value, or its typed error. The error around it ended the instance.
-pub type Answer<T, E> = wasmtime::Result<Result<T, E>>;
+pub type ExportAnswer<T, E> = wasmtime::Result<Result<T, E>>;
 
 /// What a planner exports.
 #[async_trait]
-pub trait Planner: Send + Sync {
+pub trait PlannerExports: Send + Sync {
     /// A plan for a goal.
-    async fn plan(&self, guest: Guest<'_>, goal: Goal) -> Answer<Plan, RoleError>;
+    async fn plan(&self, guest: GuestInstance<'_>, goal: Goal) -> ExportAnswer<Plan, RoleError>;
 
     /// Another plan, now that some steps are done.
     async fn replan(
         &self,
-        guest: Guest<'_>,
+        guest: GuestInstance<'_>,
         goal: Goal,
         plan: Plan,
         results: Vec<StepResult>,
-    ) -> Answer<Plan, RoleError>;
+    ) -> ExportAnswer<Plan, RoleError>;
 
     /// An answer to the goal, made of the results.
-    async fn synthesize(&self, guest: Guest<'_>, goal: Goal, results: Vec<StepResult>) -> Answer<Synthesis, RoleError>;
+    async fn synthesize(
+        &self,
+        guest: GuestInstance<'_>,
+        goal: Goal,
+        results: Vec<StepResult>,
+    ) -> ExportAnswer<Synthesis, RoleError>;
 }
 
 /// What an agent exports.
 #[async_trait]
-pub trait Agent: Send + Sync {
+pub trait AgentExports: Send + Sync {
     /// Does a task.
-    async fn run(&self, guest: Guest<'_>, task: Task) -> Answer<Outcome, RoleError>;
+    async fn run(&self, guest: GuestInstance<'_>, task: Task) -> ExportAnswer<Outcome, RoleError>;
 }
 
 /// What an evaluator exports.
 #[async_trait]
-pub trait Evaluator: Send + Sync {
+pub trait EvaluatorExports: Send + Sync {
     /// Judges an output.
-    async fn judge(&self, guest: Guest<'_>, subject: Subject, rubric: Rubric) -> Answer<Verdict, RoleError>;
+    async fn judge(
+        &self,
+        guest: GuestInstance<'_>,
+        subject: Subject,
+        rubric: Rubric,
+    ) -> ExportAnswer<Verdict, RoleError>;
 }
 
 /// What a tool exports.
 #[async_trait]
-pub trait Tool: Send + Sync {
+pub trait ToolExports: Send + Sync {
     /// What it can do.
-    async fn describe(&self, guest: Guest<'_>) -> wasmtime::Result<ToolInfo>;
+    async fn describe(&self, guest: GuestInstance<'_>) -> wasmtime::Result<ToolInfo>;
 
     /// Notes what `verify` will need.
-    async fn prepare(&self, guest: Guest<'_>, call: &ToolCall) -> Answer<String, ToolError>;
+    async fn prepare(&self, guest: GuestInstance<'_>, call: &ToolCall) -> ExportAnswer<String, ToolError>;
 
     /// Whether a call that was cut off has happened.
-    async fn verify(&self, guest: Guest<'_>, call: &ToolCall, prepared: &str) -> Answer<Verification, ToolError>;
+    async fn verify(
+        &self,
+        guest: GuestInstance<'_>,
+        call: &ToolCall,
+        prepared: &str,
+    ) -> ExportAnswer<Verification, ToolError>;
 
     /// Does something.
-    async fn call(&self, guest: Guest<'_>, call: &ToolCall, about: &CallContext) -> Answer<ToolOutput, ToolError>;
+    async fn call(
+        &self,
+        guest: GuestInstance<'_>,
+        call: &ToolCall,
+        about: &CallContext,
+    ) -> ExportAnswer<ToolOutput, ToolError>;
 }
 
 /// What a tool is told beside the call.
@@ -129,29 +149,40 @@ pub struct CallContext {
 
 /// What a memory backend exports.
 #[async_trait]
-pub trait Memory: Send + Sync {
+pub trait MemoryExports: Send + Sync {
     /// Keeps an entry, in place of one with the same key.
-    async fn put(&self, guest: Guest<'_>, namespace: &str, entry: Entry) -> Answer<(), MemoryError>;
+    async fn put(&self, guest: GuestInstance<'_>, namespace: &str, entry: MemoryEntry)
+    -> ExportAnswer<(), MemoryError>;
 
     /// The entry of a key, if there is one that has not expired.
-    async fn get(&self, guest: Guest<'_>, namespace: &str, key: &str) -> Answer<Option<Entry>, MemoryError>;
+    async fn get(
+        &self,
+        guest: GuestInstance<'_>,
+        namespace: &str,
+        key: &str,
+    ) -> ExportAnswer<Option<MemoryEntry>, MemoryError>;
 
     /// At most `limit` entries that fit `query`, the best first.
-    async fn search(&self, guest: Guest<'_>, namespace: &str, query: &str, limit: u32)
-    -> Answer<Vec<Hit>, MemoryError>;
+    async fn search(
+        &self,
+        guest: GuestInstance<'_>,
+        namespace: &str,
+        query: &str,
+        limit: u32,
+    ) -> ExportAnswer<Vec<MemoryHit>, MemoryError>;
 
     /// Whether there was an entry to delete.
-    async fn delete(&self, guest: Guest<'_>, namespace: &str, key: &str) -> Answer<bool, MemoryError>;
+    async fn delete(&self, guest: GuestInstance<'_>, namespace: &str, key: &str) -> ExportAnswer<bool, MemoryError>;
 
     /// At most `limit` keys that start with `prefix`, from the one behind `after`.
     async fn list(
         &self,
-        guest: Guest<'_>,
+        guest: GuestInstance<'_>,
         namespace: &str,
         prefix: &str,
         after: Option<&str>,
         limit: u32,
-    ) -> Answer<Page, MemoryError>;
+    ) -> ExportAnswer<KeyPage, MemoryError>;
 }
 
 #[cfg(test)]

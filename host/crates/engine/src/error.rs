@@ -1,7 +1,7 @@
 //! What can go wrong with a plugin: before it is called, and while it is.
 
 use longhaul_capabilities::Stop;
-use longhaul_core::journal::{JournalError, Question};
+use longhaul_core::journal::{EffectQuestion, JournalError};
 use longhaul_core::{Denial, LimitHit, Outage};
 use std::path::PathBuf;
 
@@ -163,7 +163,7 @@ pub enum CallError {
     },
     /// A person is asked.
     #[error("{}", .0.text)]
-    Parked(Question),
+    Parked(EffectQuestion),
     /// A service is not there; the same invocation goes on later.
     #[error(transparent)]
     Unavailable(Outage),

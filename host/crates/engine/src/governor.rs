@@ -3,10 +3,10 @@
 //! A guest yields about every million fuel, at most 0.3 ms apart, so a call ends that much late. Work
 //! of the host on its behalf is awaited here too, and so is bounded by the same wall time.
 
-use crate::turn::Turns;
+use crate::cooperative::CooperativeCall;
 use longhaul_capabilities::{InFlight, Stop};
-use longhaul_core::census::Guest;
 use longhaul_core::journal::Journal;
+use longhaul_core::process_registry::GuestRecord;
 use longhaul_core::{LimitHit, Limits};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -17,11 +17,11 @@ use tokio::sync::watch;
 
 /// Cancels calls. Clones share it; once cancelled it stays so.
 #[derive(Clone, Debug)]
-pub struct Cancel(Arc<watch::Sender<Wish>>);
+pub struct Cancel(Arc<watch::Sender<CancelLevel>>);
 
 /// What is wished of a call, each stronger than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Wish {
+enum CancelLevel {
     GoOn,
     HandOver,
     End,
@@ -29,7 +29,7 @@ enum Wish {
 
 impl Default for Cancel {
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(Wish::GoOn)))
+        Self(Arc::new(watch::Sender::new(CancelLevel::GoOn)))
     }
 }
 
@@ -37,34 +37,34 @@ impl Cancel {
     /// Ends every call that was given a clone, at its next yield, or when the effects that it has on
     /// their way are answered.
     pub fn cancel(&self) {
-        self.0.send_replace(Wish::End);
+        self.0.send_replace(CancelLevel::End);
     }
 
     /// As [`Cancel::cancel`] for work that another process goes on with: what models were asked is waited for as well,
     /// and all of it for up to [`HAND_OVER_MS_MAX`], since the other one would pay for it again.
     pub fn hand_over(&self) {
-        self.0.send_modify(|wish| *wish = (*wish).max(Wish::HandOver));
+        self.0.send_modify(|wish| *wish = (*wish).max(CancelLevel::HandOver));
     }
 
     /// Whether it was.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        *self.0.borrow() != Wish::GoOn
+        *self.0.borrow() != CancelLevel::GoOn
     }
 
     /// Returns when it was.
     pub async fn cancelled(&self) {
-        self.wished(Wish::HandOver).await;
+        self.wished(CancelLevel::HandOver).await;
     }
 
     /// Returns when a model's answer is not waited for any more: at once when it was cancelled, and after
     /// [`HAND_OVER_MS_MAX`] when the work is handed over.
     pub async fn waited(&self) {
         self.cancelled().await;
-        let _ = tokio::time::timeout(Duration::from_millis(HAND_OVER_MS_MAX), self.wished(Wish::End)).await;
+        let _ = tokio::time::timeout(Duration::from_millis(HAND_OVER_MS_MAX), self.wished(CancelLevel::End)).await;
     }
 
-    async fn wished(&self, at_least: Wish) {
+    async fn wished(&self, at_least: CancelLevel) {
         // The sender is ours, so waiting cannot fail.
         let _ = self.0.subscribe().wait_for(|wish| *wish >= at_least).await;
     }
@@ -77,10 +77,10 @@ pub(crate) async fn govern<T>(
     journal: Option<&Arc<dyn Journal>>,
     cancel: &Cancel,
     in_flight: &InFlight,
-    guest: &Guest,
+    guest: &GuestRecord,
 ) -> Result<T, Stop> {
     let cpu_ms_max = limits.cpu_ms_max;
-    let mut watched = Watched { call: Turns::new(call), cpu: Duration::ZERO, cpu_ms_max, journal, guest };
+    let mut watched = TimedCall { call: CooperativeCall::new(call), cpu: Duration::ZERO, cpu_ms_max, journal, guest };
     let mut called_off = pin!(called_off(cancel, in_flight));
     let mut wall = pin!(tokio::time::sleep(Duration::from_millis(limits.wall_ms_max)));
     poll_fn(|cx| {
@@ -121,15 +121,15 @@ async fn called_off(cancel: &Cancel, in_flight: &InFlight) {
 }
 
 /// Adds up the time in which the call is on a thread.
-struct Watched<'a, F> {
-    call: Turns<F>,
+struct TimedCall<'a, F> {
+    call: CooperativeCall<F>,
     cpu: Duration,
     cpu_ms_max: u64,
     journal: Option<&'a Arc<dyn Journal>>,
-    guest: &'a Guest,
+    guest: &'a GuestRecord,
 }
 
-impl<F> Watched<'_, F> {
+impl<F> TimedCall<'_, F> {
     /// While calls are answered from the journal, time is off: it would not stop at the same place.
     fn check(&self) -> Result<(), LimitHit> {
         let used = u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX);
@@ -142,7 +142,7 @@ impl<F> Watched<'_, F> {
     }
 }
 
-impl<F: Future> Future for Watched<'_, F> {
+impl<F: Future> Future for TimedCall<'_, F> {
     type Output = Result<F::Output, Stop>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,12 +1,12 @@
 //! The typed calls of each role's exports: those of agents, evaluators and tools, and what all have in common.
 
-use crate::callee::{Called, Standby, Start};
-use crate::contract::Answered;
-use crate::edition::{CallContext, Exports, Guest};
+use crate::callee::{CallStart, Called, WarmInstance};
+use crate::contract::CheckedAnswer;
+use crate::edition::{CallContext, Exports, GuestInstance};
 use crate::error::CallError;
 use crate::governor::Cancel;
 use crate::plugin::Plugin;
-use longhaul_capabilities::{Ctx, Setup};
+use longhaul_capabilities::{Ctx, InvocationSetup};
 use longhaul_core::text::printable;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Outcome, RoleError, Rubric, Subject, Task, Verdict};
@@ -20,7 +20,7 @@ impl Plugin {
     /// Has an agent do a task.
     pub async fn run(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         task: Task,
     ) -> Called<Result<Outcome, RoleError>> {
@@ -34,7 +34,7 @@ impl Plugin {
     /// Has an evaluator judge an output.
     pub async fn judge(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         subject: Subject,
         rubric: Rubric,
@@ -47,7 +47,7 @@ impl Plugin {
     }
 
     /// Asks a tool what it can do.
-    pub async fn describe(&self, start: impl Into<Start>, cancel: &Cancel) -> Called<ToolInfo> {
+    pub async fn describe(&self, start: impl Into<CallStart>, cancel: &Cancel) -> Called<ToolInfo> {
         self.call("tool.describe", start, cancel, async move |exports, guest| {
             let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
             tool.describe(guest).await
@@ -58,7 +58,7 @@ impl Plugin {
     /// Asks a tool to note what `verify` will need.
     pub async fn prepare(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         call: &ToolCall,
     ) -> Called<Result<String, ToolError>> {
@@ -72,7 +72,7 @@ impl Plugin {
     /// Asks a tool whether a call that was cut off has happened.
     pub async fn verify(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         call: &ToolCall,
         prepared: &str,
@@ -87,7 +87,7 @@ impl Plugin {
     /// Has a tool do something. `settings` is an object that the operator wrote.
     pub async fn call_tool(
         &self,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
         call: &ToolCall,
         key: &str,
@@ -117,20 +117,21 @@ impl Plugin {
     ///
     /// # Errors
     /// As a call that ends while its instance is made.
-    pub async fn stand_by(&self, setup: Setup) -> Result<Standby, CallError> {
+    pub async fn stand_by(&self, setup: InvocationSetup) -> Result<WarmInstance, CallError> {
         self.callee.stand_by(setup).await
     }
 
     /// The one way into a guest.
-    pub(crate) async fn call<T: serde::Serialize + Answered>(
+    pub(crate) async fn call<T: serde::Serialize + CheckedAnswer>(
         &self,
         export: &'static str,
-        start: impl Into<Start>,
+        start: impl Into<CallStart>,
         cancel: &Cancel,
-        body: impl AsyncFnOnce(&Exports, Guest<'_>) -> wasmtime::Result<T>,
+        body: impl AsyncFnOnce(&Exports, GuestInstance<'_>) -> wasmtime::Result<T>,
     ) -> Called<T> {
-        let body =
-            async |store: &mut Store<Ctx>, instance: &Instance| body(&self.exports, Guest { store, instance }).await;
+        let body = async |store: &mut Store<Ctx>, instance: &Instance| {
+            body(&self.exports, GuestInstance { store, instance }).await
+        };
         self.callee.call(export, start.into(), cancel, body).await
     }
 }

@@ -12,7 +12,7 @@ use crate::config::compile_config;
 use crate::error::LoadError;
 use crate::inspect::check_shape;
 use longhaul_core::LimitHit;
-use longhaul_core::census::{Child as Listing, ChildKind, Listed as _};
+use longhaul_core::process_registry::{Child as Listing, ChildKind, Registered as _};
 use longhaul_core::text::{printable, truncate};
 use longhaul_sandbox::{CompileLimits, Level};
 use rustix::event::{PollFd, PollFlags};

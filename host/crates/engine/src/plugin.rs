@@ -2,13 +2,13 @@
 
 use crate::cache::{Cache, CrashHook};
 use crate::callee::Callee;
-use crate::clearing::Clearing;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
+use crate::deferred_drop::DeferredDrop;
 use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
+use crate::file_cache::{self, FileNote, FileStamp};
 use crate::inspect::{Inspection, inspect_for};
 use crate::jail::Jail;
-use crate::known::{self, Note, Stamp};
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_capabilities::Ctx;
@@ -32,7 +32,7 @@ struct Inner {
     fingerprint: String,
     cache: Cache,
     jail: Jail,
-    clearing: Option<Clearing<Store<Ctx>>>,
+    deferred_drop: Option<DeferredDrop<Store<Ctx>>>,
 }
 
 impl Engine {
@@ -46,9 +46,9 @@ impl Engine {
             .map_err(|error| refused(format!("wasmtime does not start on this machine: {error:#}")))?;
         let fingerprint = fingerprint(&engine);
         let cache = Cache::open(cache, fingerprint.clone())?;
-        let clearing = options.clears_aside.then(Clearing::start).transpose();
-        let clearing = clearing.map_err(|error| refused(format!("no thread can be started: {error}")))?;
-        let inner = Inner { engine, fingerprint, cache, jail, clearing };
+        let deferred_drop = options.clears_aside.then(DeferredDrop::start).transpose();
+        let deferred_drop = deferred_drop.map_err(|error| refused(format!("no thread can be started: {error}")))?;
+        let inner = Inner { engine, fingerprint, cache, jail, deferred_drop };
         Ok(Self { inner: Arc::new(inner), editions: Editions::default() })
     }
 
@@ -121,8 +121,8 @@ impl Engine {
     /// Every [`LoadError`].
     pub async fn load_file(&self, name: &str, path: &Path) -> Result<Plugin, LoadError> {
         let Inner { cache, jail, .. } = &*self.inner;
-        let note = Note::about(path, cache.directory(), &jail.limits);
-        let (stamp, looked_at) = (Stamp::of(path), known::now());
+        let note = FileNote::about(path, cache.directory(), &jail.limits);
+        let (stamp, looked_at) = (FileStamp::of(path), file_cache::now());
         if let Some(inspection) = stamp.as_ref().and_then(|stamp| note.read(stamp))
             && let Some(plugin) = self.known(name, inspection)
         {
@@ -130,7 +130,7 @@ impl Engine {
         }
         let plugin = self.load(name, &self.read(name, path)?).await?;
         // It may have changed while it was read, so often within one tick of the clock that it would not show.
-        let stays = |before: &Stamp| before.has_rested(looked_at) && Stamp::of(path).as_ref() == Some(before);
+        let stays = |before: &FileStamp| before.has_rested(looked_at) && FileStamp::of(path).as_ref() == Some(before);
         if let Some(stamp) = stamp.filter(stays) {
             note.write(stamp, &plugin.inspection);
         }
@@ -161,8 +161,8 @@ impl Engine {
     }
 
     pub(crate) fn callee(&self, name: &str, pre: InstancePre<Ctx>) -> Callee {
-        let Inner { engine, clearing, .. } = &*self.inner;
-        Callee { name: name.to_owned(), engine: engine.clone(), pre, clearing: clearing.clone() }
+        let Inner { engine, deferred_drop, .. } = &*self.inner;
+        Callee { name: name.to_owned(), engine: engine.clone(), pre, deferred_drop: deferred_drop.clone() }
     }
 
     /// The caps on what is compiled.

@@ -3,10 +3,10 @@
 //! To load compiled code is to run it, and a cache comes from elsewhere more easily than one thinks: out of an archive,
 //! from a build server, through a directory that was shared. So a file counts only with the seal that this directory's
 //! key gives its name and bytes. To read all bytes takes longer than all else of a start; so the seal also says what the
-//! system told of the file when its bytes were found right (see `known.rs`), and they are read again once that differs.
-//! It refuses to keep the key anywhere else, and to protect from who can read it.
+//! system told of the file when its bytes were found right (see `file_cache.rs`), and they are read again once that
+//! differs. It refuses to keep the key anywhere else, and to protect from who can read it.
 
-use crate::known::{self, Stamp};
+use crate::file_cache::{self, FileStamp};
 use crate::unfinished;
 use ring::hmac::{self, Key, Tag};
 use rustix::fs::OFlags;
@@ -34,7 +34,7 @@ const PIECE_BYTES: usize = 256 << 10;
 pub(crate) struct Sealer {
     key: Key,
     /// Files that this process found right, as they were then.
-    found_right: Mutex<HashMap<PathBuf, Stamp>>,
+    found_right: Mutex<HashMap<PathBuf, FileStamp>>,
 }
 
 /// What lies beside a compiled file.
@@ -43,7 +43,7 @@ struct Seal {
     /// Of the file's name and bytes, in hexadecimal digits.
     content: String,
     /// As the file was when its bytes were found right; none: it had not rested by then.
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     /// Of all the above, in hexadecimal digits.
     tag: String,
 }
@@ -81,8 +81,8 @@ impl Sealer {
 
     /// Refuses a file that was not sealed with this key.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Unsealed> {
-        let (stamp, looked_at) = (Stamp::of(path), known::now());
-        let is_known = |stamp: &Stamp| self.found_right().get(path) == Some(stamp);
+        let (stamp, looked_at) = (FileStamp::of(path), file_cache::now());
+        let is_known = |stamp: &FileStamp| self.found_right().get(path) == Some(stamp);
         if stamp.as_ref().is_some_and(is_known) {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Sealer {
                 return Err(Unsealed::Changed);
             }
         }
-        let Some(stamp) = stamp.filter(|before| Stamp::of(path).as_ref() == Some(before)) else { return Ok(()) };
+        let Some(stamp) = stamp.filter(|before| FileStamp::of(path).as_ref() == Some(before)) else { return Ok(()) };
         if seal.stamp.as_ref() != Some(&stamp) && stamp.has_rested(looked_at) {
             // Done without where it cannot be kept: the bytes are read again next time.
             let _ = self.write(path, &seal.content, Some(stamp.clone()));
@@ -118,7 +118,7 @@ impl Sealer {
     }
 
     /// Never in place: whoever reads meanwhile reads all of one or all of the other.
-    fn write(&self, path: &Path, content: &str, stamp: Option<Stamp>) -> io::Result<()> {
+    fn write(&self, path: &Path, content: &str, stamp: Option<FileStamp>) -> io::Result<()> {
         let tag = hex(self.tag(path, content, stamp.as_ref())?.as_ref());
         let seal = Seal { content: content.to_owned(), stamp, tag };
         let place = seal_of(path);
@@ -142,7 +142,7 @@ impl Sealer {
         }
     }
 
-    fn tag(&self, path: &Path, content: &str, stamp: Option<&Stamp>) -> io::Result<Tag> {
+    fn tag(&self, path: &Path, content: &str, stamp: Option<&FileStamp>) -> io::Result<Tag> {
         let mut context = self.begin("seal", path);
         context.update(&serde_json::to_vec(&(content, stamp))?);
         Ok(context.sign())
@@ -157,7 +157,7 @@ impl Sealer {
         context
     }
 
-    fn found_right(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Stamp>> {
+    fn found_right(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, FileStamp>> {
         self.found_right.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 //! An instance has null services: it sees what the job names, and no store, no model and no tool.
 
 use crate::job::JobLimits;
-use longhaul_capabilities::{Console, Scope, Setup, null};
+use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{InvocationId, Limits};
@@ -30,10 +30,10 @@ pub(crate) fn setup(
     directories: Vec<DirectoryGrant>,
     hosts: Vec<HostPattern>,
     console: &Console,
-) -> Setup {
-    Setup {
+) -> InvocationSetup {
+    InvocationSetup {
         invocation: InvocationId::from_text("exec"),
-        scope: Scope { project: "exec".into(), plugin: "exec".into() },
+        scope: InvocationScope { project: "exec".into(), plugin: "exec".into() },
         // Without a table: a refusal names the option of the command line instead.
         grants: Grants { directories, hosts, ..Grants::default() },
         limits: limits.of_call(),
@@ -42,7 +42,7 @@ pub(crate) fn setup(
         context: None,
         seed: [0; 32],
         console: Some(console.clone()),
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }

@@ -4,7 +4,7 @@ use crate::job::{CONTEXT_NESTING_MAX, SOURCE_BYTES_MAX};
 use longhaul_core::LimitHit;
 use longhaul_engine::LoadError;
 
-/// Why a job was not run. What the code does wrong is in its [`Report`](crate::Report).
+/// Why a job was not run. What the code does wrong is in its [`JobReport`](crate::JobReport).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecError {
@@ -33,7 +33,7 @@ pub enum ExecError {
     /// The context nests too deep.
     #[error("the context nests deeper than {CONTEXT_NESTING_MAX} levels; hand it over flatter, or as text")]
     ContextTooDeep,
-    /// To compile it takes more than [`Places::compile_limits`](crate::Places::compile_limits) allow.
+    /// To compile it takes more than [`ExecutorPaths::compile_limits`](crate::ExecutorPaths::compile_limits) allow.
     #[error("the {name} takes too much to compile: {hit}; make it smaller, or raise the limit where it is embedded")]
     CompileLimit {
         /// `program`, or the interpreter.

@@ -6,13 +6,13 @@ mod step;
 
 use crate::call::{run_call, setup, streaming};
 use crate::error::ExecError;
-use crate::job::{CONTEXT_NESTING_MAX, Code, Job, JobLimits, Language, SOURCE_BYTES_MAX};
-use crate::places::Places;
+use crate::job::{CONTEXT_NESTING_MAX, Code, GraphLanguage, Job, JobLimits, SOURCE_BYTES_MAX};
+use crate::places::ExecutorPaths;
 use crate::program::component;
-use crate::ready::Ready;
-use crate::report::{Ended, Report, of_program, of_runtime};
+use crate::ready::WarmPool;
+use crate::report::{FinishedCall, JobReport, of_program, of_runtime};
 use longhaul_capabilities::Console;
-use longhaul_engine::{Cancel, Engine, EngineOptions, Jail, Plugin, Role, Start};
+use longhaul_engine::{CallStart, Cancel, Engine, EngineOptions, Jail, Plugin, Role};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,10 +26,10 @@ pub struct Executor {
 
 struct Inner {
     engine: Engine,
-    places: Places,
+    places: ExecutorPaths,
     python: OnceCell<Arc<Plugin>>,
     javascript: OnceCell<Arc<Plugin>>,
-    ready: Ready,
+    ready: WarmPool,
 }
 
 impl Executor {
@@ -37,7 +37,7 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecError::Load`] when the cache is not ours alone, [`ExecError::Host`] when wasmtime does not start.
-    pub fn new(places: Places) -> Result<Self, ExecError> {
+    pub fn new(places: ExecutorPaths) -> Result<Self, ExecError> {
         let jail = Jail {
             program: places.compiler.clone(),
             arguments: vec!["compile-child".into()],
@@ -46,7 +46,7 @@ impl Executor {
         let options = EngineOptions { clears_aside: true, ..EngineOptions::default() };
         let engine = Engine::new(places.cache.clone(), jail, &options)?;
         let inner =
-            Inner { engine, places, python: OnceCell::new(), javascript: OnceCell::new(), ready: Ready::default() };
+            Inner { engine, places, python: OnceCell::new(), javascript: OnceCell::new(), ready: WarmPool::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -54,7 +54,7 @@ impl Executor {
     ///
     /// # Errors
     /// Every [`ExecError`]; the code was not started then.
-    pub async fn run(&self, job: Job) -> Result<Report, ExecError> {
+    pub async fn run(&self, job: Job) -> Result<JobReport, ExecError> {
         if nests_deeper(&job.context, CONTEXT_NESTING_MAX) {
             return Err(ExecError::ContextTooDeep);
         }
@@ -77,12 +77,12 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecError::NoRuntime`], or [`ExecError::Load`] when an instance cannot be made.
-    pub async fn keep_ready(&self, language: Language, limits: JobLimits, count: usize) -> Result<(), ExecError> {
+    pub async fn keep_ready(&self, language: GraphLanguage, limits: JobLimits, count: usize) -> Result<(), ExecError> {
         let plugin = self.runtime(language).await?;
         self.inner.ready.keep(language, plugin, limits, count).await
     }
 
-    async fn run_source(&self, job: &Job, source: &str) -> Result<Report, ExecError> {
+    async fn run_source(&self, job: &Job, source: &str) -> Result<JobReport, ExecError> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(ExecError::SourceTooLong { bytes: source.len() });
         }
@@ -90,19 +90,19 @@ impl Executor {
         let plugin = self.runtime(language).await?;
         let since = Instant::now();
         let (start, console) = match self.inner.ready.take(job) {
-            Some((standby, console)) => (Start::from(standby), console),
+            Some((standby, console)) => (CallStart::from(standby), console),
             None => {
                 let console = Console::new(job.limits.output_bytes_max);
-                (Start::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
+                (CallStart::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
             }
         };
         let call = run_call(&plugin, source, &job.context, &job.stdin);
         let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
         self.inner.ready.restock(language);
-        Ok(of_runtime(called, Ended { since, console, limits: &job.limits }))
+        Ok(of_runtime(called, FinishedCall { since, console, limits: &job.limits }))
     }
 
-    async fn run_program(&self, job: &Job, bytes: &[u8]) -> Result<Report, ExecError> {
+    async fn run_program(&self, job: &Job, bytes: &[u8]) -> Result<JobReport, ExecError> {
         let component = component(bytes).await?;
         let command = self.inner.engine.load_command("program", &component).await?;
         let since = Instant::now();
@@ -113,14 +113,14 @@ impl Executor {
         };
         let setup = setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console);
         let called = command.run(setup, &Cancel::default()).await;
-        Ok(of_program(called, Ended { since, console, limits: &job.limits }))
+        Ok(of_program(called, FinishedCall { since, console, limits: &job.limits }))
     }
 
-    async fn runtime(&self, language: Language) -> Result<Arc<Plugin>, ExecError> {
+    async fn runtime(&self, language: GraphLanguage) -> Result<Arc<Plugin>, ExecError> {
         let (cell, name) = match language {
-            Language::Python => (&self.inner.python, "python"),
-            Language::JavaScript => (&self.inner.javascript, "javascript"),
-            Language::Wasm => return Err(ExecError::Host("a program brings its own runtime".into())),
+            GraphLanguage::Python => (&self.inner.python, "python"),
+            GraphLanguage::JavaScript => (&self.inner.javascript, "javascript"),
+            GraphLanguage::Wasm => return Err(ExecError::Host("a program brings its own runtime".into())),
         };
         Ok(Arc::clone(cell.get_or_try_init(|| self.load(name)).await?))
     }

@@ -27,7 +27,7 @@ pub enum Code {
 /// The languages of [`Code`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Language {
+pub enum GraphLanguage {
     /// CPython, in WebAssembly.
     Python,
     /// QuickJS, in WebAssembly.
@@ -39,11 +39,11 @@ pub enum Language {
 impl Code {
     /// In which language it is.
     #[must_use]
-    pub fn language(&self) -> Language {
+    pub fn language(&self) -> GraphLanguage {
         match self {
-            Self::Python(_) => Language::Python,
-            Self::JavaScript(_) => Language::JavaScript,
-            Self::Wasm(_) => Language::Wasm,
+            Self::Python(_) => GraphLanguage::Python,
+            Self::JavaScript(_) => GraphLanguage::JavaScript,
+            Self::Wasm(_) => GraphLanguage::Wasm,
         }
     }
 }

@@ -26,8 +26,8 @@ mod report;
 
 pub use error::ExecError;
 pub use executor::Executor;
-pub use job::{Code, Job, JobLimits, Language, SOURCE_BYTES_MAX};
+pub use job::{Code, GraphLanguage, Job, JobLimits, SOURCE_BYTES_MAX};
 pub use longhaul_engine::CompileLimits;
-pub use places::{Places, compile_if_asked};
+pub use places::{ExecutorPaths, compile_if_asked};
 pub use program::component;
-pub use report::Report;
+pub use report::JobReport;

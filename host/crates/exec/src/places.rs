@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Where an executor finds what it needs.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ExecutorPaths {
     /// Where compiled code is kept; a private directory of this user.
     pub cache: PathBuf,
     /// Directories with `python.wasm` and `javascript.wasm`.
@@ -22,7 +22,7 @@ pub struct Places {
     pub compile_limits: CompileLimits,
 }
 
-impl Places {
+impl ExecutorPaths {
     /// Those of the command line: the user's cache, installed and shipped plugins, this very program.
     ///
     /// # Errors

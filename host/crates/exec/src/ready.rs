@@ -8,9 +8,9 @@
 
 use crate::call::{run_call, setup, streaming};
 use crate::error::ExecError;
-use crate::job::{Job, JobLimits, Language};
+use crate::job::{GraphLanguage, Job, JobLimits};
 use longhaul_capabilities::Console;
-use longhaul_engine::{CallError, Plugin, Standby};
+use longhaul_engine::{CallError, Plugin, WarmInstance};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,14 @@ const REST: Duration = Duration::from_millis(2);
 
 /// The shelves.
 #[derive(Clone, Default)]
-pub(crate) struct Ready {
-    shelves: Arc<Mutex<HashMap<Language, Shelf>>>,
+pub(crate) struct WarmPool {
+    shelves: Arc<Mutex<HashMap<GraphLanguage, LanguagePool>>>,
 }
 
-struct Shelf {
+struct LanguagePool {
     plugin: Arc<Plugin>,
     limits: JobLimits,
-    waiting: Vec<(Standby, Console)>,
+    waiting: Vec<(WarmInstance, Console)>,
     /// How many should wait, and how many are being made.
     count: usize,
     making: usize,
@@ -36,10 +36,10 @@ struct Shelf {
     jobs: u64,
 }
 
-impl Ready {
+impl WarmPool {
     pub(crate) async fn keep(
         &self,
-        language: Language,
+        language: GraphLanguage,
         plugin: Arc<Plugin>,
         limits: JobLimits,
         count: usize,
@@ -48,12 +48,12 @@ impl Ready {
         for _ in 0..count {
             waiting.push(make(language, &plugin, &limits).await?);
         }
-        self.lock().insert(language, Shelf { plugin, limits, waiting, count, making: 0, jobs: 0 });
+        self.lock().insert(language, LanguagePool { plugin, limits, waiting, count, making: 0, jobs: 0 });
         Ok(())
     }
 
     /// An instance that fits the job, if one waits: one that sees nothing, with the same limits.
-    pub(crate) fn take(&self, job: &Job) -> Option<(Standby, Console)> {
+    pub(crate) fn take(&self, job: &Job) -> Option<(WarmInstance, Console)> {
         let language = job.code.language();
         let mut shelves = self.lock();
         let shelf = shelves.get_mut(&language)?;
@@ -66,7 +66,7 @@ impl Ready {
 
     /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
     /// where pages are touched for the first time. Also those that could not be made when it was their turn.
-    pub(crate) fn restock(&self, language: Language) {
+    pub(crate) fn restock(&self, language: GraphLanguage) {
         let Some(jobs) = self.note_job(language) else { return };
         let ready = self.clone();
         tokio::spawn(async move {
@@ -76,7 +76,7 @@ impl Ready {
         self.refill_all(language, |shelf| 2 * (shelf.waiting.len() + shelf.making) < shelf.count);
     }
 
-    fn note_job(&self, language: Language) -> Option<u64> {
+    fn note_job(&self, language: GraphLanguage) -> Option<u64> {
         let mut shelves = self.lock();
         let shelf = shelves.get_mut(&language)?;
         shelf.jobs += 1;
@@ -84,7 +84,7 @@ impl Ready {
     }
 
     /// Starts to make what is missing, if it is time.
-    fn refill_all(&self, language: Language, is_time: impl Fn(&Shelf) -> bool) {
+    fn refill_all(&self, language: GraphLanguage, is_time: impl Fn(&LanguagePool) -> bool) {
         let mut shelves = self.lock();
         let Some(shelf) = shelves.get_mut(&language).filter(|shelf| is_time(shelf)) else { return };
         for _ in shelf.waiting.len() + shelf.making..shelf.count {
@@ -94,7 +94,7 @@ impl Ready {
         }
     }
 
-    async fn refill(&self, language: Language, plugin: &Plugin, limits: &JobLimits) {
+    async fn refill(&self, language: GraphLanguage, plugin: &Plugin, limits: &JobLimits) {
         let made = make(language, plugin, limits).await;
         // The shelf may be another one by now.
         let mut shelves = self.lock();
@@ -106,12 +106,16 @@ impl Ready {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Language, Shelf>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<GraphLanguage, LanguagePool>> {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn make(language: Language, plugin: &Plugin, limits: &JobLimits) -> Result<(Standby, Console), ExecError> {
+async fn make(
+    language: GraphLanguage,
+    plugin: &Plugin,
+    limits: &JobLimits,
+) -> Result<(WarmInstance, Console), ExecError> {
     let console = Console::new(limits.output_bytes_max);
     let failed = |error: CallError| ExecError::Host(error.to_string());
     let standby = plugin.stand_by(setup(limits, Vec::new(), Vec::new(), &console)).await.map_err(failed)?;
@@ -121,10 +125,10 @@ async fn make(language: Language, plugin: &Plugin, limits: &JobLimits) -> Result
 }
 
 /// Does what most jobs do, so that the pages which they write are there, and leaves no output.
-fn rehearsal(language: Language) -> &'static str {
+fn rehearsal(language: GraphLanguage) -> &'static str {
     match language {
-        Language::Python => include_str!("ready/rehearsal.py"),
-        Language::JavaScript => "process.stdout.write('')",
-        Language::Wasm => "",
+        GraphLanguage::Python => include_str!("ready/rehearsal.py"),
+        GraphLanguage::JavaScript => "process.stdout.write('')",
+        GraphLanguage::Wasm => "",
     }
 }

@@ -3,7 +3,7 @@
 use crate::job::JobLimits;
 use longhaul_capabilities::Console;
 use longhaul_core::LimitHit;
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_engine::{CallError, Called};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct JobReport {
     /// Whether the code came to its end by itself, with exit code 0.
     pub success: bool,
     /// What it printed, also when it was stopped; what is not UTF-8 is replaced.
@@ -37,14 +37,14 @@ pub struct Report {
 }
 
 /// What is known of a job beside its call.
-pub(crate) struct Ended<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub(crate) since: Instant,
     pub(crate) console: Console,
     pub(crate) limits: &'a JobLimits,
 }
 
 /// How it ended, before the limits are looked at.
-enum Way {
+enum CallExit {
     Exited(i32),
     Refused(String),
     Stopped(CallError),
@@ -52,36 +52,36 @@ enum Way {
 
 /// What a runtime answers.
 #[derive(Deserialize)]
-struct Answer {
+struct RuntimeAnswer {
     exit_code: i32,
 }
 
-pub(crate) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: Ended<'_>) -> Report {
+pub(crate) fn of_runtime(called: Called<Result<ToolOutput, ToolError>>, ended: FinishedCall<'_>) -> JobReport {
     let Called { result, used, refused, .. } = called;
     let way = match result {
-        Ok(Ok(output)) => match serde_json::from_str::<Answer>(&output.output) {
-            Ok(answer) => Way::Exited(answer.exit_code),
-            Err(error) => Way::Refused(format!("the runtime answered something else: {error}")),
+        Ok(Ok(output)) => match serde_json::from_str::<RuntimeAnswer>(&output.output) {
+            Ok(answer) => CallExit::Exited(answer.exit_code),
+            Err(error) => CallExit::Refused(format!("the runtime answered something else: {error}")),
         },
-        Ok(Err(error)) => Way::Refused(error.to_string()),
-        Err(error) => Way::Stopped(error),
+        Ok(Err(error)) => CallExit::Refused(error.to_string()),
+        Err(error) => CallExit::Stopped(error),
     };
     ended.report(way, refused, used)
 }
 
-pub(crate) fn of_program(called: Called<i32>, ended: Ended<'_>) -> Report {
+pub(crate) fn of_program(called: Called<i32>, ended: FinishedCall<'_>) -> JobReport {
     let Called { result, used, refused, .. } = called;
-    let way = result.map_or_else(Way::Stopped, Way::Exited);
+    let way = result.map_or_else(CallExit::Stopped, CallExit::Exited);
     ended.report(way, refused, used)
 }
 
-impl Ended<'_> {
-    fn report(self, way: Way, refused: Option<LimitHit>, used: Used) -> Report {
+impl FinishedCall<'_> {
+    fn report(self, way: CallExit, refused: Option<LimitHit>, used: WorkUsage) -> JobReport {
         let duration_seconds = self.since.elapsed().as_secs_f64();
         let (stdout, stdout_cut) = self.console.stdout.text();
         let (stderr, stderr_cut) = self.console.stderr.text();
         let (exit_code, error_message, limit) = self.verdict(way, refused);
-        Report {
+        JobReport {
             success: exit_code == Some(0),
             stdout,
             stderr,
@@ -96,20 +96,20 @@ impl Ended<'_> {
     }
 
     /// Exit code, error and limit. Memory that was refused counts when the code did not succeed.
-    fn verdict(&self, way: Way, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
+    fn verdict(&self, way: CallExit, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
         match way {
-            Way::Exited(0) => (Some(0), None, None),
-            Way::Exited(code) => match refused {
+            CallExit::Exited(0) => (Some(0), None, None),
+            CallExit::Exited(code) => match refused {
                 Some(hit) => (Some(code), Some(words(&hit, self.limits)), Some(hit.name)),
                 None => (Some(code), Some(format!("it ended with exit code {code}")), None),
             },
-            Way::Refused(reason) => (None, Some(reason), None),
-            Way::Stopped(CallError::Limit { hit, .. }) => {
+            CallExit::Refused(reason) => (None, Some(reason), None),
+            CallExit::Stopped(CallError::Limit { hit, .. }) => {
                 let name =
                     if matches!(hit.name.as_str(), "wall_ms_max" | "cpu_ms_max") { "timeout_ms" } else { &hit.name };
                 (None, Some(words(&hit, self.limits)), Some(name.to_owned()))
             }
-            Way::Stopped(error) => (None, Some(error.to_string()), None),
+            CallExit::Stopped(error) => (None, Some(error.to_string()), None),
         }
     }
 }

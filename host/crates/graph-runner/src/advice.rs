@@ -7,7 +7,7 @@
 use longhaul_api::graphs::ModelChoice;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::graph::{DiagnosisView, SOURCE_BYTES_MAX};
-use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::model::{Message, MessageRole, Model, ModelRequest, ReplyFormat};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::text::truncate;
 use serde::Deserialize;
@@ -33,7 +33,7 @@ that step\"}. Change as little as possible, and never hide a failure by catching
 
 /// What a model said.
 #[derive(Debug, Deserialize)]
-pub(super) struct Said {
+pub(super) struct ModelAdvice {
     pub(super) culprit: String,
     #[serde(default)]
     pub(super) why: String,
@@ -66,7 +66,7 @@ impl Adviser {
         found: &DiagnosisView,
         steps: &[(String, String)],
         failed: &[(String, String)],
-    ) -> Option<Said> {
+    ) -> Option<ModelAdvice> {
         let reply = match self.model.complete(&self.request(found, steps, failed), &mut |_| {}).await {
             Ok(reply) => reply.text,
             Err(error) => {
@@ -116,7 +116,7 @@ impl Adviser {
         ModelRequest {
             model: self.name.clone(),
             system: SYSTEM.to_owned(),
-            messages: vec![Message::text(Speaker::User, asked.to_string())],
+            messages: vec![Message::text(MessageRole::User, asked.to_string())],
             tools: Vec::new(),
             format: ReplyFormat::Json,
             prefill: None,
@@ -129,10 +129,11 @@ impl Adviser {
 }
 
 /// A reply is the model's, and hostile as any: only a step that it was shown counts.
-fn read(reply: &str, steps: &[(String, String)]) -> Result<Said, String> {
+fn read(reply: &str, steps: &[(String, String)]) -> Result<ModelAdvice, String> {
     let start = reply.find('{').ok_or("it answered no JSON")?;
     let mut read = serde_json::Deserializer::from_str(&reply[start..]);
-    let mut said = Said::deserialize(&mut read).map_err(|error| format!("its answer cannot be read: {error}"))?;
+    let mut said =
+        ModelAdvice::deserialize(&mut read).map_err(|error| format!("its answer cannot be read: {error}"))?;
     if !steps.iter().any(|(step, _)| *step == said.culprit) {
         return Err(format!("it names the step `{}`, which it was not shown", truncate(&said.culprit, 60)));
     }

@@ -3,20 +3,21 @@
 
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph};
-use crate::opened::{Opened, bytes};
-use crate::runner::Lazy;
-use crate::task::{Task, task_only_looks};
+use crate::opened::{OpenGraph, bytes};
+use crate::runner::LazyExecutor;
+use crate::task::{GraphTask, task_only_looks};
 use crate::views;
-use crate::work::{Services, Work};
-use longhaul_api::graphs::{GraphAsk, Language};
+use crate::work::{GraphChange, Services};
+use longhaul_api::graphs::{GraphRequest, Language};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::graph::{
-    Answer, Answered, Ask, Changes, GraphError, Graphs, PatchView, Summary, Surroundings, Version, check_name,
+    GraphAnswer, GraphChanges, GraphError, GraphOperation, GraphSummary, GraphVersion, Graphs, PatchView, StagedAnswer,
+    StepEnvironment, check_name,
 };
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Op, Store, Table};
 use longhaul_core::{Clock, InvocationId, LimitHit};
-use longhaul_graph::record::{self, Head, VersionRow};
+use longhaul_graph::record::{self, GraphHead, VersionRow};
 use longhaul_home::Home;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,17 +35,17 @@ const OPEN_MAX: usize = 16;
 const PAGE_ROWS: usize = 1_000;
 
 /// What is answered.
-pub enum Reply {
+pub enum GraphResponse {
     /// What an agent is answered as well.
-    One(Box<Answer>),
+    One(Box<GraphAnswer>),
     /// Graphs in short, by name.
-    Graphs(Vec<Summary>),
+    Graphs(Vec<GraphSummary>),
     /// Changes, the newest first.
-    Versions(Vec<Version>),
+    Versions(Vec<GraphVersion>),
 }
 
 /// A graph's place: held by whoever changes it.
-type Slot = Arc<tokio::sync::Mutex<Option<Opened>>>;
+type Slot = Arc<tokio::sync::Mutex<Option<OpenGraph>>>;
 
 /// Keeps the graphs.
 pub struct Desk {
@@ -55,37 +56,40 @@ pub struct Desk {
 impl Desk {
     /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
-        let runner = Lazy::new(Arc::clone(&store), home.clone());
+        let runner = LazyExecutor::new(Arc::clone(&store), home.clone());
         Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
     }
 
     /// Answers; a request whose token is known was carried out.
-    pub async fn answer(&self, wanted: GraphAsk, token: &str) -> fault::Result<Reply> {
+    pub async fn answer(&self, wanted: GraphRequest, token: &str) -> fault::Result<GraphResponse> {
         match wanted {
-            GraphAsk::New { name, language, surroundings } => {
-                self.make(&name, language, surroundings, token).await.map(Reply::Graphs)
+            GraphRequest::New { name, language, surroundings } => {
+                self.make(&name, language, surroundings, token).await.map(GraphResponse::Graphs)
             }
-            GraphAsk::List => self.list().map(Reply::Graphs),
-            GraphAsk::Remove { name } => self.remove(&name).await.map(Reply::Graphs),
-            GraphAsk::History { name } => self.history(&name).map(Reply::Versions),
-            other => Ok(Reply::One(Box::new(self.one(other, token).await?))),
+            GraphRequest::List => self.list().map(GraphResponse::Graphs),
+            GraphRequest::Remove { name } => self.remove(&name).await.map(GraphResponse::Graphs),
+            GraphRequest::History { name } => self.history(&name).map(GraphResponse::Versions),
+            other => Ok(GraphResponse::One(Box::new(self.one(other, token).await?))),
         }
     }
 
-    async fn one(&self, wanted: GraphAsk, token: &str) -> fault::Result<Answer> {
+    async fn one(&self, wanted: GraphRequest, token: &str) -> fault::Result<GraphAnswer> {
         let (name, ask) = match wanted {
-            GraphAsk::One { name, ask } => (name, Task::Ask(ask)),
-            GraphAsk::AddMany { name, steps } => (name, Task::AddMany(steps)),
-            GraphAsk::Run { name, keep_going, again } => (name, Task::Run { keep_going, again }),
-            GraphAsk::Draw { name, width } => (name, Task::Draw { width }),
-            GraphAsk::Diagnose { name, step, model } => (name, Task::Diagnose { step, model }),
-            GraphAsk::Patch { name, step, model, tries_max } => {
+            GraphRequest::One { name, ask } => (name, GraphTask::Ask(ask)),
+            GraphRequest::AddMany { name, steps } => (name, GraphTask::AddMany(steps)),
+            GraphRequest::Run { name, keep_going, again } => (name, GraphTask::Run { keep_going, again }),
+            GraphRequest::Draw { name, width } => (name, GraphTask::Draw { width }),
+            GraphRequest::Diagnose { name, step, model } => (name, GraphTask::Diagnose { step, model }),
+            GraphRequest::Patch { name, step, model, tries_max } => {
                 if !(1..=TRIES_MOST).contains(&tries_max) {
                     bail!("--tries is {tries_max}, and may be 1 to {TRIES_MOST}");
                 }
-                (name, Task::Patch { step, model, tries_max })
+                (name, GraphTask::Patch { step, model, tries_max })
             }
-            GraphAsk::New { .. } | GraphAsk::List | GraphAsk::Remove { .. } | GraphAsk::History { .. } => {
+            GraphRequest::New { .. }
+            | GraphRequest::List
+            | GraphRequest::Remove { .. }
+            | GraphRequest::History { .. } => {
                 bail!(Fault::internal("this is no question to one graph"))
             }
         };
@@ -103,7 +107,7 @@ impl Desk {
             *place = Some(opened);
             return Ok(answer);
         }
-        let mut work = Work { services: &self.services, opened: &mut opened, token, batch: Batch::new() };
+        let mut work = GraphChange { services: &self.services, opened: &mut opened, token, batch: Batch::new() };
         let done = work.carry_out(ask).await;
         let batch = std::mem::take(&mut work.batch);
         // What is refused changed nothing; what is in memory may still be ahead of the store, and goes.
@@ -114,7 +118,7 @@ impl Desk {
     }
 
     /// What changes nothing is answered from the store while somebody else changes the graph.
-    fn look(&self, name: &str, task: &Task) -> Result<Answer, GraphError> {
+    fn look(&self, name: &str, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
         let slot = self.slot(name);
         match slot.try_lock() {
             Ok(mut place) => {
@@ -123,7 +127,7 @@ impl Desk {
                 *place = Some(opened);
                 answer
             }
-            Err(_) => views::look(&Opened::load(&*self.services.store, name)?, task),
+            Err(_) => views::look(&OpenGraph::load(&*self.services.store, name)?, task),
         }
     }
 
@@ -131,9 +135,9 @@ impl Desk {
         &self,
         name: &str,
         language: Language,
-        surroundings: Surroundings,
+        surroundings: StepEnvironment,
         token: &str,
-    ) -> fault::Result<Vec<Summary>> {
+    ) -> fault::Result<Vec<GraphSummary>> {
         check_name("graph", name).map_err(Fault::invalid)?;
         if name.contains(OF_AGENT) {
             bail!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
@@ -156,25 +160,25 @@ impl Desk {
         Ok(vec![head.summary()])
     }
 
-    fn fresh_head(&self, name: &str, language: &str, surroundings: Surroundings) -> Result<Head, GraphError> {
+    fn fresh_head(&self, name: &str, language: &str, surroundings: StepEnvironment) -> Result<GraphHead, GraphError> {
         // The seed only has to differ between graphs.
         let seed = longhaul_core::Digest::of(format!("{name} {}", self.services.clock.now_ms()).as_bytes());
-        Ok(Head::new(name, language, seed, surroundings, self.services.clock.now_ms()))
+        Ok(GraphHead::new(name, language, seed, surroundings, self.services.clock.now_ms()))
     }
 
-    fn list(&self) -> fault::Result<Vec<Summary>> {
+    fn list(&self) -> fault::Result<Vec<GraphSummary>> {
         let (mut graphs, mut after) = (Vec::new(), None::<Vec<u8>>);
         loop {
             let rows = self.services.store.scan(Table::Graphs, &record::heads(), after.as_deref(), PAGE_ROWS)?;
             let Some((last, _)) = rows.last() else { return Ok(graphs) };
             after = Some(last.clone());
             for (_, value) in &rows {
-                graphs.push(Head::read(value).map_err(Fault::internal)?.summary());
+                graphs.push(GraphHead::read(value).map_err(Fault::internal)?.summary());
             }
         }
     }
 
-    async fn remove(&self, name: &str) -> fault::Result<Vec<Summary>> {
+    async fn remove(&self, name: &str) -> fault::Result<Vec<GraphSummary>> {
         let slot = self.slot(name);
         let mut place = slot.lock().await;
         let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
@@ -195,7 +199,7 @@ impl Desk {
         Ok(vec![head.summary()])
     }
 
-    fn history(&self, name: &str) -> fault::Result<Vec<Version>> {
+    fn history(&self, name: &str) -> fault::Result<Vec<GraphVersion>> {
         self.head(name)?.ok_or_else(|| no_graph(name))?;
         let most = usize::try_from(record::VERSIONS_MAX).unwrap_or(usize::MAX);
         let rows = self.services.store.last(Table::Graphs, &record::versions(name), most)?;
@@ -206,20 +210,20 @@ impl Desk {
         rows.into_iter().map(version).collect()
     }
 
-    fn head(&self, name: &str) -> Result<Option<Head>, GraphError> {
+    fn head(&self, name: &str) -> Result<Option<GraphHead>, GraphError> {
         let found = self.services.store.get(Table::Graphs, &record::head_key(name)).map_err(broken)?;
-        found.map(|bytes| Head::read(&bytes)).transpose().map_err(GraphError::Failed)
+        found.map(|bytes| GraphHead::read(&bytes)).transpose().map_err(GraphError::Failed)
     }
 
     /// The graph in memory, if that is what lies in the store, else from there. It is taken out: whoever is cut off
     /// with it leaves nothing half done behind.
-    fn take(&self, place: &mut Option<Opened>, name: &str) -> Result<Opened, GraphError> {
+    fn take(&self, place: &mut Option<OpenGraph>, name: &str) -> Result<OpenGraph, GraphError> {
         let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
         match place.take() {
             Some(opened) if opened.head.revision == head.revision && opened.head.created_ms == head.created_ms => {
                 Ok(opened)
             }
-            _ => Opened::load(&*self.services.store, name),
+            _ => OpenGraph::load(&*self.services.store, name),
         }
     }
 
@@ -239,7 +243,7 @@ impl Desk {
 
 #[async_trait::async_trait]
 impl Graphs for Desk {
-    async fn ask(&self, owner: &InvocationId, name: &str, ask: Ask) -> Answered {
+    async fn ask(&self, owner: &InvocationId, name: &str, ask: GraphOperation) -> StagedAnswer {
         match self.ask_of_agent(owner, name, ask).await {
             Ok(answered) => answered,
             Err(error) => error.into(),
@@ -248,7 +252,12 @@ impl Graphs for Desk {
 }
 
 impl Desk {
-    async fn ask_of_agent(&self, owner: &InvocationId, name: &str, ask: Ask) -> Result<Answered, GraphError> {
+    async fn ask_of_agent(
+        &self,
+        owner: &InvocationId,
+        name: &str,
+        ask: GraphOperation,
+    ) -> Result<StagedAnswer, GraphError> {
         check_name("graph", name).map_err(GraphError::Invalid)?;
         let full = format!("{owner}{OF_AGENT}{name}");
         let slot = self.slot(&full);
@@ -256,42 +265,42 @@ impl Desk {
         let is_new = self.head(&full)?.is_none();
         let mut opened = match (is_new, &ask) {
             (false, _) => self.take(&mut place, &full)?,
-            (true, Ask::Add { .. }) => {
+            (true, GraphOperation::Add { .. }) => {
                 let mut head = self.fresh_head(&full, "python", of_agent())?;
                 head.owner = Some(owner.to_string());
-                Opened::new(head)?
+                OpenGraph::new(head)?
             }
             (true, _) => return Err(no_graph(name)),
         };
-        if matches!(ask, Ask::Add { .. }) && opened.len() >= AGENT_STEPS_MAX {
+        if matches!(ask, GraphOperation::Add { .. }) && opened.len() >= AGENT_STEPS_MAX {
             let hit = LimitHit::new("graph_steps_max", opened.len() as u64 + 1, AGENT_STEPS_MAX as u64);
             *place = Some(opened);
             return Err(GraphError::Limit(hit));
         }
-        let task = Task::of_agent(ask);
+        let task = GraphTask::of_agent(ask);
         if task_only_looks(&task) {
             let answer = views::look(&opened, &task);
             *place = Some(opened);
-            return answer.map(|answer| Answered { answer: Ok(answer), closing: Batch::new() });
+            return answer.map(|answer| StagedAnswer { answer: Ok(answer), closing: Batch::new() });
         }
-        let mut work = Work { services: &self.services, opened: &mut opened, token: "", batch: Batch::new() };
+        let mut work = GraphChange { services: &self.services, opened: &mut opened, token: "", batch: Batch::new() };
         let answer = work.carry_out(task).await?;
         let closing = std::mem::take(&mut work.batch);
         // Ahead of the store until the caller commits; if it never does, the next question finds another revision.
         *place = Some(opened);
-        Ok(Answered { answer: Ok(answer), closing })
+        Ok(StagedAnswer { answer: Ok(answer), closing })
     }
 }
 
 /// What a request is answered that was carried out before.
-fn known(opened: &Opened, patch: Option<PatchView>) -> Answer {
+fn known(opened: &OpenGraph, patch: Option<PatchView>) -> GraphAnswer {
     match patch {
-        Some(patch) => Answer::Patched(patch),
-        None => Answer::Changed(Changes { stale: opened.stale(), failure: None }),
+        Some(patch) => GraphAnswer::Patched(patch),
+        None => GraphAnswer::Changed(GraphChanges { stale: opened.stale(), failure: None }),
     }
 }
 
-fn version(batch: Batch, head: &Head, what: String) -> Result<Batch, GraphError> {
+fn version(batch: Batch, head: &GraphHead, what: String) -> Result<Batch, GraphError> {
     let row = VersionRow { at_ms: head.changed_ms, what, step: None, before: None };
     Ok(batch.put(Table::Graphs, record::version_key(&head.name, head.version), bytes(&row)?))
 }

@@ -17,9 +17,9 @@ pub(super) fn broken(error: StoreError) -> GraphError {
 }
 
 /// A refusal of the graph in the words of the outside.
-pub(super) fn refused(error: graph::GraphError) -> GraphError {
+pub(super) fn refused(error: graph::StepGraphError) -> GraphError {
     match error {
-        graph::GraphError::UnknownStep { id } => GraphError::UnknownStep(id.to_string()),
+        graph::StepGraphError::UnknownStep { id } => GraphError::UnknownStep(id.to_string()),
         other => GraphError::Invalid(other.to_string()),
     }
 }

@@ -33,4 +33,4 @@ mod task;
 mod views;
 mod work;
 
-pub use desk::{Desk, Reply};
+pub use desk::{Desk, GraphResponse};

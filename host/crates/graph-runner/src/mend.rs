@@ -7,22 +7,24 @@
 
 use crate::advice::Adviser;
 use crate::errors::{refused, replay_refused};
-use crate::opened::Before;
-use crate::run::{Tally, has_failed};
-use crate::runner::Values;
+use crate::opened::ReplacedStep;
+use crate::run::{ReplayTally, has_failed};
+use crate::runner::StepValues;
 use crate::views;
-use crate::work::Work;
+use crate::work::GraphChange;
 use longhaul_api::graphs::ModelChoice;
-use longhaul_core::graph::{DiagnosisView, Failure, GraphError, PatchView, Replayed, State, Surroundings, ValueView};
+use longhaul_core::graph::{
+    DiagnosisView, GraphError, PatchView, ReplaySummary, StepEnvironment, StepFailure, StepState, ValueView,
+};
 use longhaul_core::store::Op;
 use longhaul_core::text::{printable, truncate};
-use longhaul_graph::analysis::Name;
-use longhaul_graph::diagnose::{self, Diagnosis, Seen};
+use longhaul_graph::analysis::VariableName;
+use longhaul_graph::diagnose::{self, Diagnosis, ObservedValue};
 use longhaul_graph::graph::{Node, StepId};
 use longhaul_graph::patch::{self, Candidate};
 use longhaul_graph::record::Text;
-use longhaul_graph::replay::{Replay, Todo};
-use longhaul_graph::step::Ended;
+use longhaul_graph::replay::{NextStep, Replay};
+use longhaul_graph::step::StepEnd;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -42,18 +44,18 @@ const SHOWN_STEPS_MAX: usize = 40;
 const WHY_BYTES_MAX: usize = 300;
 
 /// A failure, as rules and models look at it.
-struct Found {
+struct FailureContext {
     step: StepId,
-    failure: diagnose::Failure,
+    failure: diagnose::RaisedFailure,
     diagnosis: Diagnosis,
     view: DiagnosisView,
 }
 
 /// A trial that mends the failure.
-struct Mended {
+struct SuccessfulTrial {
     replay: Replay,
-    values: Values,
-    did: Replayed,
+    values: StepValues,
+    did: ReplaySummary,
     step: StepId,
     before: String,
     source: String,
@@ -62,7 +64,7 @@ struct Mended {
     is_clean: bool,
 }
 
-impl Work<'_> {
+impl GraphChange<'_> {
     pub(super) async fn diagnose(
         &mut self,
         step: Option<String>,
@@ -94,7 +96,7 @@ impl Work<'_> {
         let found = self.find(step).await?;
         let adviser = self.adviser(model.as_ref())?;
         let rules = patch::candidates(self.opened.graph(), &found.failure).map_err(refused)?;
-        let (mut tries, mut failed, mut best) = (0, Vec::new(), None::<Mended>);
+        let (mut tries, mut failed, mut best) = (0, Vec::new(), None::<SuccessfulTrial>);
         for candidate in rules {
             if tries >= tries_max || best.as_ref().is_some_and(|best| best.is_clean) {
                 break;
@@ -127,7 +129,7 @@ impl Work<'_> {
     }
 
     /// The failure that is meant, with what rules say to it.
-    async fn find(&mut self, step: Option<String>) -> Result<Found, GraphError> {
+    async fn find(&mut self, step: Option<String>) -> Result<FailureContext, GraphError> {
         let states = views::states(&self.opened.replay);
         let step = match step {
             Some(step) => {
@@ -150,7 +152,7 @@ impl Work<'_> {
         let state = states.get(&step).copied().unwrap_or_default();
         let failure = views::failure(self.opened, node, state).unwrap_or_default();
         let values = self.values_of(&step).await?;
-        let told = diagnose::Failure {
+        let told = diagnose::RaisedFailure {
             step: step.clone(),
             exception: failure.kind.clone(),
             message: failure.message.clone(),
@@ -159,19 +161,22 @@ impl Work<'_> {
         };
         let diagnosis = diagnose::diagnose(self.opened.graph(), &told).map_err(refused)?;
         let view = view(&diagnosis, failure);
-        Ok(Found { step, failure: told, diagnosis, view })
+        Ok(FailureContext { step, failure: told, diagnosis, view })
     }
 
     /// What the names that a step reads stand for, as far as it can be seen without running it.
-    async fn values_of(&mut self, step: &StepId) -> Result<BTreeMap<Name, Seen>, GraphError> {
+    async fn values_of(&mut self, step: &StepId) -> Result<BTreeMap<VariableName, ObservedValue>, GraphError> {
         let node = self.opened.node(step)?;
         let names = names_of(node);
-        let mut seen: BTreeMap<Name, Seen> = BTreeMap::new();
+        let mut seen: BTreeMap<VariableName, ObservedValue> = BTreeMap::new();
         if let Ok(Some(history)) = self.opened.replay.history(step)
             && let Some(run) = &history.current
         {
             for (name, shown) in &run.report.values {
-                seen.insert(Arc::clone(name), Seen { shown: truncate(shown, SHOWN_BYTES_MAX), ..Seen::default() });
+                seen.insert(
+                    Arc::clone(name),
+                    ObservedValue { shown: truncate(shown, SHOWN_BYTES_MAX), ..ObservedValue::default() },
+                );
             }
         }
         if !names.is_empty() {
@@ -184,37 +189,44 @@ impl Work<'_> {
 
     /// Runs a source of ours in the place of the step, on a copy and without its grants, which prints what the names
     /// stand for. None when that would take running other steps first, or does not come to its end.
-    async fn probe(&self, step: &StepId, names: &BTreeSet<Name>) -> Option<BTreeMap<Name, Seen>> {
+    async fn probe(
+        &self,
+        step: &StepId,
+        names: &BTreeSet<VariableName>,
+    ) -> Option<BTreeMap<VariableName, ObservedValue>> {
         let mut copy = self.opened.replay.clone();
         let settings = copy.settings().clone();
-        copy.set_settings(longhaul_graph::replay::Settings { acts: false, keeps_going: true, ..settings });
+        copy.set_settings(longhaul_graph::replay::ReplaySettings { acts: false, keeps_going: true, ..settings });
         copy.change_step(step, probe_source(names)).ok()?;
         copy.start().ok()?;
-        let sees = Surroundings { limits: self.opened.head.surroundings.limits.clone(), ..Surroundings::default() };
+        let sees =
+            StepEnvironment { limits: self.opened.head.surroundings.limits.clone(), ..StepEnvironment::default() };
         let values = self.services.runner.values();
         loop {
             let request = match copy.next().ok()? {
-                Todo::Run(request) if request.step == *step => request,
-                Todo::Run(_) | Todo::Done => return None,
-                Todo::Skipped { step: skipped, .. } | Todo::Answered { step: skipped, .. } if skipped == *step => {
+                NextStep::Run(request) if request.step == *step => request,
+                NextStep::Run(_) | NextStep::Done => return None,
+                NextStep::Skipped { step: skipped, .. } | NextStep::Answered { step: skipped, .. }
+                    if skipped == *step =>
+                {
                     return None;
                 }
-                Todo::Skipped { .. } | Todo::Answered { .. } => continue,
+                NextStep::Skipped { .. } | NextStep::Answered { .. } => continue,
             };
             let report = self.services.runner.run(&request, &sees, &values).await.ok()?;
-            if report.ended != Ended::Well {
+            if report.ended != StepEnd::Well {
                 return None;
             }
             let printed = report.stdout.clone();
             // It may have looked at what was not given, and is then asked for once more.
-            if let longhaul_graph::replay::Ran::Kept { .. } = copy.ran(report).ok()? {
+            if let longhaul_graph::replay::ReportOutcome::Kept { .. } = copy.ran(report).ok()? {
                 return Some(read_probe(&printed));
             }
         }
     }
 
     /// The sources that a model is shown: the step that failed and what it needs, the nearest last.
-    fn sources(&self, found: &Found) -> Vec<(String, String)> {
+    fn sources(&self, found: &FailureContext) -> Vec<(String, String)> {
         let mut steps = self.opened.graph().ancestors(&found.step, None).unwrap_or_default();
         steps.drain(..steps.len().saturating_sub(SHOWN_STEPS_MAX));
         if !steps.contains(&found.diagnosis.culprit) && found.diagnosis.culprit != found.step {
@@ -228,11 +240,11 @@ impl Work<'_> {
     /// Runs the graph with another source for a step, on a copy; or why that does not serve.
     async fn attempt(
         &self,
-        found: &Found,
+        found: &FailureContext,
         step: StepId,
         source: String,
         why: String,
-    ) -> Result<Result<Mended, String>, GraphError> {
+    ) -> Result<Result<SuccessfulTrial, String>, GraphError> {
         let before = views::states(&self.opened.replay);
         let mut copy = self.opened.replay.clone();
         let old = self.opened.node(&step)?.source.clone();
@@ -245,30 +257,30 @@ impl Work<'_> {
         let mut values = self.services.runner.values();
         let did = self.walk(&mut copy, &mut values).await?;
         let after = views::states(&copy);
-        let is_well = |id: &StepId| after.get(id) == Some(&State::Fresh);
+        let is_well = |id: &StepId| after.get(id) == Some(&StepState::Fresh);
         if !is_well(&found.step) || !is_well(&step) {
             return Ok(Err(why_not(&copy, &found.step, &step, &after)));
         }
-        let breaks = before.iter().find(|(id, state)| **state == State::Fresh && has_failed(after.get(*id)));
+        let breaks = before.iter().find(|(id, state)| **state == StepState::Fresh && has_failed(after.get(*id)));
         if let Some((id, _)) = breaks {
             return Ok(Err(format!("`{id}`, which was well, fails with it")));
         }
         let is_clean = !after.iter().any(|(id, state)| has_failed(Some(state)) && !has_failed(before.get(id)));
-        Ok(Ok(Mended { replay: copy, values, did, step, before: old, source, why, is_clean }))
+        Ok(Ok(SuccessfulTrial { replay: copy, values, did, step, before: old, source, why, is_clean }))
     }
 
     /// Runs what is stale of a copy. What its steps give is in no store.
-    async fn walk(&self, copy: &mut Replay, values: &mut Values) -> Result<Replayed, GraphError> {
-        let settings = longhaul_graph::replay::Settings { keeps_going: false, ..copy.settings().clone() };
+    async fn walk(&self, copy: &mut Replay, values: &mut StepValues) -> Result<ReplaySummary, GraphError> {
+        let settings = longhaul_graph::replay::ReplaySettings { keeps_going: false, ..copy.settings().clone() };
         copy.set_settings(settings);
         copy.start().map_err(replay_refused)?;
-        let mut tally = Tally::default();
+        let mut tally = ReplayTally::default();
         loop {
             match copy.next().map_err(replay_refused)? {
-                Todo::Done => return Ok(tally.replayed(copy)),
-                Todo::Skipped { step, why } => tally.skipped(step, why),
-                Todo::Answered { step, .. } => tally.answered(step),
-                Todo::Run(request) => {
+                NextStep::Done => return Ok(tally.replayed(copy)),
+                NextStep::Skipped { step, why } => tally.skipped(step, why),
+                NextStep::Answered { step, .. } => tally.answered(step),
+                NextStep::Run(request) => {
                     let report = self.services.runner.run(&request, &self.opened.head.surroundings, values).await?;
                     values.tried.extend(report.blobs.iter().map(|(digest, bytes)| (*digest, Arc::clone(bytes))));
                     tally.ran(copy, report)?;
@@ -278,14 +290,14 @@ impl Work<'_> {
     }
 
     /// The copy becomes the graph, with all that its runs gave.
-    fn keep(&mut self, mended: Mended, tries: u32) -> Result<PatchView, GraphError> {
-        let Mended { replay, values, did, step, before, source, why, .. } = mended;
+    fn keep(&mut self, mended: SuccessfulTrial, tries: u32) -> Result<PatchView, GraphError> {
+        let SuccessfulTrial { replay, values, did, step, before, source, why, .. } = mended;
         self.opened.replay = replay;
         self.batch.ops.extend(values.tried.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
         self.opened.write_staleness(&mut self.batch)?;
         self.opened.write_step(&step, &mut self.batch)?;
         self.opened.write_changed(&mut self.batch)?;
-        let before = Before { source: Text::keep(&before, &mut self.batch), step: step.clone() };
+        let before = ReplacedStep { source: Text::keep(&before, &mut self.batch), step: step.clone() };
         let kept = PatchView { step: step.to_string(), source, why: why.clone(), tries, replay: did };
         self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(kept.clone()))?;
         Ok(kept)
@@ -297,7 +309,7 @@ impl Work<'_> {
     }
 }
 
-fn better(best: Option<Mended>, mended: Mended) -> Option<Mended> {
+fn better(best: Option<SuccessfulTrial>, mended: SuccessfulTrial) -> Option<SuccessfulTrial> {
     match best {
         Some(best) if best.is_clean || !mended.is_clean => Some(best),
         _ => Some(mended),
@@ -311,11 +323,11 @@ fn no_patch(view: &DiagnosisView, tries: u32, asked_a_model: bool) -> String {
     format!("no source mends `{step}` ({}: {message}), {tries} tried; change `{culprit}` yourself{more}", failure.kind)
 }
 
-fn why_not(copy: &Replay, failed: &StepId, changed: &StepId, after: &HashMap<StepId, State>) -> String {
+fn why_not(copy: &Replay, failed: &StepId, changed: &StepId, after: &HashMap<StepId, StepState>) -> String {
     let said = |id: &StepId| match &copy.history(id).ok().flatten()?.current.as_ref()?.report.ended {
-        Ended::Raised(exception) => Some(format!("{}: {}", exception.kind, exception.message)),
-        Ended::Stopped { message, .. } => Some(message.clone()),
-        Ended::Well => None,
+        StepEnd::Raised(exception) => Some(format!("{}: {}", exception.kind, exception.message)),
+        StepEnd::Stopped { message, .. } => Some(message.clone()),
+        StepEnd::Well => None,
     };
     for id in [changed, failed] {
         if has_failed(after.get(id)) {
@@ -326,7 +338,7 @@ fn why_not(copy: &Replay, failed: &StepId, changed: &StepId, after: &HashMap<Ste
     format!("`{failed}` does not run with it")
 }
 
-fn view(diagnosis: &Diagnosis, failure: Failure) -> DiagnosisView {
+fn view(diagnosis: &Diagnosis, failure: StepFailure) -> DiagnosisView {
     let values = diagnosis.variables.iter().map(|involved| ValueView {
         name: involved.name.to_string(),
         shown: involved
@@ -345,15 +357,16 @@ fn view(diagnosis: &Diagnosis, failure: Failure) -> DiagnosisView {
 }
 
 /// What the step reads of others, as far as names are that a source of ours can have in it.
-fn names_of(node: &Node) -> BTreeSet<Name> {
+fn names_of(node: &Node) -> BTreeSet<VariableName> {
     let names = node.analysis.reads().chain(node.analysis.mutates()).chain(&node.observed().reads);
-    let is_plain =
-        |name: &&Name| name.chars().all(|char| char == '_' || char.is_ascii_alphanumeric()) && !name.starts_with("__");
+    let is_plain = |name: &&VariableName| {
+        name.chars().all(|char| char == '_' || char.is_ascii_alphanumeric()) && !name.starts_with("__")
+    };
     names.filter(is_plain).take(NAMES_MAX).cloned().collect()
 }
 
 /// Prints one line of JSON. A value that cannot be shown is left out: its class may be the step's own, and do anything.
-fn probe_source(names: &BTreeSet<Name>) -> String {
+fn probe_source(names: &BTreeSet<VariableName>) -> String {
     let mut source = String::from(
         "def _longhaul_shown(value):\n    \
          shown = {'shown': repr(value)[:300], 'kind': type(value).__name__[:100]}\n    \
@@ -373,7 +386,7 @@ fn probe_source(names: &BTreeSet<Name>) -> String {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Shown {
+struct ProbedValue {
     shown: String,
     kind: String,
     keys: Vec<String>,
@@ -382,19 +395,19 @@ struct Shown {
 }
 
 /// What a probe printed. A `__repr__` of a step's may print as well, and what it prints is not believed.
-fn read_probe(printed: &str) -> BTreeMap<Name, Seen> {
+fn read_probe(printed: &str) -> BTreeMap<VariableName, ObservedValue> {
     let line = printed.lines().last().unwrap_or_default();
-    let values: BTreeMap<String, Shown> = serde_json::from_str(line).unwrap_or_default();
+    let values: BTreeMap<String, ProbedValue> = serde_json::from_str(line).unwrap_or_default();
     let cut =
         |texts: Vec<String>| texts.into_iter().take(KEYS_MAX).map(|text| truncate(&text, SHOWN_BYTES_MAX)).collect();
-    let seen = |shown: Shown| Seen {
+    let seen = |shown: ProbedValue| ObservedValue {
         shown: truncate(&shown.shown, SHOWN_BYTES_MAX),
         kind: truncate(&shown.kind, SHOWN_BYTES_MAX),
         keys: cut(shown.keys),
         len: shown.len,
         attributes: cut(shown.attributes),
     };
-    values.into_iter().take(NAMES_MAX).map(|(name, shown)| (Name::from(name), seen(shown))).collect()
+    values.into_iter().take(NAMES_MAX).map(|(name, shown)| (VariableName::from(name), seen(shown))).collect()
 }
 
 #[cfg(test)]
@@ -403,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_probe_asks_for_plain_names_and_what_it_prints_is_bounded() {
-        let names = BTreeSet::from([Name::from("rows"), Name::from("a1")]);
+        let names = BTreeSet::from([VariableName::from("rows"), VariableName::from("a1")]);
         let source = probe_source(&names);
         assert!(source.contains("_longhaul_values['rows'] = _longhaul_shown(rows)"), "{source}");
         let long = "x".repeat(1_000);

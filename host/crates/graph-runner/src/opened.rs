@@ -3,13 +3,13 @@
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph, refused, replay_refused};
 use longhaul_core::Digest;
-use longhaul_core::graph::{Failure, GraphError};
+use longhaul_core::graph::{GraphError, StepFailure};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::text;
-use longhaul_graph::analysis::{Language, Python};
+use longhaul_graph::analysis::{Python, StepLanguage};
 use longhaul_graph::graph::{Graph, Node, NodeState, Observed, StepId};
-use longhaul_graph::record::{self, Head, StepRow, Text};
-use longhaul_graph::replay::{Replay, Settings, StepHistory};
+use longhaul_graph::record::{self, GraphHead, StepRow, Text};
+use longhaul_graph::replay::{Replay, ReplaySettings, StepHistory};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use std::sync::Arc;
 const PAGE_ROWS: usize = 1_000;
 
 /// A graph.
-pub(super) struct Opened {
-    pub(super) head: Head,
+pub(super) struct OpenGraph {
+    pub(super) head: GraphHead,
     pub(super) replay: Replay,
-    rows: HashMap<StepId, Row>,
+    rows: HashMap<StepId, StepRowInfo>,
     /// Those whose rows say that they are stale.
     stale: BTreeSet<StepId>,
 }
 
 /// What is known of a step's row.
-struct Row {
+struct StepRowInfo {
     number: u64,
     /// Its last source that could be read, where this one cannot.
     last_good: Option<Arc<str>>,
 }
 
 /// A step as it lies in a store, with its texts.
-struct Stored {
+struct StoredStep {
     number: u64,
     row: StepRow<StepHistory>,
     source: String,
@@ -42,14 +42,14 @@ struct Stored {
 }
 
 /// What a step was before it was changed or removed.
-pub(super) struct Before {
+pub(super) struct ReplacedStep {
     pub(super) step: StepId,
     pub(super) source: Text,
 }
 
-impl Opened {
+impl OpenGraph {
     /// A graph without steps.
-    pub(super) fn new(head: Head) -> Result<Self, GraphError> {
+    pub(super) fn new(head: GraphHead) -> Result<Self, GraphError> {
         let replay = Replay::new(Graph::new(language(&head)?), settings(&head));
         Ok(Self { head, replay, rows: HashMap::new(), stale: BTreeSet::new() })
     }
@@ -57,7 +57,7 @@ impl Opened {
     /// The graph as it lies in a store.
     pub(super) fn load(store: &dyn Store, name: &str) -> Result<Self, GraphError> {
         let found = store.get(Table::Graphs, &record::head_key(name)).map_err(broken)?;
-        let mut head = Head::read(&found.ok_or_else(|| no_graph(name))?).map_err(GraphError::Failed)?;
+        let mut head = GraphHead::read(&found.ok_or_else(|| no_graph(name))?).map_err(GraphError::Failed)?;
         if head.name != name {
             return Err(GraphError::Failed(format!("the head of the graph `{name}` is another graph's")));
         }
@@ -72,11 +72,11 @@ impl Opened {
             let rows = store.scan(Table::Graphs, &record::steps(name), after.as_deref(), PAGE_ROWS).map_err(broken)?;
             let Some((last, _)) = rows.last() else { break };
             after = Some(last.clone());
-            let read = |(key, value): &(Vec<u8>, Vec<u8>)| Stored::read(store, name, key, value);
+            let read = |(key, value): &(Vec<u8>, Vec<u8>)| StoredStep::read(store, name, key, value);
             let page = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
             restore(&mut graph, &page)?;
-            for Stored { number, row, last_good, .. } in page {
-                opened.rows.insert(row.id.clone(), Row { number, last_good });
+            for StoredStep { number, row, last_good, .. } in page {
+                opened.rows.insert(row.id.clone(), StepRowInfo { number, last_good });
                 if row.stale {
                     opened.stale.insert(row.id.clone());
                 }
@@ -89,7 +89,7 @@ impl Opened {
 
     /// Begins a walk over what is stale.
     pub(super) fn start(&mut self, keep_going: bool) -> Result<(), GraphError> {
-        let settings = Settings { keeps_going: keep_going, ..self.replay.settings().clone() };
+        let settings = ReplaySettings { keeps_going: keep_going, ..self.replay.settings().clone() };
         self.replay.set_settings(settings);
         self.replay.start().map_err(replay_refused)
     }
@@ -112,13 +112,13 @@ impl Opened {
         &mut self,
         steps: Vec<(String, String)>,
         batch: &mut Batch,
-    ) -> Result<(Vec<StepId>, Option<Failure>), GraphError> {
+    ) -> Result<(Vec<StepId>, Option<StepFailure>), GraphError> {
         let steps: Vec<(StepId, String)> = steps.into_iter().map(|(id, source)| (StepId::new(id), source)).collect();
         let ids: Vec<StepId> = steps.iter().map(|(id, _)| id.clone()).collect();
         self.replay.add_steps(steps).map_err(replay_refused)?;
         let mut failure = None;
         for id in &ids {
-            self.rows.insert(id.clone(), Row { number: self.head.next_row, last_good: None });
+            self.rows.insert(id.clone(), StepRowInfo { number: self.head.next_row, last_good: None });
             self.head.next_row += 1;
             self.write_step(id, batch)?;
             failure = failure.or(syntax_failure(self.node(id)?));
@@ -132,7 +132,7 @@ impl Opened {
         step: &str,
         source: String,
         batch: &mut Batch,
-    ) -> Result<(Vec<String>, Option<Failure>, Before), GraphError> {
+    ) -> Result<(Vec<String>, Option<StepFailure>, ReplacedStep), GraphError> {
         let id = StepId::new(step);
         let node = self.node(&id)?;
         let (old, was_good) = (Arc::from(node.source.as_str()), node.state == NodeState::Parsed);
@@ -146,12 +146,12 @@ impl Opened {
             };
         }
         self.write_steps(touched.iter().chain([&id]), batch)?;
-        let before = Before { source: Text::keep(&old, batch), step: id };
+        let before = ReplacedStep { source: Text::keep(&old, batch), step: id };
         Ok((touched.iter().map(ToString::to_string).collect(), failure, before))
     }
 
     /// A step less: what is stale now because of it, and what it was.
-    pub(super) fn remove(&mut self, step: &str, batch: &mut Batch) -> Result<(Vec<String>, Before), GraphError> {
+    pub(super) fn remove(&mut self, step: &str, batch: &mut Batch) -> Result<(Vec<String>, ReplacedStep), GraphError> {
         let id = StepId::new(step);
         let old = self.node(&id)?.source.clone();
         let touched = self.replay.remove_step(&id).map_err(replay_refused)?;
@@ -160,7 +160,7 @@ impl Opened {
         }
         self.stale.remove(&id);
         self.write_steps(touched.iter(), batch)?;
-        let before = Before { source: Text::keep(&old, batch), step: id };
+        let before = ReplacedStep { source: Text::keep(&old, batch), step: id };
         Ok((touched.iter().map(ToString::to_string).collect(), before))
     }
 
@@ -225,7 +225,7 @@ impl Opened {
     }
 }
 
-impl Stored {
+impl StoredStep {
     fn read(store: &dyn Store, graph: &str, key: &[u8], value: &[u8]) -> Result<Self, GraphError> {
         let row: StepRow<StepHistory> = serde_json::from_slice(value)
             .map_err(|error| GraphError::Failed(format!("a step of `{graph}` is damaged: {error}")))?;
@@ -242,13 +242,13 @@ pub(super) fn bytes(record: &impl Serialize) -> Result<Vec<u8>, GraphError> {
 }
 
 /// What is the same for all steps of a graph.
-fn settings(head: &Head) -> Settings {
+fn settings(head: &GraphHead) -> ReplaySettings {
     let sees = serde_json::to_vec(&head.surroundings).unwrap_or_default();
     let acts = head.surroundings.may_act();
-    Settings { seed: head.seed, grants: Digest::of(&sees), acts, keeps_going: false }
+    ReplaySettings { seed: head.seed, grants: Digest::of(&sees), acts, keeps_going: false }
 }
 
-fn language(head: &Head) -> Result<Arc<dyn Language>, GraphError> {
+fn language(head: &GraphHead) -> Result<Arc<dyn StepLanguage>, GraphError> {
     match head.language.as_str() {
         "python" => Ok(Arc::new(Python { mode: head.mode })),
         other => {
@@ -261,14 +261,14 @@ fn language(head: &Head) -> Result<Arc<dyn Language>, GraphError> {
 }
 
 /// Puts steps back: their last good sources first, so that a broken one still stands for what it wrote.
-fn restore(graph: &mut Graph, steps: &[Stored]) -> Result<(), GraphError> {
-    let first = |step: &Stored| step.last_good.as_deref().unwrap_or(&step.source).to_owned();
+fn restore(graph: &mut Graph, steps: &[StoredStep]) -> Result<(), GraphError> {
+    let first = |step: &StoredStep| step.last_good.as_deref().unwrap_or(&step.source).to_owned();
     graph.add_steps(steps.iter().map(|step| (step.row.id.clone(), first(step)))).map_err(refused)?;
     for step in steps.iter().filter(|step| step.last_good.is_some()) {
         graph.change_step(&step.row.id, step.source.clone()).map_err(refused)?;
     }
     // What is fresh is so since its row says it, whatever the changes above made stale.
-    for Stored { row, .. } in steps {
+    for StoredStep { row, .. } in steps {
         let observed =
             Observed { reads: row.observed_reads.clone(), writes: row.observed_writes.clone(), failed: row.failed };
         graph.observe(&row.id, &observed).map_err(refused)?;
@@ -280,9 +280,9 @@ fn restore(graph: &mut Graph, steps: &[Stored]) -> Result<(), GraphError> {
 }
 
 /// Why a step's source cannot be read, if it cannot.
-pub(super) fn syntax_failure(node: &Node) -> Option<Failure> {
+pub(super) fn syntax_failure(node: &Node) -> Option<StepFailure> {
     let NodeState::Broken(error) = &node.state else { return None };
-    Some(Failure {
+    Some(StepFailure {
         kind: "SyntaxError".to_owned(),
         message: error.message.clone(),
         line: Some(error.line),
@@ -293,16 +293,16 @@ pub(super) fn syntax_failure(node: &Node) -> Option<Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::Opened;
+    use super::OpenGraph;
     use longhaul_core::Digest;
-    use longhaul_core::graph::Surroundings;
-    use longhaul_graph::record::Head;
+    use longhaul_core::graph::StepEnvironment;
+    use longhaul_graph::record::GraphHead;
 
     #[test]
     fn a_graph_in_a_language_that_does_not_run_is_refused_with_what_to_do() {
         let open = |language: &str| {
-            let head = Head::new("old", language, Digest::of(b"seed"), Surroundings::default(), 0);
-            Opened::new(head).map(|opened| opened.len()).map_err(|error| error.to_string())
+            let head = GraphHead::new("old", language, Digest::of(b"seed"), StepEnvironment::default(), 0);
+            OpenGraph::new(head).map(|opened| opened.len()).map_err(|error| error.to_string())
         };
         assert_eq!(open("python"), Ok(0));
         let refused =

@@ -3,12 +3,12 @@
 
 use crate::errors::{broken, replay_refused};
 use crate::views;
-use crate::work::Work;
-use longhaul_core::graph::{GraphError, Replayed, State};
+use crate::work::GraphChange;
+use longhaul_core::graph::{GraphError, ReplaySummary, StepState};
 use longhaul_core::store::{Batch, Op};
 use longhaul_core::text;
 use longhaul_graph::graph::StepId;
-use longhaul_graph::replay::{Ran, Replay, Skip, Todo};
+use longhaul_graph::replay::{NextStep, Replay, ReportOutcome, Skip};
 use longhaul_graph::step::StepReport;
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const WAITING_OPS_MAX: usize = 1_000;
 
 /// What a walk over the stale steps did so far.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ReplayTally {
     ran: Vec<StepId>,
     answered: Vec<StepId>,
     blocked: Vec<StepId>,
@@ -29,11 +29,11 @@ pub(super) struct Tally {
     more_warnings: usize,
 }
 
-impl Tally {
+impl ReplayTally {
     /// Takes in a report, which the replay keeps or asks for again. Answers which steps are stale now.
     pub(super) fn ran(&mut self, replay: &mut Replay, report: StepReport) -> Result<Vec<StepId>, GraphError> {
         let (step, unkept) = (report.step.clone(), report.unkept.clone());
-        let Ran::Kept { missed, mut stale, .. } = replay.ran(report).map_err(replay_refused)? else {
+        let ReportOutcome::Kept { missed, mut stale, .. } = replay.ran(report).map_err(replay_refused)? else {
             return Ok(Vec::new());
         };
         for edge in missed {
@@ -77,7 +77,7 @@ impl Tally {
     }
 
     /// In the words of the outside.
-    pub(super) fn replayed(mut self, replay: &Replay) -> Replayed {
+    pub(super) fn replayed(mut self, replay: &Replay) -> ReplaySummary {
         if self.more_warnings > 0 {
             self.warnings.push(format!("and {} more of these", self.more_warnings));
         }
@@ -87,7 +87,7 @@ impl Tally {
         let touched: BTreeSet<&StepId> =
             [&self.ran, &self.answered, &self.blocked, &self.unknown, &failed].into_iter().flatten().collect();
         let untouched = replay.graph().len().saturating_sub(touched.len());
-        Replayed {
+        ReplaySummary {
             untouched: u32::try_from(untouched).unwrap_or(u32::MAX),
             ran: names(&self.ran),
             answered: names(&self.answered),
@@ -99,33 +99,33 @@ impl Tally {
     }
 }
 
-pub(super) fn has_failed(state: Option<&State>) -> bool {
-    matches!(state, Some(State::Failed | State::Broken))
+pub(super) fn has_failed(state: Option<&StepState>) -> bool {
+    matches!(state, Some(StepState::Failed | StepState::Broken))
 }
 
 fn names(steps: &[StepId]) -> Vec<String> {
     steps.iter().map(ToString::to_string).collect()
 }
 
-impl Work<'_> {
+impl GraphChange<'_> {
     /// Runs what is stale; with `from`, that step and what its new values touch as well.
     pub(super) async fn run(
         &mut self,
         from: Option<String>,
         again: Option<String>,
         keep_going: bool,
-    ) -> Result<Replayed, GraphError> {
+    ) -> Result<ReplaySummary, GraphError> {
         for step in from.into_iter().chain(again) {
             self.opened.replay.again(&StepId::new(step)).map_err(replay_refused)?;
         }
         self.opened.start(keep_going)?;
-        let (mut tally, mut waiting) = (Tally::default(), Batch::new());
+        let (mut tally, mut waiting) = (ReplayTally::default(), Batch::new());
         let values = self.services.runner.values();
         loop {
             match self.opened.replay.next().map_err(replay_refused)? {
-                Todo::Done => break,
-                Todo::Skipped { step, why } => tally.skipped(step, why),
-                Todo::Answered { step, is_same } => {
+                NextStep::Done => break,
+                NextStep::Skipped { step, why } => tally.skipped(step, why),
+                NextStep::Answered { step, is_same } => {
                     tally.answered(step.clone());
                     self.opened.write_steps([&step].into_iter(), &mut waiting)?;
                     if !is_same {
@@ -135,7 +135,7 @@ impl Work<'_> {
                         self.commit(&mut waiting).await?;
                     }
                 }
-                Todo::Run(request) => {
+                NextStep::Run(request) => {
                     if request.acts {
                         self.commit(&mut waiting).await?;
                     }
@@ -165,7 +165,7 @@ impl Work<'_> {
 }
 
 /// A run in one line of the history.
-fn what(did: &Replayed) -> String {
+fn what(did: &ReplaySummary) -> String {
     let mut parts = vec![format!("ran {}", text::count(did.ran.len(), "step"))];
     for (count, word) in
         [(did.answered.len(), "from the store"), (did.failed.len(), "failed"), (did.blocked.len(), "blocked")]

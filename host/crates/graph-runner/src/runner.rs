@@ -1,10 +1,10 @@
 //! The interpreter in which steps run, and where their values are found.
 
 use crate::steps::{Blobs, StepError, Steps};
-use longhaul_core::graph::{GraphError, StepLimits, Surroundings};
+use longhaul_core::graph::{GraphError, StepEnvironment, StepLimits};
 use longhaul_core::store::Store;
 use longhaul_core::{Denial, Digest};
-use longhaul_exec::{ExecError, Executor, JobLimits, Places};
+use longhaul_exec::{ExecError, Executor, ExecutorPaths, JobLimits};
 use longhaul_graph::step::{StepReport, StepRequest};
 use longhaul_home::{Home, plugin_directories};
 use std::collections::HashMap;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 /// The interpreter, once a step is to run.
-pub(super) struct Lazy {
+pub(super) struct LazyExecutor {
     store: Arc<dyn Store>,
     home: Home,
     executor: OnceCell<Executor>,
 }
 
 /// Values: those of the store, and those of a trial, which are in no store.
-pub(super) struct Values {
+pub(super) struct StepValues {
     store: Arc<dyn Store>,
     pub(super) tried: HashMap<Digest, Arc<[u8]>>,
 }
 
-impl Blobs for Values {
+impl Blobs for StepValues {
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, String> {
         match self.tried.get(digest) {
             Some(bytes) => Ok(Some(bytes.to_vec())),
@@ -33,21 +33,21 @@ impl Blobs for Values {
     }
 }
 
-impl Lazy {
+impl LazyExecutor {
     pub(super) fn new(store: Arc<dyn Store>, home: Home) -> Self {
         Self { store, home, executor: OnceCell::new() }
     }
 
     /// The values of the store.
-    pub(super) fn values(&self) -> Values {
-        Values { store: Arc::clone(&self.store), tried: HashMap::new() }
+    pub(super) fn values(&self) -> StepValues {
+        StepValues { store: Arc::clone(&self.store), tried: HashMap::new() }
     }
 
     pub(super) async fn run(
         &self,
         request: &StepRequest,
-        sees: &Surroundings,
-        values: &Values,
+        sees: &StepEnvironment,
+        values: &StepValues,
     ) -> Result<StepReport, GraphError> {
         let StepLimits { timeout_ms, memory_bytes_max, fuel_max } = sees.limits;
         let limits = JobLimits { timeout_ms, memory_bytes_max, fuel_max, ..JobLimits::default() };
@@ -61,7 +61,7 @@ impl Lazy {
 
     async fn executor(&self) -> Result<&Executor, GraphError> {
         let open = || async {
-            let mut places = Places::usual()?;
+            let mut places = ExecutorPaths::usual()?;
             places.runtimes = plugin_directories(&self.home);
             Executor::new(places)
         };

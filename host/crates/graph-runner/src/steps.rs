@@ -15,8 +15,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
-use longhaul_exec::{Code, ExecError, Executor, Job, JobLimits, Language};
-use longhaul_graph::step::{Ended, Given, StepReport, StepRequest};
+use longhaul_exec::{Code, ExecError, Executor, GraphLanguage, Job, JobLimits};
+use longhaul_graph::step::{GivenGroup, StepEnd, StepReport, StepRequest};
 use serde_json::{Value, json};
 
 /// Bytes of all values that one run may be given: 64 MiB. They cross into the interpreter as text, a third longer.
@@ -109,7 +109,7 @@ impl Steps {
     /// # Errors
     /// As [`Executor::keep_ready`].
     pub async fn keep_ready(&self, count: usize) -> Result<(), ExecError> {
-        self.executor.keep_ready(Language::Python, self.limits.clone(), count).await
+        self.executor.keep_ready(GraphLanguage::Python, self.limits.clone(), count).await
     }
 
     /// Runs a step to its end.
@@ -135,7 +135,7 @@ impl Steps {
             Some(text) => answer::read_into(&mut step, &text),
             None => {
                 let message = report.error_message.unwrap_or_else(|| "it was stopped".to_owned());
-                step.ended = Ended::Stopped { limit: report.limit, message };
+                step.ended = StepEnd::Stopped { limit: report.limit, message };
             }
         }
         Ok(step)
@@ -177,7 +177,7 @@ impl Steps {
 }
 
 /// A group as the interpreter is told of it.
-fn value(request: &StepRequest, given: &Given, blobs: &impl Blobs, bytes: &mut u64) -> Result<Value, StepError> {
+fn value(request: &StepRequest, given: &GivenGroup, blobs: &impl Blobs, bytes: &mut u64) -> Result<Value, StepError> {
     let names = || given.names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
     let content = blobs.blob(&given.blob).map_err(|reason| StepError::Unreadable { names: names(), reason })?;
     let content = content.ok_or_else(|| StepError::Missing { names: names(), digest: given.blob })?;

@@ -1,11 +1,11 @@
 //! What is done with one graph: asked by a person, or by an agent.
 
 use longhaul_api::graphs::{ModelChoice, TRIES_MAX};
-use longhaul_core::graph::Ask;
+use longhaul_core::graph::GraphOperation;
 
 /// What is done with one graph.
-pub(super) enum Task {
-    Ask(Ask),
+pub(super) enum GraphTask {
+    Ask(GraphOperation),
     AddMany(Vec<(String, String)>),
     Run { keep_going: bool, again: Option<String> },
     Draw { width: u32 },
@@ -13,18 +13,22 @@ pub(super) enum Task {
     Patch { step: Option<String>, model: Option<ModelChoice>, tries_max: u32 },
 }
 
-impl Task {
+impl GraphTask {
     /// An agent has a model of its own to ask, and its budget.
-    pub(super) fn of_agent(ask: Ask) -> Self {
+    pub(super) fn of_agent(ask: GraphOperation) -> Self {
         match ask {
-            Ask::Run { keep_going } => Self::Run { keep_going, again: None },
-            Ask::Diagnose { step } => Self::Diagnose { step, model: None },
-            Ask::Patch { step } => Self::Patch { step, model: None, tries_max: TRIES_MAX },
+            GraphOperation::Run { keep_going } => Self::Run { keep_going, again: None },
+            GraphOperation::Diagnose { step } => Self::Diagnose { step, model: None },
+            GraphOperation::Patch { step } => Self::Patch { step, model: None, tries_max: TRIES_MAX },
             other => Self::Ask(other),
         }
     }
 }
 
-pub(super) fn task_only_looks(task: &Task) -> bool {
-    matches!(task, Task::Draw { .. } | Task::Ask(Ask::Stale | Ask::Show | Ask::Export { .. }))
+pub(super) fn task_only_looks(task: &GraphTask) -> bool {
+    matches!(
+        task,
+        GraphTask::Draw { .. }
+            | GraphTask::Ask(GraphOperation::Stale | GraphOperation::Show | GraphOperation::Export { .. })
+    )
 }

@@ -1,13 +1,13 @@
 //! How a graph stands, in the words of the outside.
 
-use crate::opened::{Opened, syntax_failure};
-use crate::task::Task;
-use longhaul_core::graph::{Answer, Ask, Failure, Format, GraphError, State, StepView};
+use crate::opened::{OpenGraph, syntax_failure};
+use crate::task::GraphTask;
+use longhaul_core::graph::{GraphAnswer, GraphError, GraphFormat, GraphOperation, StepFailure, StepState, StepView};
 use longhaul_core::text::truncate;
 use longhaul_graph::draw;
 use longhaul_graph::graph::{Node, NodeState, StepId};
 use longhaul_graph::replay::{Replay, StepHistory};
-use longhaul_graph::step::{Ended, Kept, StepReport};
+use longhaul_graph::step::{KeptValues, StepEnd, StepReport};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -27,18 +27,18 @@ const NOTES_MAX: usize = 100;
 const EDGES_MAX: usize = 500_000;
 
 /// Answers what changes nothing.
-pub(super) fn look(opened: &Opened, task: &Task) -> Result<Answer, GraphError> {
+pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
     match task {
-        Task::Ask(Ask::Stale) => Ok(Answer::Stale(opened.stale())),
-        Task::Draw { width } => Ok(Answer::Text(drawing(opened, *width))),
-        Task::Ask(Ask::Show) => Ok(Answer::Steps(steps(opened))),
-        Task::Ask(Ask::Export { format }) => Ok(Answer::Text(export(opened, *format))),
+        GraphTask::Ask(GraphOperation::Stale) => Ok(GraphAnswer::Stale(opened.stale())),
+        GraphTask::Draw { width } => Ok(GraphAnswer::Text(drawing(opened, *width))),
+        GraphTask::Ask(GraphOperation::Show) => Ok(GraphAnswer::Steps(steps(opened))),
+        GraphTask::Ask(GraphOperation::Export { format }) => Ok(GraphAnswer::Text(export(opened, *format))),
         _ => Err(GraphError::Failed("this changes the graph".to_owned())),
     }
 }
 
 /// A line a step, and behind them how each that failed did, and what nobody can keep.
-fn drawing(opened: &Opened, width: u32) -> String {
+fn drawing(opened: &OpenGraph, width: u32) -> String {
     let states = states(&opened.replay);
     let width = usize::try_from(width).unwrap_or(usize::MAX).min(WIDTH_MAX);
     let state = |node: &Node| states.get(&node.id).copied().unwrap_or_default();
@@ -64,14 +64,14 @@ fn drawing(opened: &Opened, width: u32) -> String {
     lines.join("\n")
 }
 
-fn live_only(opened: &Opened, node: &Node) -> Vec<String> {
+fn live_only(opened: &OpenGraph, node: &Node) -> Vec<String> {
     let run = history(&opened.replay, &node.id).and_then(|history| history.current.as_ref());
     let groups = run.into_iter().flat_map(|run| &run.report.delta.groups);
-    let live = groups.filter(|group| matches!(group.kept, Kept::Live { .. }));
+    let live = groups.filter(|group| matches!(group.kept, KeptValues::Live { .. }));
     live.flat_map(|group| group.names.iter().map(ToString::to_string)).collect()
 }
 
-fn steps(opened: &Opened) -> Vec<StepView> {
+fn steps(opened: &OpenGraph) -> Vec<StepView> {
     let mut needs: HashMap<StepId, Vec<String>> = HashMap::new();
     for edge in opened.graph().edges().take(EDGES_MAX) {
         needs.entry(edge.to).or_default().push(edge.from.to_string());
@@ -83,7 +83,7 @@ fn steps(opened: &Opened) -> Vec<StepView> {
     opened.graph().steps().map(view).collect()
 }
 
-fn view(opened: &Opened, node: &Node, state: State) -> StepView {
+fn view(opened: &OpenGraph, node: &Node, state: StepState) -> StepView {
     let mut view = StepView {
         id: node.id.to_string(),
         source: node.source.to_string(),
@@ -125,16 +125,16 @@ fn history<'a>(replay: &'a Replay, id: &StepId) -> Option<&'a StepHistory> {
 
 /// How each step is. What a step needs that failed, cannot be read, or was cut off while it acted, blocks it until it
 /// is mended, unless it ran all the same.
-pub(super) fn states(replay: &Replay) -> HashMap<StepId, State> {
+pub(super) fn states(replay: &Replay) -> HashMap<StepId, StepState> {
     let (mut states, mut blocked) = (HashMap::new(), HashSet::new());
     for node in replay.graph().steps() {
         let is_stale = replay.graph().is_stale(&node.id).unwrap_or(true);
         let state = match own_state(replay, node, is_stale) {
-            State::Stale if blocked.contains(&node.id) => State::Blocked,
+            StepState::Stale if blocked.contains(&node.id) => StepState::Blocked,
             state => state,
         };
         // What is blocked by another is among what the other blocks.
-        if matches!(state, State::Failed | State::Broken | State::Unknown) && !blocked.contains(&node.id) {
+        if matches!(state, StepState::Failed | StepState::Broken | StepState::Unknown) && !blocked.contains(&node.id) {
             blocked.extend(replay.graph().descendants(&node.id).unwrap_or_default());
         }
         states.insert(node.id.clone(), state);
@@ -144,55 +144,55 @@ pub(super) fn states(replay: &Replay) -> HashMap<StepId, State> {
 
 /// How a step is by itself. One that failed with the input that it has now is not stale, but for one that a limit
 /// stopped, which comes further with a higher one.
-fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> State {
+fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> StepState {
     let history = history(replay, &node.id);
     let stopped = history.and_then(|history| history.current.as_ref()).is_some_and(|run| run.is_stopped());
     if matches!(node.state, NodeState::Broken(_)) {
-        State::Broken
+        StepState::Broken
     } else if history.is_some_and(|history| history.started) {
-        State::Unknown
+        StepState::Unknown
     } else if node.observed().failed && history.is_some_and(StepHistory::has_failed) && (!is_stale || stopped) {
-        State::Failed
+        StepState::Failed
     } else if is_stale {
-        State::Stale
+        StepState::Stale
     } else {
-        State::Fresh
+        StepState::Fresh
     }
 }
 
 /// Why a step failed, or cannot be read.
-pub(super) fn failure(opened: &Opened, node: &Node, state: State) -> Option<Failure> {
+pub(super) fn failure(opened: &OpenGraph, node: &Node, state: StepState) -> Option<StepFailure> {
     if let Some(failure) = syntax_failure(node) {
         return Some(failure);
     }
-    if state != State::Failed {
+    if state != StepState::Failed {
         return None;
     }
     let report = &history(&opened.replay, &node.id)?.current.as_ref()?.report;
     match &report.ended {
-        Ended::Well => None,
-        Ended::Raised(exception) => Some(Failure {
+        StepEnd::Well => None,
+        StepEnd::Raised(exception) => Some(StepFailure {
             kind: exception.kind.clone(),
             message: exception.message.clone(),
             line: exception.line,
             column: None,
             traceback: truncate(&exception.traceback(|step| source_of(opened, step)), TRACEBACK_BYTES_MAX),
         }),
-        Ended::Stopped { limit, message } => Some(Failure {
+        StepEnd::Stopped { limit, message } => Some(StepFailure {
             kind: limit.clone().unwrap_or_else(|| "stopped".to_owned()),
             message: message.clone(),
-            ..Failure::default()
+            ..StepFailure::default()
         }),
     }
 }
 
-fn source_of(opened: &Opened, step: &str) -> Option<Arc<str>> {
+fn source_of(opened: &OpenGraph, step: &str) -> Option<Arc<str>> {
     opened.graph().node(&StepId::new(step)).ok().map(|node| node.source.as_str().into())
 }
 
-fn export(opened: &Opened, format: Format) -> String {
+fn export(opened: &OpenGraph, format: GraphFormat) -> String {
     match format {
-        Format::Json => longhaul_graph::export::json(opened.graph()),
-        Format::Dot => longhaul_graph::export::dot(opened.graph()),
+        GraphFormat::Json => longhaul_graph::export::json(opened.graph()),
+        GraphFormat::Dot => longhaul_graph::export::dot(opened.graph()),
     }
 }

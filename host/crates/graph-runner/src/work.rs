@@ -1,9 +1,9 @@
 //! One change of a graph that is under way: steps added, changed and removed, and each change noted.
 
-use crate::opened::{Before, Opened, bytes};
-use crate::runner::Lazy;
+use crate::opened::{OpenGraph, ReplacedStep, bytes};
+use crate::runner::LazyExecutor;
 use longhaul_core::Clock;
-use longhaul_core::graph::{Answer, Changes, GraphError, PatchView, check_name};
+use longhaul_core::graph::{GraphAnswer, GraphChanges, GraphError, PatchView, check_name};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Op, Store, Table};
 use longhaul_core::text::count;
@@ -14,21 +14,21 @@ use std::sync::Arc;
 pub(super) struct Services {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) runner: Lazy,
+    pub(super) runner: LazyExecutor,
     pub(super) models: Arc<dyn ProjectModels>,
 }
 
 /// One change of a graph that is under way.
-pub(super) struct Work<'a> {
+pub(super) struct GraphChange<'a> {
     pub(super) services: &'a Services,
-    pub(super) opened: &'a mut Opened,
+    pub(super) opened: &'a mut OpenGraph,
     pub(super) token: &'a str,
     /// What the caller commits.
     pub(super) batch: Batch,
 }
 
-impl Work<'_> {
-    pub(super) fn add(&mut self, steps: Vec<(String, String)>) -> Result<Answer, GraphError> {
+impl GraphChange<'_> {
+    pub(super) fn add(&mut self, steps: Vec<(String, String)>) -> Result<GraphAnswer, GraphError> {
         steps.iter().try_for_each(|(step, source)| acceptable(step, source))?;
         let (added, failure) = self.opened.add(steps, &mut self.batch)?;
         let what = match &added[..] {
@@ -37,31 +37,31 @@ impl Work<'_> {
         };
         self.changed(what, None)?;
         let stale = added.iter().map(ToString::to_string).collect();
-        Ok(Answer::Changed(Changes { stale, failure }))
+        Ok(GraphAnswer::Changed(GraphChanges { stale, failure }))
     }
 
-    pub(super) fn change(&mut self, step: &str, source: String) -> Result<Answer, GraphError> {
+    pub(super) fn change(&mut self, step: &str, source: String) -> Result<GraphAnswer, GraphError> {
         acceptable(step, &source)?;
         let (stale, failure, before) = self.opened.change(step, source, &mut self.batch)?;
         self.changed(format!("changed `{step}`"), Some(before))?;
-        Ok(Answer::Changed(Changes { stale, failure }))
+        Ok(GraphAnswer::Changed(GraphChanges { stale, failure }))
     }
 
-    pub(super) fn remove(&mut self, step: &str) -> Result<Answer, GraphError> {
+    pub(super) fn remove(&mut self, step: &str) -> Result<GraphAnswer, GraphError> {
         let (stale, before) = self.opened.remove(step, &mut self.batch)?;
         self.changed(format!("removed `{step}`"), Some(before))?;
-        Ok(Answer::Changed(Changes { stale, failure: None }))
+        Ok(GraphAnswer::Changed(GraphChanges { stale, failure: None }))
     }
 
     /// A version more.
-    pub(super) fn changed(&mut self, what: String, before: Option<Before>) -> Result<(), GraphError> {
+    pub(super) fn changed(&mut self, what: String, before: Option<ReplacedStep>) -> Result<(), GraphError> {
         self.noted(what, before, None)
     }
 
     pub(super) fn noted(
         &mut self,
         what: String,
-        before: Option<Before>,
+        before: Option<ReplacedStep>,
         patch: Option<PatchView>,
     ) -> Result<(), GraphError> {
         self.opened.head.note(self.token, patch);

@@ -23,7 +23,7 @@
 //! has it. Goals: the cells of a notebook at least 20 times faster, and one changed step in 10,000 at most 3 times what
 //! it costs in 100.
 
-use longhaul_graph::{Edge, Graph, Mode, Python, StepId};
+use longhaul_graph::{AnalysisMode, Edge, Graph, Python, StepId};
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::io::Write as _;
@@ -97,7 +97,7 @@ fn row(python: &Path, shape: &str, peer: &Peer, steps: &Steps) -> Outcome<()> {
 /// Infers, marks stale and orders: how many edges there are, how many steps are run again, and the last of them.
 fn counted(steps: Steps) -> Outcome<(Duration, Value)> {
     let began = Instant::now();
-    let graph = inferred(steps, Mode::default())?;
+    let graph = inferred(steps, AnalysisMode::default())?;
     let edges = graph.links().count();
     let (graph, order) = replayed(graph)?;
     let time = began.elapsed();
@@ -108,7 +108,7 @@ fn counted(steps: Steps) -> Outcome<(Duration, Value)> {
 /// The same with all that is known of each edge, and every step that is run again.
 fn named(steps: Steps) -> Outcome<(Duration, Value)> {
     let began = Instant::now();
-    let graph = inferred(steps, Mode::Precise)?;
+    let graph = inferred(steps, AnalysisMode::Precise)?;
     let edges: Vec<Edge> = graph.edges().collect();
     let (graph, order) = replayed(graph)?;
     let time = began.elapsed();
@@ -117,7 +117,7 @@ fn named(steps: Steps) -> Outcome<(Duration, Value)> {
     Ok((time, json!({ "edges": edges, "replay": order })))
 }
 
-fn inferred(steps: Steps, mode: Mode) -> Outcome<Graph> {
+fn inferred(steps: Steps, mode: AnalysisMode) -> Outcome<Graph> {
     let mut graph = Graph::new(Arc::new(Python { mode }));
     graph.add_steps(steps.into_iter().map(|(id, source)| (StepId::new(id), source)))?;
     Ok(graph)

@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A variable of the steps' namespace.
-pub type Name = Arc<str>;
+pub type VariableName = Arc<str>;
 
 /// Longest source of one step, in bytes of UTF-8: 1,000,000.
 ///
@@ -39,7 +39,7 @@ pub const NESTING_MAX: usize = 200;
 pub const LEANING_MAX: usize = 10_000;
 
 /// A language that steps are written in.
-pub trait Language: Send + Sync {
+pub trait StepLanguage: Send + Sync {
     /// What the source reads, writes and mutates.
     ///
     /// # Errors
@@ -55,13 +55,13 @@ pub trait Language: Send + Sync {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Python {
     /// How much is taken for a mutation.
-    pub mode: Mode,
+    pub mode: AnalysisMode,
 }
 
 /// How much is taken for a mutation of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum AnalysisMode {
     /// Also a method called on a name, a name given to an unknown function, and an augmented assignment. Default.
     #[default]
     Sound,
@@ -84,7 +84,7 @@ pub struct Analysis {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameUse {
     /// The name.
-    pub name: Name,
+    pub name: VariableName,
     /// The first place that reads it before the source has bound it on every path.
     pub read: Option<Span>,
     /// True when it is read and a builtin: the read matters only when an earlier step binds the name.
@@ -137,29 +137,29 @@ pub enum Reason {
     /// `name.method()`
     MethodCall {
         /// The method.
-        method: Name,
+        method: VariableName,
     },
     /// `function(name)`, with a function that is not known to leave its arguments alone.
     Argument {
         /// The function, as far as it has a name.
-        function: Name,
+        function: VariableName,
     },
     /// `del name`
     Deleted,
     /// `from module import *`
     StarImport {
         /// The module.
-        module: Name,
+        module: VariableName,
     },
     /// Code from text: `exec`, `eval`, `compile`.
     CodeFromText {
         /// What was called.
-        function: Name,
+        function: VariableName,
     },
     /// The namespace itself in hand: `globals()`, `locals()`, `vars()`, `dir()`.
     Namespace {
         /// What was called.
-        function: Name,
+        function: VariableName,
     },
     /// Not found by analysis, seen when the step ran.
     Observed,
@@ -208,36 +208,36 @@ impl Analysis {
     }
 
     /// Names read before the source has bound them on every path. Without builtins.
-    pub fn reads(&self) -> impl Iterator<Item = &Name> {
+    pub fn reads(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.read.is_some() && !one.builtin)
     }
 
     /// Builtins that are read so.
-    pub fn builtins(&self) -> impl Iterator<Item = &Name> {
+    pub fn builtins(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.builtin)
     }
 
     /// Names that may be bound or bound anew.
-    pub fn writes(&self) -> impl Iterator<Item = &Name> {
+    pub fn writes(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.written)
     }
 
     /// Names that are bound when the source came to its end, whichever path it took.
-    pub fn definite_writes(&self) -> impl Iterator<Item = &Name> {
+    pub fn definite_writes(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.settled == Some(Settled::Bound))
     }
 
     /// Names whose value may be changed in place.
-    pub fn mutates(&self) -> impl Iterator<Item = &Name> {
+    pub fn mutates(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.mutated.is_some())
     }
 
     /// Names that may be unbound.
-    pub fn deletes(&self) -> impl Iterator<Item = &Name> {
+    pub fn deletes(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.deleted)
     }
 
-    fn that(&self, wanted: fn(&NameUse) -> bool) -> impl Iterator<Item = &Name> {
+    fn that(&self, wanted: fn(&NameUse) -> bool) -> impl Iterator<Item = &VariableName> {
         self.names.iter().filter(move |one| wanted(one)).map(|one| &one.name)
     }
 }
@@ -245,7 +245,7 @@ impl Analysis {
 impl NameUse {
     /// A name that nothing is done with yet.
     #[must_use]
-    pub fn new(name: Name) -> Self {
+    pub fn new(name: VariableName) -> Self {
         Self { name, read: None, builtin: false, written: false, deleted: false, settled: None, mutated: None }
     }
 

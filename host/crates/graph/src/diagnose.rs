@@ -3,9 +3,9 @@
 //! A diagnosis reads the failure, the graph and nothing else: it runs no code and asks no model. What it says is
 //! likely and not certain; [`crate::patch`] turns it into sources to try.
 
-use crate::analysis::Name;
-use crate::graph::{Graph, GraphError, NodeState, StepId};
-use crate::words::closest;
+use crate::analysis::VariableName;
+use crate::graph::{Graph, NodeState, StepGraphError, StepId};
+use crate::similar_names::closest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// What a run that raised tells. Every text in it was written by the step, and is taken for no more than text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Failure {
+pub struct RaisedFailure {
     /// The step whose run raised.
     pub step: StepId,
     /// The exception's type, for example `KeyError`.
@@ -30,13 +30,13 @@ pub struct Failure {
     /// The line of the step's source, from 1, if it is known.
     pub line: Option<u32>,
     /// Variables that the step had read, as they were when it raised.
-    pub values: BTreeMap<Name, Seen>,
+    pub values: BTreeMap<VariableName, ObservedValue>,
 }
 
 /// A value, as far as it was looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Seen {
+pub struct ObservedValue {
     /// What `repr` says of it, cut.
     pub shown: String,
     /// Its type's name; empty when that is not known.
@@ -72,7 +72,7 @@ pub struct Diagnosis {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Involved {
     /// Its name.
-    pub name: Name,
+    pub name: VariableName,
     /// Its value in short, if it was looked at.
     pub shown: Option<String>,
     /// The steps that it comes from, the nearest last; empty for one that no step writes.
@@ -82,8 +82,8 @@ pub struct Involved {
 /// What is likely wrong.
 ///
 /// # Errors
-/// [`GraphError::UnknownStep`] when the graph does not have the failure's step.
-pub fn diagnose(graph: &Graph, failure: &Failure) -> Result<Diagnosis, GraphError> {
+/// [`StepGraphError::UnknownStep`] when the graph does not have the failure's step.
+pub fn diagnose(graph: &Graph, failure: &RaisedFailure) -> Result<Diagnosis, StepGraphError> {
     let variables = involved(graph, failure)?;
     let (culprit, reason) = blame(graph, failure, &variables)?;
     Ok(Diagnosis {
@@ -97,7 +97,7 @@ pub fn diagnose(graph: &Graph, failure: &Failure) -> Result<Diagnosis, GraphErro
     })
 }
 
-impl Failure {
+impl RaisedFailure {
     /// The exception's type without its module.
     pub(crate) fn kind(&self) -> &str {
         self.exception.rsplit('.').next().unwrap_or_default()
@@ -119,25 +119,26 @@ impl Failure {
     }
 }
 
-impl Seen {
+impl ObservedValue {
     /// True for `None`.
     pub(crate) fn is_none(&self) -> bool {
         self.kind == "NoneType" || (self.kind.is_empty() && self.shown == "None")
     }
 }
 
-fn involved(graph: &Graph, failure: &Failure) -> Result<Vec<Involved>, GraphError> {
+fn involved(graph: &Graph, failure: &RaisedFailure) -> Result<Vec<Involved>, StepGraphError> {
     let node = graph.node(&failure.step)?;
     let (edges, _) = graph.nearest_edges_into(&failure.step, PRODUCERS_MAX)?;
-    let mut names: Vec<(bool, &Name)> = Vec::new();
+    let mut names: Vec<(bool, &VariableName)> = Vec::new();
     for known in node.analysis.names().iter().filter(|known| !known.builtin) {
         names.extend(known.read.map(|span| (failure.line != Some(span.line), &known.name)));
     }
-    let is_read = |name: &Name| node.analysis.of(name).is_some_and(|known| known.read.is_some() && !known.builtin);
+    let is_read =
+        |name: &VariableName| node.analysis.of(name).is_some_and(|known| known.read.is_some() && !known.builtin);
     let seen = failure.values.keys().filter(|name| !is_read(name));
     names.extend(seen.map(|name| (true, name)));
     names.sort();
-    let one = |name: &Name| Involved {
+    let one = |name: &VariableName| Involved {
         name: name.clone(),
         shown: failure.values.get(name).map(|seen| seen.shown.clone()),
         producers: edges
@@ -150,7 +151,7 @@ fn involved(graph: &Graph, failure: &Failure) -> Result<Vec<Involved>, GraphErro
 }
 
 /// The step at fault, and why.
-fn blame(graph: &Graph, failure: &Failure, variables: &[Involved]) -> Result<(StepId, String), GraphError> {
+fn blame(graph: &Graph, failure: &RaisedFailure, variables: &[Involved]) -> Result<(StepId, String), StepGraphError> {
     let node = graph.node(&failure.step)?;
     if let NodeState::Broken(error) = &node.state {
         return Ok((failure.step.clone(), format!("its source does not parse: {error}")));
@@ -177,7 +178,7 @@ fn blame(graph: &Graph, failure: &Failure, variables: &[Involved]) -> Result<(St
     Ok((failure.step.clone(), reason.to_owned()))
 }
 
-fn blame_for_name(graph: &Graph, failure: &Failure, name: &str) -> (StepId, String) {
+fn blame_for_name(graph: &Graph, failure: &RaisedFailure, name: &str) -> (StepId, String) {
     let here = &failure.step;
     let (mut before, mut after) = (None, None);
     let mut passed = false;
@@ -211,14 +212,14 @@ fn blame_for_name(graph: &Graph, failure: &Failure, name: &str) -> (StepId, Stri
 }
 
 /// The names that steps before this one may have bound.
-pub(crate) fn names_before(graph: &Graph, step: &StepId) -> BTreeSet<Name> {
+pub(crate) fn names_before(graph: &Graph, step: &StepId) -> BTreeSet<VariableName> {
     let before = graph.steps().take_while(|node| node.id != *step);
     before.flat_map(|node| node.analysis.writes().cloned()).collect()
 }
 
 /// A variable that is `None`, with the step that it comes from.
-fn none_of(failure: &Failure, variables: &[Involved]) -> Option<(Name, StepId)> {
-    let none = |one: &&Involved| failure.values.get(&one.name).is_some_and(Seen::is_none);
+fn none_of(failure: &RaisedFailure, variables: &[Involved]) -> Option<(VariableName, StepId)> {
+    let none = |one: &&Involved| failure.values.get(&one.name).is_some_and(ObservedValue::is_none);
     let variable = variables.iter().find(none)?;
     Some((variable.name.clone(), variable.producers.last()?.clone()))
 }

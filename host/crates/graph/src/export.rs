@@ -2,7 +2,7 @@
 //!
 //! An export is a picture and no backup: what runs left behind is not in it.
 
-use crate::analysis::{Name, NameUse, Reason, SyntaxError};
+use crate::analysis::{NameUse, Reason, SyntaxError, VariableName};
 use crate::graph::{Edge, Graph, Node, NodeState, StepId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,13 +46,13 @@ pub struct ExportedStep {
     /// Why its source does not parse, if it does not.
     pub error: Option<SyntaxError>,
     /// Names that it reads from earlier steps.
-    pub reads: BTreeSet<Name>,
+    pub reads: BTreeSet<VariableName>,
     /// Names that it may bind.
-    pub writes: BTreeSet<Name>,
+    pub writes: BTreeSet<VariableName>,
     /// Names whose value it may change in place, with why.
-    pub mutates: BTreeMap<Name, Reason>,
+    pub mutates: BTreeMap<VariableName, Reason>,
     /// Names that it may unbind.
-    pub deletes: BTreeSet<Name>,
+    pub deletes: BTreeSet<VariableName>,
 }
 
 /// The graph as a value for JSON.

@@ -16,7 +16,7 @@ mod nodes;
 mod places;
 mod variables;
 
-use crate::analysis::{Language, Name};
+use crate::analysis::{StepLanguage, VariableName};
 use foldhash::fast::RandomState;
 use index::Index;
 use marks::Marks;
@@ -28,13 +28,13 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use edge::{Edge, MissedEdge};
-pub use error::GraphError;
+pub use error::StepGraphError;
 pub use node::{Node, NodeState, Observed, StepId};
 pub use variables::Variables;
 
 /// Most steps of one graph: 100,000.
 ///
-/// Adding one more is [`GraphError::TooManySteps`].
+/// Adding one more is [`StepGraphError::TooManySteps`].
 pub const STEPS_MAX: usize = 100_000;
 
 /// Most edges that may be asked for against insertion order: 1,000.
@@ -48,11 +48,11 @@ pub const MISSED_EDGES_MAX: usize = 1_000;
 /// Steps in insertion order and what depends on what.
 #[derive(Clone)]
 pub struct Graph {
-    language: Arc<dyn Language>,
+    language: Arc<dyn StepLanguage>,
     nodes: Nodes,
     places: Positions,
     index: Index,
-    asked: Asked,
+    asked: RequestedEdges,
     stale: Marks,
 }
 
@@ -61,8 +61,8 @@ type Positions = HashMap<StepId, Place, RandomState>;
 
 /// Edges that were asked for.
 #[derive(Clone, Debug, Default)]
-struct Asked {
-    into: BTreeMap<Place, BTreeMap<Place, BTreeSet<Name>>>,
+struct RequestedEdges {
+    into: BTreeMap<Place, BTreeMap<Place, BTreeSet<VariableName>>>,
     out: BTreeMap<Place, BTreeSet<Place>>,
     /// Those against insertion order: (from, to).
     backward: BTreeSet<(Place, Place)>,
@@ -71,28 +71,28 @@ struct Asked {
 impl Graph {
     /// An empty graph of steps in this language.
     #[must_use]
-    pub fn new(language: Arc<dyn Language>) -> Self {
+    pub fn new(language: Arc<dyn StepLanguage>) -> Self {
         Self {
             language,
             nodes: Nodes::default(),
             places: HashMap::default(),
             index: Index::default(),
-            asked: Asked::default(),
+            asked: RequestedEdges::default(),
             stale: Marks::default(),
         }
     }
 
     /// The language of its steps.
     #[must_use]
-    pub fn language(&self) -> &Arc<dyn Language> {
+    pub fn language(&self) -> &Arc<dyn StepLanguage> {
         &self.language
     }
 
     /// Adds a step at the end. It is stale, since it never ran.
     ///
     /// # Errors
-    /// [`GraphError::DuplicateStep`] and [`GraphError::TooManySteps`]; nothing is changed then.
-    pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), GraphError> {
+    /// [`StepGraphError::DuplicateStep`] and [`StepGraphError::TooManySteps`]; nothing is changed then.
+    pub fn add_step(&mut self, id: StepId, source: String) -> Result<(), StepGraphError> {
         let place = self.nodes.next();
         give(&mut self.places, &id, place)?;
         let analysed = Analysed::new(&*self.language, source, None);
@@ -104,7 +104,7 @@ impl Graph {
     ///
     /// # Errors
     /// The first that [`Graph::add_step`] would meet; nothing is changed then, and no step is added.
-    pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), GraphError> {
+    pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), StepGraphError> {
         let Self { language, nodes, places, index, stale, .. } = self;
         let (first, steps) = (nodes.next(), steps.into_iter());
         let count = steps.size_hint().0.min(STEPS_MAX);
@@ -125,9 +125,9 @@ impl Graph {
     /// What runs of the old source were seen to do is forgotten.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`]; [`GraphError::Cycle`] when a name that it now reads or writes closes one with an
-    /// edge that was asked for. Nothing is changed then.
-    pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`]; [`StepGraphError::Cycle`] when a name that it now reads or writes closes one
+    /// with an edge that was asked for. Nothing is changed then.
+    pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, StepGraphError> {
         let place = self.place(id)?;
         let node = &self.nodes[place];
         if node.source == source {
@@ -157,8 +157,8 @@ impl Graph {
     /// Takes a step out. Answers what is stale now because of it, in replay order.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`] and, as for [`Graph::change_step`], [`GraphError::Cycle`].
-    pub fn remove_step(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`] and, as for [`Graph::change_step`], [`StepGraphError::Cycle`].
+    pub fn remove_step(&mut self, id: &StepId) -> Result<Vec<StepId>, StepGraphError> {
         let place = self.place(id)?;
         let mut touched = self.dependants(place);
         touched.retain(|one| *one != place);
@@ -180,16 +180,21 @@ impl Graph {
     /// Adds an edge that was asked for; `variables` may be empty. An edge that is there already gains the names.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`], [`GraphError::Cycle`] and [`GraphError::TooManyBackwardEdges`]; nothing is changed
-    /// then.
-    pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), GraphError> {
+    /// [`StepGraphError::UnknownStep`], [`StepGraphError::Cycle`] and [`StepGraphError::TooManyBackwardEdges`]; nothing
+    /// is changed then.
+    pub fn add_edge(
+        &mut self,
+        from: &StepId,
+        to: &StepId,
+        variables: BTreeSet<VariableName>,
+    ) -> Result<(), StepGraphError> {
         let (start, end) = (self.place(from)?, self.place(to)?);
         let along = start < end && self.asked.backward.is_empty();
         if !along && places::contains(&self.dependants(end), start) {
-            return Err(GraphError::Cycle { from: from.clone(), to: to.clone() });
+            return Err(StepGraphError::Cycle { from: from.clone(), to: to.clone() });
         }
         if start > end && self.asked.backward.len() >= BACKWARD_EDGES_MAX {
-            return Err(GraphError::TooManyBackwardEdges { edges_max: BACKWARD_EDGES_MAX });
+            return Err(StepGraphError::TooManyBackwardEdges { edges_max: BACKWARD_EDGES_MAX });
         }
         self.asked.add(start, end, variables);
         Ok(())
@@ -202,13 +207,13 @@ impl Graph {
     /// the steps knows what changed. Names that would close a cycle with an edge that was asked for are left out.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`]; nothing is changed then.
-    pub fn observe(&mut self, id: &StepId, observed: &Observed) -> Result<Vec<MissedEdge>, GraphError> {
+    /// [`StepGraphError::UnknownStep`]; nothing is changed then.
+    pub fn observe(&mut self, id: &StepId, observed: &Observed) -> Result<Vec<MissedEdge>, StepGraphError> {
         let place = self.place(id)?;
         let node = &self.nodes[place];
-        let reads: BTreeSet<Name> =
+        let reads: BTreeSet<VariableName> =
             observed.reads.iter().filter(|name| !self.index.reads(place, name)).cloned().collect();
-        let writes: BTreeSet<Name> =
+        let writes: BTreeSet<VariableName> =
             observed.writes.iter().filter(|name| !self.index.changes(place, name)).cloned().collect();
         if reads.is_empty() && writes.is_empty() && node.observed().failed == observed.failed {
             return Ok(Vec::new());
@@ -244,8 +249,8 @@ impl Graph {
     /// One step.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn node(&self, id: &StepId) -> Result<&Node, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn node(&self, id: &StepId) -> Result<&Node, StepGraphError> {
         Ok(&self.nodes[self.place(id)?])
     }
 
@@ -259,8 +264,12 @@ impl Graph {
     /// depend on, and edges that were asked for without names.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn ancestors(&self, id: &StepId, variables: Option<&BTreeSet<Name>>) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn ancestors(
+        &self,
+        id: &StepId,
+        variables: Option<&BTreeSet<VariableName>>,
+    ) -> Result<Vec<StepId>, StepGraphError> {
         let found = self.dependencies(self.place(id)?, variables);
         Ok(self.named(&found))
     }
@@ -268,8 +277,8 @@ impl Graph {
     /// What depends on a step, directly or not, in insertion order, without the step.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn descendants(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn descendants(&self, id: &StepId) -> Result<Vec<StepId>, StepGraphError> {
         let place = self.place(id)?;
         let mut found = self.dependants(place);
         found.retain(|one| *one != place);
@@ -279,8 +288,8 @@ impl Graph {
     /// A step and what depends on it, in insertion order.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn subgraph_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn subgraph_from(&self, id: &StepId) -> Result<Vec<StepId>, StepGraphError> {
         Ok(self.named(&self.dependants(self.place(id)?)))
     }
 
@@ -288,16 +297,16 @@ impl Graph {
     /// order.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn replay_from(&self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn replay_from(&self, id: &StepId) -> Result<Vec<StepId>, StepGraphError> {
         Ok(self.ordered(&self.dependants(self.place(id)?)))
     }
 
     /// Marks a step and what depends on it stale, and answers them in insertion order.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn mark_stale(&mut self, id: &StepId) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn mark_stale(&mut self, id: &StepId) -> Result<Vec<StepId>, StepGraphError> {
         let found = self.dependants(self.place(id)?);
         self.stale.extend(&found);
         Ok(self.named(&found))
@@ -306,8 +315,8 @@ impl Graph {
     /// Marks one step stale, and nothing that depends on it.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn mark_stale_alone(&mut self, id: &StepId) -> Result<(), GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn mark_stale_alone(&mut self, id: &StepId) -> Result<(), StepGraphError> {
         let place = self.place(id)?;
         self.stale.insert(place);
         Ok(())
@@ -316,8 +325,8 @@ impl Graph {
     /// Marks one step fresh.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn mark_fresh(&mut self, id: &StepId) -> Result<(), GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn mark_fresh(&mut self, id: &StepId) -> Result<(), StepGraphError> {
         let place = self.place(id)?;
         self.stale.remove(place);
         Ok(())
@@ -332,13 +341,13 @@ impl Graph {
     /// Whether a step is stale.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn is_stale(&self, id: &StepId) -> Result<bool, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn is_stale(&self, id: &StepId) -> Result<bool, StepGraphError> {
         Ok(self.stale.contains(self.place(id)?))
     }
 
-    fn place(&self, id: &StepId) -> Result<Place, GraphError> {
-        self.places.get(id).copied().ok_or_else(|| GraphError::UnknownStep { id: id.clone() })
+    fn place(&self, id: &StepId) -> Result<Place, StepGraphError> {
+        self.places.get(id).copied().ok_or_else(|| StepGraphError::UnknownStep { id: id.clone() })
     }
 
     /// Puts a node in the place of the one that has its position, and answers that one.
@@ -358,11 +367,11 @@ impl Graph {
 }
 
 /// Gives a new step its position.
-fn give(places: &mut Positions, id: &StepId, place: Place) -> Result<(), GraphError> {
+fn give(places: &mut Positions, id: &StepId, place: Place) -> Result<(), StepGraphError> {
     let count = places.len();
     match places.entry(id.clone()) {
-        hash_map::Entry::Occupied(_) => Err(GraphError::DuplicateStep { id: id.clone() }),
-        hash_map::Entry::Vacant(_) if count >= STEPS_MAX => Err(GraphError::TooManySteps { steps_max: STEPS_MAX }),
+        hash_map::Entry::Occupied(_) => Err(StepGraphError::DuplicateStep { id: id.clone() }),
+        hash_map::Entry::Vacant(_) if count >= STEPS_MAX => Err(StepGraphError::TooManySteps { steps_max: STEPS_MAX }),
         hash_map::Entry::Vacant(free) => {
             free.insert(place);
             Ok(())
@@ -377,8 +386,8 @@ fn take_in(index: &mut Index, stale: &mut Marks, nodes: &mut Nodes, node: Arc<No
     nodes.push(node);
 }
 
-impl Asked {
-    fn add(&mut self, from: Place, to: Place, variables: BTreeSet<Name>) {
+impl RequestedEdges {
+    fn add(&mut self, from: Place, to: Place, variables: BTreeSet<VariableName>) {
         self.into.entry(to).or_default().entry(from).or_default().extend(variables);
         self.out.entry(from).or_default().insert(to);
         if from > to {

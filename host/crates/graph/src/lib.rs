@@ -13,10 +13,12 @@ pub mod graph;
 pub mod patch;
 pub mod record;
 pub mod replay;
+mod similar_names;
 pub mod step;
-mod words;
 
-pub use analysis::{Analysis, Language, Mode, Name, NameUse, Python, Reason, Settled, Span, SyntaxError};
-pub use graph::{Edge, Graph, GraphError, MissedEdge, Node, NodeState, Observed, StepId};
-pub use replay::{Ran, Replay, ReplayError, Run, Settings, Skip, StepHistory, Todo};
-pub use step::{Delta, Ended, Exception, Group, Kept, StepReport, StepRequest};
+pub use analysis::{
+    Analysis, AnalysisMode, NameUse, Python, Reason, Settled, Span, StepLanguage, SyntaxError, VariableName,
+};
+pub use graph::{Edge, Graph, MissedEdge, Node, NodeState, Observed, StepGraphError, StepId};
+pub use replay::{NextStep, Replay, ReplayError, ReplaySettings, ReportOutcome, Skip, StepHistory, StepRun};
+pub use step::{Delta, Exception, KeptValues, StepEnd, StepReport, StepRequest, ValueGroup};

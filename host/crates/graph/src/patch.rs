@@ -9,9 +9,9 @@ mod names;
 mod proposal;
 mod sites;
 
-use crate::analysis::{Language, Python, SyntaxError, with_python};
-use crate::diagnose::{Failure, diagnose, names_before};
-use crate::graph::{Graph, GraphError, StepId};
+use crate::analysis::{Python, StepLanguage, SyntaxError, with_python};
+use crate::diagnose::{RaisedFailure, diagnose, names_before};
+use crate::graph::{Graph, StepGraphError, StepId};
 use proposal::{Edit, Facts, Proposal};
 use serde::Serialize;
 use sites::Sites;
@@ -38,8 +38,8 @@ pub struct Candidate {
 /// Sources to try for a failure, the likeliest first. Each parses and differs from the source that the step has.
 ///
 /// # Errors
-/// [`GraphError::UnknownStep`] when the graph does not have the failure's step.
-pub fn candidates(graph: &Graph, failure: &Failure) -> Result<Vec<Candidate>, GraphError> {
+/// [`StepGraphError::UnknownStep`] when the graph does not have the failure's step.
+pub fn candidates(graph: &Graph, failure: &RaisedFailure) -> Result<Vec<Candidate>, StepGraphError> {
     if graph.language().name() != Python::default().name() {
         return Ok(Vec::new());
     }
@@ -48,7 +48,7 @@ pub fn candidates(graph: &Graph, failure: &Failure) -> Result<Vec<Candidate>, Gr
     if diagnosis.culprit != failure.step {
         let none = diagnosis.variables.iter().find(|one| one.producers.contains(&diagnosis.culprit));
         let facts = Facts {
-            failure: Failure { line: None, ..failure.clone() },
+            failure: RaisedFailure { line: None, ..failure.clone() },
             known: BTreeSet::new(),
             none: none.map(|one| one.name.clone()),
         };
@@ -69,7 +69,7 @@ pub fn candidates(graph: &Graph, failure: &Failure) -> Result<Vec<Candidate>, Gr
 
 type Rules = fn(&Sites<'_>, &Facts) -> Vec<Proposal>;
 
-fn for_step(graph: &Graph, step: &StepId, facts: Facts, rules: Rules) -> Result<Vec<Candidate>, GraphError> {
+fn for_step(graph: &Graph, step: &StepId, facts: Facts, rules: Rules) -> Result<Vec<Candidate>, StepGraphError> {
     let source = graph.node(step)?.source.clone();
     let proposals = match proposals(&source, facts, rules) {
         Ok(proposals) => proposals,

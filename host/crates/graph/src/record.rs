@@ -3,10 +3,10 @@
 //! What can be found again by analysis is not kept: edges come from sources and from what runs were seen to do. A
 //! reader ignores fields that it does not know, new fields have a default, and a head of a later [`FORMAT`] is refused.
 
-use crate::analysis::{Mode, Name};
+use crate::analysis::{AnalysisMode, VariableName};
 use crate::graph::StepId;
 use longhaul_core::Digest;
-use longhaul_core::graph::{PatchView, Summary, Surroundings, Version};
+use longhaul_core::graph::{GraphSummary, GraphVersion, PatchView, StepEnvironment};
 use longhaul_core::store::{Batch, Key, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub fn versions(name: &str) -> Key {
 
 /// What a graph is made of, and where it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Head {
+pub struct GraphHead {
     /// [`FORMAT`].
     pub format: u32,
     /// Its name.
@@ -73,12 +73,12 @@ pub struct Head {
     pub language: String,
     /// How much analysis takes for a mutation.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: AnalysisMode,
     /// Where the randomness of its steps comes from.
     pub seed: Digest,
     /// What its steps see.
     #[serde(default)]
-    pub surroundings: Surroundings,
+    pub surroundings: StepEnvironment,
     /// Counts what was asked for and changed it.
     pub version: u64,
     /// Counts what was written: several times while a run goes on.
@@ -95,12 +95,12 @@ pub struct Head {
     pub changed_ms: u64,
     /// The last requests that changed it.
     #[serde(default)]
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<RequestToken>,
 }
 
 /// A request that was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Token {
+pub struct RequestToken {
     /// What it calls itself.
     pub token: String,
     /// What it was answered, where that cannot be told from the graph.
@@ -108,16 +108,16 @@ pub struct Token {
     pub patch: Option<PatchView>,
 }
 
-impl Head {
+impl GraphHead {
     /// The head of a new graph.
     #[must_use]
-    pub fn new(name: &str, language: &str, seed: Digest, surroundings: Surroundings, now_ms: u64) -> Self {
+    pub fn new(name: &str, language: &str, seed: Digest, surroundings: StepEnvironment, now_ms: u64) -> Self {
         Self {
             format: FORMAT,
             name: name.to_owned(),
             owner: None,
             language: language.to_owned(),
-            mode: Mode::default(),
+            mode: AnalysisMode::default(),
             seed,
             surroundings,
             version: 1,
@@ -149,8 +149,8 @@ impl Head {
 
     /// In short.
     #[must_use]
-    pub fn summary(&self) -> Summary {
-        Summary {
+    pub fn summary(&self) -> GraphSummary {
+        GraphSummary {
             name: self.name.clone(),
             language: self.language.clone(),
             version: self.version,
@@ -164,7 +164,7 @@ impl Head {
 
     /// The request of this token, if it was carried out.
     #[must_use]
-    pub fn done(&self, token: &str) -> Option<&Token> {
+    pub fn done(&self, token: &str) -> Option<&RequestToken> {
         self.tokens.iter().find(|done| done.token == token && !token.is_empty())
     }
 
@@ -176,7 +176,7 @@ impl Head {
         if self.tokens.len() >= TOKENS_MAX {
             self.tokens.remove(0);
         }
-        self.tokens.push(Token { token: token.to_owned(), patch });
+        self.tokens.push(RequestToken { token: token.to_owned(), patch });
     }
 }
 
@@ -230,10 +230,10 @@ pub struct StepRow<H> {
     pub stale: bool,
     /// What its runs were seen to read.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub observed_reads: BTreeSet<Name>,
+    pub observed_reads: BTreeSet<VariableName>,
     /// What its runs were seen to change.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub observed_writes: BTreeSet<Name>,
+    pub observed_writes: BTreeSet<VariableName>,
     /// Whether its last run raised.
     #[serde(default)]
     pub failed: bool,
@@ -259,8 +259,8 @@ pub struct VersionRow {
 impl VersionRow {
     /// In the words of the outside.
     #[must_use]
-    pub fn version(self, number: u64) -> Version {
-        Version { number, at_ms: self.at_ms, what: self.what }
+    pub fn version(self, number: u64) -> GraphVersion {
+        GraphVersion { number, at_ms: self.at_ms, what: self.what }
     }
 }
 
@@ -270,19 +270,19 @@ mod tests {
 
     #[test]
     fn a_head_comes_back_as_it_was_and_one_of_a_later_format_is_refused() {
-        let mut head = Head::new("main", "python", Digest::of(b"7"), Surroundings::default(), 5);
+        let mut head = GraphHead::new("main", "python", Digest::of(b"7"), StepEnvironment::default(), 5);
         head.note("t-1", None);
         let bytes = serde_json::to_vec(&head).unwrap();
-        assert_eq!(Head::read(&bytes).unwrap(), head);
+        assert_eq!(GraphHead::read(&bytes).unwrap(), head);
         head.format = FORMAT + 1;
-        let refused = Head::read(&serde_json::to_vec(&head).unwrap()).unwrap_err();
+        let refused = GraphHead::read(&serde_json::to_vec(&head).unwrap()).unwrap_err();
         assert!(refused.contains("use a newer longhaul"), "{refused}");
-        assert!(Head::read(b"{").unwrap_err().contains("damaged"));
+        assert!(GraphHead::read(b"{").unwrap_err().contains("damaged"));
     }
 
     #[test]
     fn the_last_requests_are_known_and_one_without_a_token_never_is() {
-        let mut head = Head::new("main", "python", Digest::of(b"7"), Surroundings::default(), 5);
+        let mut head = GraphHead::new("main", "python", Digest::of(b"7"), StepEnvironment::default(), 5);
         for number in 0..=TOKENS_MAX {
             head.note(&format!("t-{number}"), None);
         }

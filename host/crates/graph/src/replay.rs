@@ -16,10 +16,12 @@ mod namespace;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::Name;
-use crate::graph::{Graph, GraphError, MissedEdge, NodeState, Observed, StepId};
-use crate::step::{Before, DECIMAL, Ended, Given, Group, Kept, NAMES_MAX, RANDOM, StepReport, StepRequest};
-pub use history::{RUNS_MAX, Run, StepHistory};
+use crate::analysis::VariableName;
+use crate::graph::{Graph, MissedEdge, NodeState, Observed, StepGraphError, StepId};
+use crate::step::{
+    DECIMAL, GivenGroup, KeptValues, NAMES_MAX, PrecedingStep, RANDOM, StepEnd, StepReport, StepRequest, ValueGroup,
+};
+pub use history::{RUNS_MAX, StepHistory, StepRun};
 use longhaul_core::Digest;
 use namespace::{Namespace, Position};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +32,7 @@ const ATTEMPTS_MAX: u32 = 3;
 
 /// What is the same for all steps of a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct ReplaySettings {
     /// What random numbers of steps come from.
     pub seed: Digest,
     /// Changes when limits or grants do: then no run of before answers.
@@ -43,7 +45,7 @@ pub struct Settings {
 
 /// What is to be done next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Todo {
+pub enum NextStep {
     /// Run it, and tell [`Replay::ran`]. When `request.acts`, what [`Replay::take_changed`] names is kept first.
     Run(StepRequest),
     /// Nothing: the step was answered by a run that is kept.
@@ -85,7 +87,7 @@ pub enum Skip {
 
 /// What became of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ran {
+pub enum ReportOutcome {
     /// It is kept, and its changes are in the namespace.
     Kept {
         /// Dependencies that analysis had missed.
@@ -98,7 +100,7 @@ pub enum Ran {
     /// It is dropped: the step looked at these, which it was not given. [`Replay::next`] asks for it once more.
     Again {
         /// Names that were there.
-        missing: BTreeSet<Name>,
+        missing: BTreeSet<VariableName>,
     },
 }
 
@@ -108,7 +110,7 @@ pub enum Ran {
 pub enum ReplayError {
     /// Something of the graph.
     #[error(transparent)]
-    Graph(#[from] GraphError),
+    Graph(#[from] StepGraphError),
     /// Nobody asked for this report.
     #[error("step `{step}` was not to be run; ask for the next step first")]
     NotAsked {
@@ -129,7 +131,7 @@ pub enum ReplayError {
 #[derive(Clone)]
 pub struct Replay {
     graph: Graph,
-    settings: Settings,
+    settings: ReplaySettings,
     histories: BTreeMap<Position, (StepId, StepHistory)>,
     namespace: Namespace,
     failed: BTreeSet<Position>,
@@ -150,20 +152,20 @@ struct Walk {
 #[derive(Clone, Default)]
 struct Missing {
     attempts: u32,
-    names: BTreeSet<Name>,
+    names: BTreeSet<VariableName>,
 }
 
 #[derive(Clone)]
 struct Asked {
     at: Position,
     request: StepRequest,
-    given: BTreeSet<Name>,
+    given: BTreeSet<VariableName>,
 }
 
 impl Replay {
     /// A graph none of whose steps ran.
     #[must_use]
-    pub fn new(graph: Graph, settings: Settings) -> Self {
+    pub fn new(graph: Graph, settings: ReplaySettings) -> Self {
         Self {
             graph,
             settings,
@@ -179,10 +181,10 @@ impl Replay {
     /// made stale. What runs had shown is told to the graph again.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`] for a history of a step that the graph does not have.
+    /// [`StepGraphError::UnknownStep`] for a history of a step that the graph does not have.
     pub fn restore(
         graph: Graph,
-        settings: Settings,
+        settings: ReplaySettings,
         histories: impl IntoIterator<Item = (StepId, StepHistory)>,
     ) -> Result<Self, ReplayError> {
         let mut replay = Self::new(graph, settings);
@@ -215,20 +217,20 @@ impl Replay {
 
     /// What is the same for all steps.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ReplaySettings {
         &self.settings
     }
 
     /// Changes what is the same for all steps. Runs with other grants or another seed answer nothing from now on, but
     /// nothing is made stale.
-    pub fn set_settings(&mut self, settings: Settings) {
+    pub fn set_settings(&mut self, settings: ReplaySettings) {
         self.settings = settings;
     }
 
     /// What is kept of a step.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
+    /// [`StepGraphError::UnknownStep`].
     pub fn history(&self, id: &StepId) -> Result<Option<&StepHistory>, ReplayError> {
         let at = self.graph.node(id)?.position;
         Ok(self.histories.get(&at).map(|(_, history)| history))
@@ -267,7 +269,12 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Graph::add_edge`].
-    pub fn add_edge(&mut self, from: &StepId, to: &StepId, variables: BTreeSet<Name>) -> Result<(), ReplayError> {
+    pub fn add_edge(
+        &mut self,
+        from: &StepId,
+        to: &StepId,
+        variables: BTreeSet<VariableName>,
+    ) -> Result<(), ReplayError> {
         Ok(self.graph.add_edge(from, to, variables)?)
     }
 
@@ -291,7 +298,7 @@ impl Replay {
     /// answered by its run; see [`Replay::again`].
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
+    /// [`StepGraphError::UnknownStep`].
     pub fn stale(&mut self, id: &StepId) -> Result<Vec<StepId>, ReplayError> {
         Ok(self.graph.mark_stale(id)?)
     }
@@ -300,7 +307,7 @@ impl Replay {
     /// it was cut off. What depends on it runs when it leaves something else.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
+    /// [`StepGraphError::UnknownStep`].
     pub fn again(&mut self, id: &StepId) -> Result<(), ReplayError> {
         let at = self.graph.node(id)?.position;
         self.graph.mark_stale_alone(id)?;
@@ -319,7 +326,7 @@ impl Replay {
     /// Begins a walk over everything stale. What an earlier walk had asked for is forgotten.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`] when the graph names a stale step that it does not have.
+    /// [`StepGraphError::UnknownStep`] when the graph names a stale step that it does not have.
     pub fn start(&mut self) -> Result<(), ReplayError> {
         self.walk = Walk::default();
         for id in self.graph.stale() {
@@ -333,13 +340,13 @@ impl Replay {
     /// What is to be done next, in insertion order.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`] when a step went while the walk was under way; [`Replay::start`] again.
+    /// [`StepGraphError::UnknownStep`] when a step went while the walk was under way; [`Replay::start`] again.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and says itself that it is done")]
-    pub fn next(&mut self) -> Result<Todo, ReplayError> {
+    pub fn next(&mut self) -> Result<NextStep, ReplayError> {
         self.walk.asked = None;
-        let Some((at, step)) = self.walk.open.pop_first() else { return Ok(Todo::Done) };
+        let Some((at, step)) = self.walk.open.pop_first() else { return Ok(NextStep::Done) };
         if let Some(why) = self.why_not(at, &step)? {
-            return Ok(Todo::Skipped { step, why });
+            return Ok(NextStep::Skipped { step, why });
         }
         if let Some(run) = self.answer(at, &step)? {
             return self.take_answer(at, step, &run);
@@ -348,7 +355,7 @@ impl Replay {
             Ok(request) => request,
             Err(why) => {
                 self.block_after(&step)?;
-                return Ok(Todo::Skipped { step, why });
+                return Ok(NextStep::Skipped { step, why });
             }
         };
         if request.acts {
@@ -356,7 +363,7 @@ impl Replay {
             self.changed.insert(step);
         }
         self.walk.asked = Some(Asked { at, request: request.clone(), given });
-        Ok(Todo::Run(request))
+        Ok(NextStep::Run(request))
     }
 
     /// Takes in what came of the run that was asked for.
@@ -364,7 +371,7 @@ impl Replay {
     /// # Errors
     /// [`ReplayError::NotAsked`] and [`ReplayError::BadReport`]; nothing is changed then, and after the second the step
     /// is still to be run.
-    pub fn ran(&mut self, report: StepReport) -> Result<Ran, ReplayError> {
+    pub fn ran(&mut self, report: StepReport) -> Result<ReportOutcome, ReplayError> {
         let asked = self.walk.asked.take().filter(|asked| asked.request.step == report.step);
         let Some(asked) = asked else { return Err(ReplayError::NotAsked { step: report.step }) };
         if let Some(reason) = what_is_wrong(&report) {
@@ -377,14 +384,14 @@ impl Replay {
             known.attempts += 1;
             known.names.extend(missing.iter().cloned());
             self.walk.open.insert(asked.at, report.step);
-            return Ok(Ran::Again { missing });
+            return Ok(ReportOutcome::Again { missing });
         }
         let step = report.step.clone();
         let run = Arc::new(self.run_of(asked.at, &asked.request, report)?);
         let missed = self.observe(asked.at, &step, &run)?;
         let (stale, is_same) = self.put(asked.at, &step, &run)?;
         self.graph_fresh(&step, &run)?;
-        Ok(Ran::Kept { missed, stale, is_same })
+        Ok(ReportOutcome::Kept { missed, stale, is_same })
     }
 
     fn has_run(&self, at: Position) -> bool {
@@ -423,10 +430,10 @@ impl Replay {
     }
 
     /// A run that is kept and had the input that the step has now.
-    fn answer(&self, at: Position, step: &StepId) -> Result<Option<Arc<Run>>, ReplayError> {
+    fn answer(&self, at: Position, step: &StepId) -> Result<Option<Arc<StepRun>>, ReplayError> {
         let source = self.source_digest(&self.graph.node(step)?.source);
         let Some((_, history)) = self.histories.get(&at) else { return Ok(None) };
-        let fits = |run: &&Arc<Run>| {
+        let fits = |run: &&Arc<StepRun>| {
             run.source == source
                 && !run.is_stopped()
                 && run.reads.iter().all(|(name, seen)| self.namespace.seen(name, at) == *seen)
@@ -435,7 +442,7 @@ impl Replay {
         Ok(history.runs().find(fits).cloned())
     }
 
-    fn take_answer(&mut self, at: Position, step: StepId, run: &Arc<Run>) -> Result<Todo, ReplayError> {
+    fn take_answer(&mut self, at: Position, step: StepId, run: &Arc<StepRun>) -> Result<NextStep, ReplayError> {
         let is_same = self
             .histories
             .get(&at)
@@ -450,17 +457,17 @@ impl Replay {
             self.put(at, &step, run)?;
         }
         self.graph_fresh(&step, run)?;
-        Ok(Todo::Answered { step, is_same })
+        Ok(NextStep::Answered { step, is_same })
     }
 
     /// Tells the graph what a run showed; answers what analysis had missed.
-    fn observe(&mut self, at: Position, step: &StepId, run: &Run) -> Result<Vec<MissedEdge>, ReplayError> {
+    fn observe(&mut self, at: Position, step: &StepId, run: &StepRun) -> Result<Vec<MissedEdge>, ReplayError> {
         let observed = observed(run, |name| self.namespace.find(name, at).is_some());
         Ok(self.graph.observe(step, &observed)?)
     }
 
     /// A step that was stopped stays stale.
-    fn graph_fresh(&mut self, step: &StepId, run: &Run) -> Result<(), ReplayError> {
+    fn graph_fresh(&mut self, step: &StepId, run: &StepRun) -> Result<(), ReplayError> {
         if run.is_stopped() {
             self.graph.mark_stale_alone(step)?
         } else {
@@ -470,7 +477,7 @@ impl Replay {
     }
 
     /// Makes a run the current one. Answers the fresh steps that are stale now, and whether nothing became another.
-    fn put(&mut self, at: Position, step: &StepId, run: &Arc<Run>) -> Result<(Vec<StepId>, bool), ReplayError> {
+    fn put(&mut self, at: Position, step: &StepId, run: &Arc<StepRun>) -> Result<(Vec<StepId>, bool), ReplayError> {
         let old = self.history_mut(at, step).current.clone();
         let readers = self.namespace.replace(at, old.as_deref(), Some(run));
         let is_same = old.is_some_and(|old| left(&old) == left(run));
@@ -508,7 +515,7 @@ impl Replay {
     }
 
     fn source_digest(&self, source: &str) -> Digest {
-        let Settings { seed, grants, .. } = &self.settings;
+        let ReplaySettings { seed, grants, .. } = &self.settings;
         Digest::of_parts(&[source.as_bytes(), seed.as_bytes(), grants.as_bytes()])
     }
 
@@ -517,7 +524,11 @@ impl Replay {
     }
 
     /// What a runner is asked, and every name that the step may look at then.
-    fn request(&self, at: Position, step: &StepId) -> Result<Result<(StepRequest, BTreeSet<Name>), Skip>, ReplayError> {
+    fn request(
+        &self,
+        at: Position,
+        step: &StepId,
+    ) -> Result<Result<(StepRequest, BTreeSet<VariableName>), Skip>, ReplayError> {
         let node = self.graph.node(step)?;
         let attempt = self.walk.missing.get(&at).map_or(0, |missing| missing.attempts);
         let wants_all = self.settings.acts || node.analysis.sees_all().is_some() || attempt >= ATTEMPTS_MAX;
@@ -547,20 +558,20 @@ impl Replay {
     }
 
     /// Whether none of the live values among `names` is one that the step is known to look at.
-    fn is_only_offered(&self, names: &BTreeSet<Name>, at: Position, step: &StepId) -> bool {
+    fn is_only_offered(&self, names: &BTreeSet<VariableName>, at: Position, step: &StepId) -> bool {
         let Ok(predicted) = self.predicted(at, step) else { return false };
         let wanted = self.namespace.with_needs(predicted, at);
-        let is_live = |name: &&Name| {
-            self.namespace.find(name, at).is_some_and(|(_, group)| matches!(group.kept, Kept::Live { .. }))
+        let is_live = |name: &&VariableName| {
+            self.namespace.find(name, at).is_some_and(|(_, group)| matches!(group.kept, KeptValues::Live { .. }))
         };
         !names.intersection(&wanted).any(|name| is_live(&name))
     }
 
     /// Names that the step will look at, as far as is known.
-    fn predicted(&self, at: Position, step: &StepId) -> Result<BTreeSet<Name>, ReplayError> {
+    fn predicted(&self, at: Position, step: &StepId) -> Result<BTreeSet<VariableName>, ReplayError> {
         let node = self.graph.node(step)?;
         let analysis = &node.analysis;
-        let mut names: BTreeSet<Name> = [RANDOM, DECIMAL].into_iter().map(Name::from).collect();
+        let mut names: BTreeSet<VariableName> = [RANDOM, DECIMAL].into_iter().map(VariableName::from).collect();
         names.extend(analysis.reads().chain(analysis.builtins()).chain(analysis.mutates()).cloned());
         names.extend(analysis.deletes().chain(&node.observed().reads).cloned());
         names.extend(self.walk.missing.get(&at).into_iter().flat_map(|missing| &missing.names).cloned());
@@ -575,7 +586,7 @@ impl Replay {
         let mut first = first;
         loop {
             let runs = || self.histories.range(first..at).filter_map(|(_, (_, history))| history.current.as_ref());
-            let mut names: BTreeSet<Name> = runs().flat_map(|run| run.reads.keys().cloned()).collect();
+            let mut names: BTreeSet<VariableName> = runs().flat_map(|run| run.reads.keys().cloned()).collect();
             if runs().any(|run| run.all.is_some()) {
                 names.extend(self.namespace.names(first));
             }
@@ -587,13 +598,13 @@ impl Replay {
     }
 
     /// The steps of these places that ran, to be run again.
-    fn before(&self, first: Position, at: Position) -> Vec<Before> {
+    fn before(&self, first: Position, at: Position) -> Vec<PrecedingStep> {
         let ran = self
             .histories
             .range(first..at)
             .filter(|(_, (_, history))| history.current.as_ref().is_some_and(|run| !run.is_stopped()));
         ran.filter_map(|(_, (id, _))| self.graph.node(id).ok())
-            .map(|node| Before {
+            .map(|node| PrecedingStep {
                 step: node.id.clone(),
                 source: node.source.as_str().into(),
                 seed: self.seed_of(&node.id),
@@ -602,9 +613,10 @@ impl Replay {
     }
 
     /// Names that were there, that the step looked at and was not given.
-    fn missing(&self, asked: &Asked, report: &StepReport) -> BTreeSet<Name> {
-        let is_missing = |name: &&Name| !asked.given.contains(*name) && self.namespace.find(name, asked.at).is_some();
-        let mut missing: BTreeSet<Name> = report.reads.iter().filter(is_missing).cloned().collect();
+    fn missing(&self, asked: &Asked, report: &StepReport) -> BTreeSet<VariableName> {
+        let is_missing =
+            |name: &&VariableName| !asked.given.contains(*name) && self.namespace.find(name, asked.at).is_some();
+        let mut missing: BTreeSet<VariableName> = report.reads.iter().filter(is_missing).cloned().collect();
         if report.sees_all {
             missing.extend(self.namespace.names(asked.at).iter().filter(is_missing).cloned());
         }
@@ -613,29 +625,29 @@ impl Replay {
     }
 
     /// The run that a report is, with its input.
-    fn run_of(&self, at: Position, request: &StepRequest, mut report: StepReport) -> Result<Run, ReplayError> {
+    fn run_of(&self, at: Position, request: &StepRequest, mut report: StepReport) -> Result<StepRun, ReplayError> {
         let source = self.source_digest(&self.graph.node(&report.step)?.source);
         report.blobs = Vec::new();
-        let reads: BTreeMap<Name, Option<Digest>> =
+        let reads: BTreeMap<VariableName, Option<Digest>> =
             report.reads.iter().map(|name| (Arc::clone(name), self.namespace.seen(name, at))).collect();
         let all = report.sees_all.then(|| self.namespace.seen_all(at));
         let input = input_digest(&source, &reads, all.as_ref());
         for group in &mut report.delta.groups {
             let names: Vec<&[u8]> = group.names.iter().map(|name| name.as_bytes()).collect();
-            if let Kept::Live { reason, .. } = &group.kept {
+            if let KeptValues::Live { reason, .. } = &group.kept {
                 let value = Digest::of_parts(&[input.as_bytes(), Digest::of_parts(&names).as_bytes()]);
-                let kept = Kept::Live { reason: reason.clone(), value };
-                *group = Arc::new(Group { kept, ..Group::clone(group) });
+                let kept = KeptValues::Live { reason: reason.clone(), value };
+                *group = Arc::new(ValueGroup { kept, ..ValueGroup::clone(group) });
             }
         }
         debug_assert_eq!(request.step, report.step, "asked for");
         report.reads = BTreeSet::new();
-        Ok(Run { source, reads, all, report })
+        Ok(StepRun { source, reads, all, report })
     }
 }
 
 /// What stands for all that a run depends on.
-fn input_digest(source: &Digest, reads: &BTreeMap<Name, Option<Digest>>, all: Option<&Digest>) -> Digest {
+fn input_digest(source: &Digest, reads: &BTreeMap<VariableName, Option<Digest>>, all: Option<&Digest>) -> Digest {
     let mut parts: Vec<&[u8]> = vec![source.as_bytes()];
     for (name, seen) in reads {
         parts.push(name.as_bytes());
@@ -646,20 +658,20 @@ fn input_digest(source: &Digest, reads: &BTreeMap<Name, Option<Digest>>, all: Op
 }
 
 /// A value's digest, with the names that share it.
-type Value<'a> = (Digest, &'a BTreeSet<Name>);
+type Value<'a> = (Digest, &'a BTreeSet<VariableName>);
 
 /// What a run left, as far as others can tell.
-fn left(run: &Run) -> (BTreeMap<&Name, Value<'_>>, &BTreeSet<Name>) {
+fn left(run: &StepRun) -> (BTreeMap<&VariableName, Value<'_>>, &BTreeSet<VariableName>) {
     let groups = run.report.delta.groups.iter();
     let values = groups.flat_map(|group| group.names.iter().map(|name| (name, (group.kept.value(), &group.names))));
     (values.collect(), &run.report.delta.deleted)
 }
 
 /// What the graph is told of a run. State that is no variable counts when some step left it.
-fn observed(run: &Run, is_there: impl Fn(&str) -> bool) -> Observed {
-    let is_told = |name: &&Name| !name.starts_with('<') || is_there(name);
+fn observed(run: &StepRun, is_there: impl Fn(&str) -> bool) -> Observed {
+    let is_told = |name: &&VariableName| !name.starts_with('<') || is_there(name);
     let reads = run.reads.keys().filter(is_told).cloned().collect();
-    Observed { reads, writes: run.report.delta.names().cloned().collect(), failed: run.report.ended != Ended::Well }
+    Observed { reads, writes: run.report.delta.names().cloned().collect(), failed: run.report.ended != StepEnd::Well }
 }
 
 /// A report is made beside code that nobody trusts.
@@ -675,7 +687,7 @@ fn what_is_wrong(report: &StepReport) -> Option<&'static str> {
     if delta.groups.iter().any(|group| group.names.is_empty()) {
         return Some("it has a group without a name");
     }
-    if matches!(report.ended, Ended::Stopped { .. }) && names.first().is_some() {
+    if matches!(report.ended, StepEnd::Stopped { .. }) && names.first().is_some() {
         return Some("it was stopped and changed something");
     }
     None

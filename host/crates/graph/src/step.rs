@@ -1,10 +1,10 @@
 //! What a runner of steps is asked, and what it says.
 //!
 //! Values never appear here: they lie in blobs, which are named by the digest of their bytes. Variables that share an
-//! object that can change are one [`Group`] and one blob. What a report says of a group's `value` was computed beside
-//! the step, which can make it lie; it decides about nothing but which steps of the same graph are run again.
+//! object that can change are one [`ValueGroup`] and one blob. What a report says of a group's `value` was computed
+//! beside the step, which can make it lie; it decides about nothing but which steps of the same graph are run again.
 
-use crate::analysis::Name;
+use crate::analysis::VariableName;
 use crate::graph::StepId;
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
@@ -22,20 +22,20 @@ pub const NAMES_MAX: usize = 10_000;
 
 /// Variables that share objects, as one step left them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Group {
+pub struct ValueGroup {
     /// The variables.
-    pub names: BTreeSet<Name>,
+    pub names: BTreeSet<VariableName>,
     /// Where their values are.
-    pub kept: Kept,
+    pub kept: KeptValues,
     /// Names that functions in it may look up when they are called.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub needs: BTreeSet<Name>,
+    pub needs: BTreeSet<VariableName>,
 }
 
 /// Where the values of a group are.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Kept {
+pub enum KeptValues {
     /// In a blob.
     Stored {
         /// The blob.
@@ -54,7 +54,7 @@ pub enum Kept {
     },
 }
 
-impl Kept {
+impl KeptValues {
     /// What stands for the values when inputs are compared.
     #[must_use]
     pub fn value(&self) -> Digest {
@@ -68,24 +68,24 @@ impl Kept {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Delta {
     /// Groups that it made or changed. A name is in one of them at most.
-    pub groups: Vec<Arc<Group>>,
+    pub groups: Vec<Arc<ValueGroup>>,
     /// Names that it unbound.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub deleted: BTreeSet<Name>,
+    pub deleted: BTreeSet<VariableName>,
 }
 
 impl Delta {
     /// Every name that it is about.
-    pub fn names(&self) -> impl Iterator<Item = &Name> {
+    pub fn names(&self) -> impl Iterator<Item = &VariableName> {
         self.groups.iter().flat_map(|group| &group.names).chain(&self.deleted)
     }
 }
 
 /// A group that a step may look at.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Given {
+pub struct GivenGroup {
     /// Those of its variables that no later step bound anew.
-    pub names: BTreeSet<Name>,
+    pub names: BTreeSet<VariableName>,
     /// The values.
     pub blob: Digest,
     /// The group's value, when it still has all of its variables.
@@ -94,7 +94,7 @@ pub struct Given {
 
 /// A step that is run first in the same instance, since what it made cannot be kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Before {
+pub struct PrecedingStep {
     /// The step.
     pub step: StepId,
     /// Its source.
@@ -113,9 +113,9 @@ pub struct StepRequest {
     /// What its random numbers come from, unless [`RANDOM`] is given.
     pub seed: Digest,
     /// What it may look at.
-    pub given: Vec<Given>,
+    pub given: Vec<GivenGroup>,
     /// Steps to be run first, in this order, without their output.
-    pub before: Vec<Before>,
+    pub before: Vec<PrecedingStep>,
     /// How often the step was run for this already, since it looked at more than was given.
     pub attempt: u32,
     /// Whether the run may have effects outside. That it starts is kept before it does.
@@ -128,7 +128,7 @@ pub struct StepReport {
     /// The step.
     pub step: StepId,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: StepEnd,
     /// What it printed, bounded by the runner's limits.
     pub stdout: String,
     /// What it complained about, likewise.
@@ -138,7 +138,7 @@ pub struct StepReport {
     /// The `repr` of its last expression when that is not `None`: at most 10,000 characters.
     pub result: Option<String>,
     /// Names that it looked up, also those that were not there. Not those that it had bound itself.
-    pub reads: BTreeSet<Name>,
+    pub reads: BTreeSet<VariableName>,
     /// Whether it looked at the namespace as a whole.
     pub sees_all: bool,
     /// What it changed. Empty when it was stopped.
@@ -146,7 +146,7 @@ pub struct StepReport {
     /// What it changed that no later step sees, such as `builtins.print`.
     pub unkept: Vec<String>,
     /// Short texts of variables that it had looked up when it raised: at most 20, of 200 characters.
-    pub values: BTreeMap<Name, String>,
+    pub values: BTreeMap<VariableName, String>,
     /// From the start of its instance to its end, in microseconds.
     pub duration_us: u64,
     /// Instructions, in wasmtime's fuel.
@@ -164,7 +164,7 @@ impl StepReport {
     pub fn of(step: StepId) -> Self {
         Self {
             step,
-            ended: Ended::Well,
+            ended: StepEnd::Well,
             stdout: String::new(),
             stderr: String::new(),
             truncated: false,
@@ -185,7 +185,7 @@ impl StepReport {
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Ended {
+pub enum StepEnd {
     /// The source came to its end.
     #[default]
     Well,

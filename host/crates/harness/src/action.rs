@@ -23,7 +23,7 @@ pub enum Action {
     },
     /// Number this event and keep it.
     Emit(Event),
-    /// A lane does not go on until the time comes or a person acts; [`crate::State::wakes_at_ms`] is the
+    /// A lane does not go on until the time comes or a person acts; [`crate::RunState::wakes_at_ms`] is the
     /// first of the times.
     Park(Park),
     /// The run is over.
@@ -81,11 +81,11 @@ pub struct Work {
     /// Counts from 1. An invocation that ended in an outage has ended; the next try is another one.
     pub attempt: u32,
     /// What to do.
-    pub job: Job,
+    pub job: WorkKind,
 }
 
 impl Work {
-    pub(crate) fn new(name: String, job: Job) -> Self {
+    pub(crate) fn new(name: String, job: WorkKind) -> Self {
         Self { name, attempt: 1, job }
     }
 
@@ -110,26 +110,26 @@ impl Work {
     #[must_use]
     pub fn feature(&self) -> Option<&str> {
         match &self.job {
-            Job::Choose { .. }
-            | Job::Plan { .. }
-            | Job::Replan { .. }
-            | Job::TryChecks { .. }
-            | Job::Synthesize { .. } => None,
-            Job::Propose { feature, .. }
-            | Job::Prepare { feature, .. }
-            | Job::Agree { feature, .. }
-            | Job::Generate { feature, .. }
-            | Job::Judge { feature, .. }
-            | Job::Merge { feature }
-            | Job::Commit { feature, .. }
-            | Job::Discard { feature } => Some(feature),
+            WorkKind::Choose { .. }
+            | WorkKind::Plan { .. }
+            | WorkKind::Replan { .. }
+            | WorkKind::TryChecks { .. }
+            | WorkKind::Synthesize { .. } => None,
+            WorkKind::Propose { feature, .. }
+            | WorkKind::Prepare { feature, .. }
+            | WorkKind::Agree { feature, .. }
+            | WorkKind::Generate { feature, .. }
+            | WorkKind::Judge { feature, .. }
+            | WorkKind::Merge { feature }
+            | WorkKind::Commit { feature, .. }
+            | WorkKind::Discard { feature } => Some(feature),
         }
     }
 }
 
 /// How a step went, without its output, which the driver has under the key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StepReport {
+pub struct StepSummary {
     /// The step's id.
     pub step: String,
     /// Whether it was judged to pass.
@@ -153,8 +153,8 @@ pub enum Choice {
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case")]
-pub enum Job {
-    /// Ask a model, without any plugin, who answers. Ends in [`crate::Report::Chosen`].
+pub enum WorkKind {
+    /// Ask a model, without any plugin, who answers. Ends in [`crate::WorkReport::Chosen`].
     Choose {
         /// What is chosen.
         choice: Choice,
@@ -166,23 +166,23 @@ pub enum Job {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         among: Vec<String>,
     },
-    /// Ask the planner for features. Ends in [`crate::Report::Planned`].
+    /// Ask the planner for features. Ends in [`crate::WorkReport::Planned`].
     Plan {
         /// What it gets; the driver adds the settings.
         goal: Goal,
     },
     /// Ask the planner for the rest of the way, after steps of a pipeline failed. Ends in
-    /// [`crate::Report::Planned`].
+    /// [`crate::WorkReport::Planned`].
     Replan {
         /// What it gets; the driver adds the settings.
         goal: Goal,
         /// The plan as it stands, passed steps included.
         plan: Plan,
         /// Every step that passed or failed.
-        results: Vec<StepReport>,
+        results: Vec<StepSummary>,
     },
     /// Run each proposed check once on the tree as it is, before the plan is taken. Ends in
-    /// [`crate::Report::Tried`].
+    /// [`crate::WorkReport::Tried`].
     TryChecks {
         /// The plan, with checks that are not the operator's.
         plan: Plan,
@@ -191,15 +191,15 @@ pub enum Job {
         /// The work that gave the plan.
         planned_by: Box<Work>,
     },
-    /// Ask the planner what the results come to. Ends in [`crate::Report::Synthesized`].
+    /// Ask the planner what the results come to. Ends in [`crate::WorkReport::Synthesized`].
     Synthesize {
         /// What it gets; the driver adds the settings.
         goal: Goal,
         /// Every step that passed.
-        results: Vec<StepReport>,
+        results: Vec<StepSummary>,
     },
     /// Ask an agent, before the work on a feature begins, which criteria and checks it lacks. Ends in
-    /// [`crate::Report::Proposed`].
+    /// [`crate::WorkReport::Proposed`].
     Propose {
         /// The feature.
         feature: String,
@@ -209,7 +209,7 @@ pub enum Job {
         task: Task,
     },
     /// Bring the feature's tree to the branch's tip, pin its checks with their test files, run each once
-    /// there, and gather what the session should know. Ends in [`crate::Report::Prepared`].
+    /// there, and gather what the session should know. Ends in [`crate::WorkReport::Prepared`].
     #[serde(alias = "pin")]
     Prepare {
         /// The feature.
@@ -218,7 +218,7 @@ pub enum Job {
         checks: Vec<CheckSpec>,
     },
     /// Ask the evaluator, before the work on a feature begins, which of the criteria that were offered it can judge:
-    /// by judging the tree as it is. Ends in [`crate::Report::Judged`].
+    /// by judging the tree as it is. Ends in [`crate::WorkReport::Judged`].
     Agree {
         /// The feature.
         feature: String,
@@ -229,7 +229,7 @@ pub enum Job {
         /// What was offered.
         criteria: Vec<Criterion>,
     },
-    /// Have an agent work on the tree. Ends in [`crate::Report::Generated`].
+    /// Have an agent work on the tree. Ends in [`crate::WorkReport::Generated`].
     Generate {
         /// The feature.
         feature: String,
@@ -240,13 +240,13 @@ pub enum Job {
         /// What it gets; the driver adds the settings.
         task: Task,
     },
-    /// Have the evaluator judge what came out. Ends in [`crate::Report::Judged`].
+    /// Have the evaluator judge what came out. Ends in [`crate::WorkReport::Judged`].
     Judge {
         /// The feature.
         feature: String,
         /// Counts from 1.
         round: u32,
-        /// The key of the [`Job::Generate`] whose output is judged.
+        /// The key of the [`WorkKind::Generate`] whose output is judged.
         generated: String,
         /// What was asked for.
         instruction: String,
@@ -254,13 +254,13 @@ pub enum Job {
         criteria: Vec<Criterion>,
     },
     /// Bring the commits that came to the branch meanwhile into the feature's tree. Ends in
-    /// [`crate::Report::Merged`] or [`crate::Report::Conflicted`].
+    /// [`crate::WorkReport::Merged`] or [`crate::WorkReport::Conflicted`].
     Merge {
         /// The feature.
         feature: String,
     },
     /// Commit exactly the files that changed, from the tree that was judged. Ends in
-    /// [`crate::Report::Committed`], or in [`crate::Report::Moved`] when the branch went on meanwhile.
+    /// [`crate::WorkReport::Committed`], or in [`crate::WorkReport::Moved`] when the branch went on meanwhile.
     Commit {
         /// The feature.
         feature: String,
@@ -268,14 +268,14 @@ pub enum Job {
         message: String,
     },
     /// Keep what there is as a blob, then restore the tree to the last commit. Ends in
-    /// [`crate::Report::Discarded`].
+    /// [`crate::WorkReport::Discarded`].
     Discard {
         /// The feature.
         feature: String,
     },
 }
 
-impl Job {
+impl WorkKind {
     /// Whether it asks models, so that a budget has to be looked at first.
     #[must_use]
     pub fn asks_models(&self) -> bool {

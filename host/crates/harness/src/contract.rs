@@ -10,7 +10,7 @@
 //! Both may be missing. Whatever has the name of something that is there is left out, so nothing that
 //! was planned is replaced; native checks are the operator's and cannot be added.
 
-use crate::input::Setup;
+use crate::input::HarnessSetup;
 use crate::limits::HarnessLimits;
 use crate::plan::{self, PlanError};
 use crate::state::Offered;
@@ -72,7 +72,7 @@ pub enum ContractError {
 pub fn extend(
     spec: &FeatureSpec,
     output: &str,
-    setup: &Setup,
+    setup: &HarnessSetup,
     limits: &HarnessLimits,
 ) -> Result<Extended, ContractError> {
     let proposal = parse(output)?;

@@ -19,7 +19,7 @@ const PROMPT_BYTES_MAX: usize = 20_000;
 /// Kinds of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum PromptKind {
     /// One answer will do.
     Simple,
     /// Several things are to be found out.
@@ -37,7 +37,7 @@ pub enum Kind {
 pub struct Detected {
     /// Of which kind the work is.
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: PromptKind,
     /// Whether it is worth a project.
     pub use_harness: bool,
     /// Its parts: those that the prompt lists, or as many names as it asks for.
@@ -158,7 +158,7 @@ pub fn detect(prompt: &str) -> Detected {
     let kind = seen.kind();
     Detected {
         kind,
-        use_harness: kind != Kind::Simple && seen.confidence >= CONFIDENCE_MIN,
+        use_harness: kind != PromptKind::Simple && seen.confidence >= CONFIDENCE_MIN,
         items: seen.items,
         confidence: seen.confidence,
         reasons: seen.reasons,
@@ -257,15 +257,15 @@ impl Seen {
         }
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> PromptKind {
         match self {
-            _ if self.confidence < 0.5 => Kind::Simple,
-            _ if self.is_research => Kind::MultiResearch,
-            _ if self.is_coding => Kind::CodingProject,
-            _ if self.is_steps => Kind::MultiStep,
-            _ if self.is_analysis => Kind::ComplexAnalysis,
-            _ if self.lower.contains("research") || self.lower.contains("paper") => Kind::MultiResearch,
-            _ => Kind::MultiStep,
+            _ if self.confidence < 0.5 => PromptKind::Simple,
+            _ if self.is_research => PromptKind::MultiResearch,
+            _ if self.is_coding => PromptKind::CodingProject,
+            _ if self.is_steps => PromptKind::MultiStep,
+            _ if self.is_analysis => PromptKind::ComplexAnalysis,
+            _ if self.lower.contains("research") || self.lower.contains("paper") => PromptKind::MultiResearch,
+            _ => PromptKind::MultiStep,
         }
     }
 }
@@ -290,40 +290,40 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(prompt: &str, kind: Kind, items: usize) {
+    fn check(prompt: &str, kind: PromptKind, items: usize) {
         let detected = detect(prompt);
         assert_eq!((detected.kind, detected.items.len()), (kind, items), "{prompt}: {detected:?}");
     }
 
     #[test]
     fn words_are_whole_and_may_be_inflected() {
-        check("Summarise this report", Kind::Simple, 0);
-        check("Porting the module, and debugging it", Kind::CodingProject, 0);
-        check("Build an image of the airport", Kind::Simple, 0);
-        check("Create a page and write the tests", Kind::CodingProject, 0);
-        check("Build and deploy a REST API with tests", Kind::CodingProject, 0);
-        check("Make a small parser, including unit tests", Kind::CodingProject, 0);
-        check("Build a sandcastle with friends", Kind::Simple, 0);
+        check("Summarise this report", PromptKind::Simple, 0);
+        check("Porting the module, and debugging it", PromptKind::CodingProject, 0);
+        check("Build an image of the airport", PromptKind::Simple, 0);
+        check("Create a page and write the tests", PromptKind::CodingProject, 0);
+        check("Build and deploy a REST API with tests", PromptKind::CodingProject, 0);
+        check("Make a small parser, including unit tests", PromptKind::CodingProject, 0);
+        check("Build a sandcastle with friends", PromptKind::Simple, 0);
     }
 
     #[test]
     fn no_number_makes_more_items_than_are_of_use() {
-        check("research 1000000 papers", Kind::MultiResearch, ITEMS_MAX);
-        check("write 99999999999999999999999999 tests", Kind::MultiStep, ITEMS_MAX);
+        check("research 1000000 papers", PromptKind::MultiResearch, ITEMS_MAX);
+        check("write 99999999999999999999999999 tests", PromptKind::MultiStep, ITEMS_MAX);
     }
 
     #[test]
     fn lists_are_taken_as_they_are_written() {
-        check("1) look\n2) leap", Kind::MultiStep, 2);
-        check("* one\n* two\n* three", Kind::MultiStep, 3);
-        check("version 1. x", Kind::Simple, 0);
-        check(&"- x\n".repeat(50), Kind::MultiStep, ITEMS_MAX);
+        check("1) look\n2) leap", PromptKind::MultiStep, 2);
+        check("* one\n* two\n* three", PromptKind::MultiStep, 3);
+        check("version 1. x", PromptKind::Simple, 0);
+        check(&"- x\n".repeat(50), PromptKind::MultiStep, ITEMS_MAX);
     }
 
     #[test]
     fn huge_and_strange_prompts_are_looked_at_in_part() {
-        check("", Kind::Simple, 0);
-        check(&"日".repeat(100_000), Kind::Simple, 0);
-        check(&"research a, ".repeat(100_000), Kind::MultiResearch, 10);
+        check("", PromptKind::Simple, 0);
+        check(&"日".repeat(100_000), PromptKind::Simple, 0);
+        check(&"research a, ".repeat(100_000), PromptKind::MultiResearch, 10);
     }
 }

@@ -4,7 +4,7 @@
 //! A feature that only vacuous checks decide is judged by one criterion more, which says what the feature asks for.
 //! Refuses to let a feature pass by vacuous checks alone, unless a person said to take it so.
 
-use crate::input::Setup;
+use crate::input::HarnessSetup;
 use crate::state::{Consent, Feature};
 use longhaul_core::work::{CheckBody, Criterion, Evidence, FeatureSpec};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(crate) fn of_feature(
     feature: &Feature,
     criteria: &[Criterion],
     is_changed: bool,
-    setup: &Setup,
+    setup: &HarnessSetup,
 ) -> BTreeMap<String, Evidence> {
     let mut evidence = of(criteria, &feature.vacuous, is_changed);
     for criterion in criteria {
@@ -42,7 +42,7 @@ pub(crate) fn of_feature(
     evidence
 }
 
-fn weak(body: &CheckBody, setup: &Setup) -> Option<Evidence> {
+fn weak(body: &CheckBody, setup: &HarnessSetup) -> Option<Evidence> {
     let CheckBody::Native(name) = body else { return None };
     let is_exit = setup.exit_checks.contains(name);
     is_exit.then_some(Evidence::ExitCode).or_else(|| setup.weak_checks.get(name).copied())

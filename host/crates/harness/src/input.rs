@@ -5,7 +5,7 @@
 //! twice, is told apart from the one that is awaited.
 
 use crate::HarnessLimits;
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::work::{Evidence, FeatureSpec, Outcome, Plan, PlanStep, Synthesis, Verdict};
 use longhaul_core::{Denial, Digest, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum Input {
         /// What the host knows that helps the planner, an object.
         context: serde_json::Value,
         /// What is configured.
-        setup: Setup,
+        setup: HarnessSetup,
         /// The caps.
         limits: HarnessLimits,
     },
@@ -34,9 +34,9 @@ pub enum Input {
         /// Of the [`crate::Work`].
         key: String,
         /// What it used.
-        used: Used,
+        used: WorkUsage,
         /// How it ended.
-        report: Report,
+        report: WorkReport,
     },
     /// Work waits for a person and is not over: an effect with an unknown outcome, an approval.
     Parked {
@@ -45,7 +45,7 @@ pub enum Input {
         /// The question.
         question: String,
         /// What is asked for.
-        wanted: Wanted,
+        wanted: PersonRequest,
     },
     /// What parked work waited for in front of a call is decided, and it can go on. Nothing to do when it waits no
     /// more: another person was quicker, or it was begun anew.
@@ -154,7 +154,7 @@ pub enum Input {
 /// What parked work wants of a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum PersonRequest {
     /// To know whether an effect happened; the command that tells.
     Effect(String),
     /// Words, or that something is mended.
@@ -166,7 +166,7 @@ pub enum Wanted {
 /// What the operator configured, as far as the harness has to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Setup {
+pub struct HarnessSetup {
     /// The names under `[agents]`.
     pub agents: Vec<String>,
     /// Categories that the operator gave to an agent, over [`crate::route::ROUTES`].
@@ -273,21 +273,21 @@ pub enum TrialOutcome {
 /// How work ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
-    /// [`crate::Job::Choose`] gave this, in the model's words.
+pub enum WorkReport {
+    /// [`crate::WorkKind::Choose`] gave this, in the model's words.
     Chosen(String),
-    /// [`crate::Job::Plan`] or [`crate::Job::Replan`] gave this.
+    /// [`crate::WorkKind::Plan`] or [`crate::WorkKind::Replan`] gave this.
     Planned(Plan),
-    /// [`crate::Job::Synthesize`] gave this.
+    /// [`crate::WorkKind::Synthesize`] gave this.
     Synthesized(Synthesis),
-    /// [`crate::Job::Propose`] gave this.
+    /// [`crate::WorkKind::Propose`] gave this.
     Proposed {
         /// JSON, as the agent wrote it: see [`crate::contract`].
         output: String,
     },
-    /// [`crate::Job::TryChecks`] is done.
+    /// [`crate::WorkKind::TryChecks`] is done.
     Tried(Vec<Trial>),
-    /// [`crate::Job::Prepare`] is done.
+    /// [`crate::WorkKind::Prepare`] is done.
     Prepared {
         /// The commit that the tree is at.
         base: String,
@@ -296,31 +296,31 @@ pub enum Report {
         /// What the session should know, an object.
         orientation: serde_json::Value,
     },
-    /// [`crate::Job::Generate`] gave this. Its output stays with the driver.
+    /// [`crate::WorkKind::Generate`] gave this. Its output stays with the driver.
     Generated(Outcome),
-    /// [`crate::Job::Generate`] gave this, and the tree is as the work found it.
+    /// [`crate::WorkKind::Generate`] gave this, and the tree is as the work found it.
     Unchanged(Outcome),
-    /// [`crate::Job::Judge`] gave this.
+    /// [`crate::WorkKind::Judge`] gave this.
     Judged(Verdict),
-    /// [`crate::Job::Judge`] or [`crate::Job::Commit`] was not done: no commit could hold what is in the tree, or a
-    /// person refused it.
+    /// [`crate::WorkKind::Judge`] or [`crate::WorkKind::Commit`] was not done: no commit could hold what is in the
+    /// tree, or a person refused it.
     Unfit {
         /// What is wrong with each file and what to do about it, a sentence each.
         files: Vec<String>,
     },
-    /// [`crate::Job::Merge`] is done: the tree holds both.
+    /// [`crate::WorkKind::Merge`] is done: the tree holds both.
     Merged {
         /// The commit that it is now based on.
         base: String,
     },
-    /// [`crate::Job::Merge`] cannot be done: the branch changed the same lines.
+    /// [`crate::WorkKind::Merge`] cannot be done: the branch changed the same lines.
     Conflicted {
         /// In which files.
         files: Vec<String>,
     },
-    /// [`crate::Job::Commit`] was not done: the branch is not where the tree started from.
+    /// [`crate::WorkKind::Commit`] was not done: the branch is not where the tree started from.
     Moved,
-    /// [`crate::Job::Commit`] is done.
+    /// [`crate::WorkKind::Commit`] is done.
     Committed {
         /// Its id; none when nothing had changed.
         commit: Option<String>,
@@ -330,16 +330,16 @@ pub enum Report {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         protected: Vec<String>,
     },
-    /// [`crate::Job::Discard`] is done.
+    /// [`crate::WorkKind::Discard`] is done.
     Discarded,
     /// Work of any kind did not give what it should.
-    Failed(Failure),
+    Failed(WorkFailure),
 }
 
 /// Why work did not give what it should: the errors of all roles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
+pub enum WorkFailure {
     /// The task cannot be done as written.
     Impossible(String),
     /// A question for a person; of a planner, that the goal is unclear.
@@ -363,7 +363,7 @@ pub enum Failure {
     Failed(String),
 }
 
-impl Failure {
+impl WorkFailure {
     /// In one line, for people and for the next round.
     #[must_use]
     pub fn text(&self) -> String {

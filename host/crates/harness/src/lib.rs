@@ -23,9 +23,9 @@ pub mod state;
 pub mod step;
 mod texts;
 
-pub use action::{Action, Choice, EndStatus, Job, Park, StepReport, Work};
-pub use input::{Dispatch, Failure, Input, Report, Setup, Strategy, Trial, TrialOutcome, Wanted};
+pub use action::{Action, Choice, EndStatus, Park, StepSummary, Work, WorkKind};
+pub use input::{Dispatch, HarnessSetup, Input, PersonRequest, Strategy, Trial, TrialOutcome, WorkFailure, WorkReport};
 pub use limits::HarnessLimits;
 pub use plan::PlanError;
-pub use state::{Feature, Lane, RunStatus, State, StateError};
-pub use step::{Ignored, Reaction, Refusal, pending, step, wants_replan};
+pub use state::{Feature, Lane, RunState, RunStatus, StateError};
+pub use step::{Ignored, OrderRefusal, Reaction, pending, step, wants_replan};

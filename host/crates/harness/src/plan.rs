@@ -7,7 +7,7 @@
 pub mod written;
 
 use crate::HarnessLimits;
-use crate::input::{Setup, Strategy};
+use crate::input::{HarnessSetup, Strategy};
 use crate::route;
 use crate::texts::line;
 use longhaul_core::text::truncate;
@@ -205,7 +205,7 @@ pub struct Accepted {
 ///
 /// # Errors
 /// Every [`PlanError`]; the first that is found.
-pub fn accept(plan: Plan, setup: &Setup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
+pub fn accept(plan: Plan, setup: &HarnessSetup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
     accept_beside(plan, &[], setup, limits)
 }
 
@@ -216,7 +216,7 @@ pub fn accept(plan: Plan, setup: &Setup, limits: &HarnessLimits) -> Result<Accep
 pub fn accept_beside(
     plan: Plan,
     kept: &[&FeatureSpec],
-    setup: &Setup,
+    setup: &HarnessSetup,
     limits: &HarnessLimits,
 ) -> Result<Accepted, PlanError> {
     if plan.steps.is_empty() {
@@ -243,7 +243,7 @@ pub fn accept_beside(
 pub fn accept_edit(
     spec: FeatureSpec,
     others: &[&FeatureSpec],
-    setup: &Setup,
+    setup: &HarnessSetup,
     limits: &HarnessLimits,
 ) -> Result<(FeatureSpec, Vec<String>), PlanError> {
     let mut warnings = Vec::new();
@@ -259,7 +259,11 @@ pub fn accept_edit(
 ///
 /// # Errors
 /// Every [`PlanError`] about a single feature.
-pub(crate) fn accept_alone(spec: FeatureSpec, setup: &Setup, limits: &HarnessLimits) -> Result<FeatureSpec, PlanError> {
+pub(crate) fn accept_alone(
+    spec: FeatureSpec,
+    setup: &HarnessSetup,
+    limits: &HarnessLimits,
+) -> Result<FeatureSpec, PlanError> {
     check_size(std::iter::once(&spec), limits)?;
     accept_one(spec, setup, limits, &mut Vec::new())
 }
@@ -305,7 +309,7 @@ fn body_text(body: &CheckBody) -> &str {
 /// One feature by itself; what it depends on is looked at by [`check_graph`].
 fn accept_one(
     mut spec: FeatureSpec,
-    setup: &Setup,
+    setup: &HarnessSetup,
     limits: &HarnessLimits,
     warnings: &mut Vec<String>,
 ) -> Result<FeatureSpec, PlanError> {
@@ -330,7 +334,7 @@ fn accept_one(
 /// part of what is asked.
 fn accept_task(
     mut spec: FeatureSpec,
-    setup: &Setup,
+    setup: &HarnessSetup,
     limits: &HarnessLimits,
     warnings: &mut Vec<String>,
 ) -> Result<FeatureSpec, PlanError> {
@@ -393,7 +397,7 @@ fn check_count(
     Err(PlanError::TooManyOf { feature: spec.id.clone(), what, count, limit, max })
 }
 
-fn check_checks(spec: &FeatureSpec, setup: &Setup, limits: &HarnessLimits) -> Result<(), PlanError> {
+fn check_checks(spec: &FeatureSpec, setup: &HarnessSetup, limits: &HarnessLimits) -> Result<(), PlanError> {
     check_count(spec, "checks", spec.checks.len(), "checks_max", limits.checks_max)?;
     let what = format!("check of feature `{}`:", spec.id);
     let mut seen = BTreeSet::new();
@@ -409,7 +413,7 @@ fn check_checks(spec: &FeatureSpec, setup: &Setup, limits: &HarnessLimits) -> Re
     Ok(())
 }
 
-fn check_body(spec: &FeatureSpec, check: &CheckSpec, setup: &Setup) -> Result<(), PlanError> {
+fn check_body(spec: &FeatureSpec, check: &CheckSpec, setup: &HarnessSetup) -> Result<(), PlanError> {
     match &check.body {
         CheckBody::Python(source) if source.trim().is_empty() => {
             Err(PlanError::EmptyCheck { feature: spec.id.clone(), check: check.name.clone() })
@@ -460,7 +464,7 @@ fn check_criterion(spec: &FeatureSpec, criterion: &Criterion, limits: &HarnessLi
 
 /// Each criterion has somebody who can judge it. What an agent proposes for one feature is not held to this: the
 /// evaluator is asked about it.
-fn check_judges(spec: &FeatureSpec, setup: &Setup) -> Result<(), PlanError> {
+fn check_judges(spec: &FeatureSpec, setup: &HarnessSetup) -> Result<(), PlanError> {
     let Some(evaluator) = setup.checks_only.as_ref().filter(|_| setup.strategy != Strategy::Ask) else { return Ok(()) };
     match spec.criteria.iter().find(|criterion| criterion.check.is_none()) {
         Some(criterion) => Err(PlanError::NobodyJudges {
@@ -483,7 +487,7 @@ fn criterion_of(check: &CheckSpec) -> Criterion {
 }
 
 /// Mends what decides neither what is built nor how it is judged.
-fn mend(spec: &mut FeatureSpec, setup: &Setup, limits: &HarnessLimits, warnings: &mut Vec<String>) {
+fn mend(spec: &mut FeatureSpec, setup: &HarnessSetup, limits: &HarnessLimits, warnings: &mut Vec<String>) {
     spec.priority = spec.priority.clamp(1, 10);
     spec.title = line(&spec.title, limits.title_bytes_max);
     if spec.title.is_empty() {

@@ -1,6 +1,6 @@
 //! Which agent does a feature.
 
-use crate::input::Setup;
+use crate::input::HarnessSetup;
 
 /// Where a feature goes whose own agent the operator did not configure.
 pub const FALLBACK: &str = "code";
@@ -18,7 +18,7 @@ pub const ROUTES: [(&str, &str); 7] = [
 
 /// The agent for features of `category`: the one that the operator gave it to, else the usual one, else the fallback.
 #[must_use]
-pub fn agent_for<'a>(category: &str, setup: &'a Setup) -> &'a str {
+pub fn agent_for<'a>(category: &str, setup: &'a HarnessSetup) -> &'a str {
     let usual = || ROUTES.iter().find(|(name, _)| *name == category).map_or(FALLBACK, |(_, agent)| agent);
     let routed = setup.categories.get(category).map_or_else(usual, String::as_str);
     setup.agents.iter().find(|name| *name == routed).map_or(FALLBACK, String::as_str)
@@ -26,7 +26,7 @@ pub fn agent_for<'a>(category: &str, setup: &'a Setup) -> &'a str {
 
 /// The agent that a feature asks for by name, else the one of its category.
 #[must_use]
-pub fn agent_of<'a>(wanted: Option<&str>, category: &str, setup: &'a Setup) -> &'a str {
+pub fn agent_of<'a>(wanted: Option<&str>, category: &str, setup: &'a HarnessSetup) -> &'a str {
     let named = wanted.and_then(|wanted| setup.agents.iter().find(|name| *name == wanted));
     named.map_or_else(|| agent_for(category, setup), String::as_str)
 }
@@ -45,7 +45,7 @@ mod tests {
     fn a_category_that_was_given_to_an_agent_goes_there_and_the_others_as_usual() {
         let agents = ["code", "auditor", "testing"].map(String::from).to_vec();
         let categories = [("security".to_owned(), "auditor".to_owned()), ("ui".to_owned(), "gone".to_owned())];
-        let setup = Setup { agents, categories: categories.into(), ..Setup::default() };
+        let setup = HarnessSetup { agents, categories: categories.into(), ..HarnessSetup::default() };
         let routed = ["security", "testing", "ui", "integration"].map(|category| agent_for(category, &setup));
         assert_eq!(routed, ["auditor", "testing", "code", "code"]);
         assert_eq!(agent_of(Some("testing"), "security", &setup), "testing");

@@ -6,9 +6,9 @@
 mod earlier;
 
 use crate::action::{EndStatus, Park, Work};
-use crate::input::{Setup, Strategy};
+use crate::input::{HarnessSetup, Strategy};
 use crate::limits::HarnessLimits;
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, OnFailure, Synthesis};
 use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub const VERSION: u32 = 2;
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct RunState {
     /// [`VERSION`] at the time of writing.
     pub version: u32,
     /// The run; none before it begins.
@@ -29,7 +29,7 @@ pub struct State {
     /// What the host knew that helps the planner, an object.
     pub context: serde_json::Value,
     /// What was configured when the run began.
-    pub setup: Setup,
+    pub setup: HarnessSetup,
     /// The caps.
     pub limits: HarnessLimits,
     /// Where the run is.
@@ -46,9 +46,9 @@ pub struct State {
     /// Keys of work that was called off and whose use has not been handed in.
     pub cancelled: BTreeSet<String>,
     /// What all work used.
-    pub used: Used,
+    pub used: WorkUsage,
     /// What the planner is told beside the goal: refusals of its plans, answers to its questions.
-    pub plan_notes: Vec<Note>,
+    pub plan_notes: Vec<SessionNote>,
     /// How far each cap is used.
     pub counts: Counts,
     /// How often the planner was asked after its first plan, in all: keys are made of it.
@@ -209,9 +209,9 @@ pub struct Feature {
     /// Checks that passed before the work began.
     pub vacuous: Vec<String>,
     /// What a person answered to its questions.
-    pub answers: Vec<Note>,
+    pub answers: Vec<SessionNote>,
     /// What its work used.
-    pub used: Used,
+    pub used: WorkUsage,
     /// What the plan wants done when it fails; of meaning to a pipeline only.
     #[serde(default)]
     pub on_failure: OnFailure,
@@ -233,10 +233,10 @@ pub struct Feature {
     /// How its sessions before went, one line a round, the last [`HISTORY_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<String>,
-    /// Whether somebody looked for criteria and checks to add, see [`crate::Job::Propose`].
+    /// Whether somebody looked for criteria and checks to add, see [`crate::WorkKind::Propose`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proposed: bool,
-    /// What was added then and waits for the evaluator's consent, see [`crate::Job::Agree`].
+    /// What was added then and waits for the evaluator's consent, see [`crate::WorkKind::Agree`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Offered>,
     /// Whether a person was asked about it since only vacuous checks decide it.
@@ -327,7 +327,7 @@ fn yes() -> bool {
 
 /// Something said, and what it was about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct SessionNote {
     /// The question, or the plan that was refused.
     pub about: String,
     /// The answer, or why.
@@ -391,13 +391,13 @@ pub enum StateError {
     Damaged(#[from] serde_json::Error),
 }
 
-impl Default for State {
+impl Default for RunState {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl State {
+impl RunState {
     /// The state before [`crate::Input::Begin`].
     #[must_use]
     pub fn new() -> Self {
@@ -406,7 +406,7 @@ impl State {
             run: None,
             goal: String::new(),
             context: serde_json::Value::Null,
-            setup: Setup::default(),
+            setup: HarnessSetup::default(),
             limits: HarnessLimits::default(),
             phase: Phase::New,
             paused: false,
@@ -414,7 +414,7 @@ impl State {
             lanes: Vec::new(),
             set_aside: Vec::new(),
             cancelled: BTreeSet::new(),
-            used: Used::default(),
+            used: WorkUsage::default(),
             plan_notes: Vec::new(),
             counts: Counts::default(),
             asked_again: 0,
@@ -587,7 +587,7 @@ impl Feature {
             files: Vec::new(),
             vacuous: Vec::new(),
             answers: Vec::new(),
-            used: Used::default(),
+            used: WorkUsage::default(),
             on_failure: OnFailure::default(),
             generated: None,
             confidence: None,

@@ -31,13 +31,13 @@ mod sessions;
 
 pub use pipeline::wants_replan;
 
-use crate::action::{Action, EndStatus, Job, Park, Work};
+use crate::action::{Action, EndStatus, Park, Work, WorkKind};
 use crate::input::{Input, Strategy};
 use crate::limits::RETRIES_MAX;
 use crate::plan::PlanError;
-use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, State, Wait, WaitFor, is_complete};
+use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, RunState, Session, Wait, WaitFor, is_complete};
 use crate::{select, texts};
-use longhaul_core::event::{Event, Used};
+use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::text::count;
 use longhaul_core::work::{FeatureStatus, OnFailure};
 
@@ -66,7 +66,7 @@ pub enum Ignored {
 /// Why an order of the operator is not carried out. The state is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum OrderRefusal {
     /// The caps allow no run at all.
     #[error("`{limit}` is 0, so nothing could ever be done; set it to 1 or more in [run.limits]")]
     UnusableLimit {
@@ -154,8 +154,8 @@ pub enum Refusal {
 /// Pure: equal states, times and inputs give equal states and reactions.
 ///
 /// # Errors
-/// A [`Refusal`] of an operator's order; the state is then as it was.
-pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Refusal> {
+/// A [`OrderRefusal`] of an operator's order; the state is then as it was.
+pub fn step(state: &mut RunState, at_ms: u64, input: Input) -> Result<Reaction, OrderRefusal> {
     let mut turn = Turn { state, at_ms, actions: Vec::new() };
     let ignored = match input {
         Input::Begin { run, goal, context, setup, limits } => turn.begin(run, goal, context, setup, limits)?,
@@ -173,7 +173,7 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
         Input::FeatureEdited { spec } => turn.edit(spec)?,
         Input::FeatureDropped { feature } => turn.drop_feature(&feature)?,
         Input::GoalReread { goal, steps, dropped } => turn.goal_reread(goal, steps, dropped)?,
-        Input::Reverted { .. } | Input::Regressed { .. } if turn.state.is_ask() => return Err(Refusal::NoBranch),
+        Input::Reverted { .. } | Input::Regressed { .. } if turn.state.is_ask() => return Err(OrderRefusal::NoBranch),
         Input::Reverted { features, left, to, kept_as } => turn.reverted(&features, left, &to, kept_as)?,
         Input::Regressed { features } => turn.regressed(&features)?,
         Input::Steered { feature, text } => turn.steered(feature, &text)?,
@@ -188,7 +188,7 @@ pub fn step(state: &mut State, at_ms: u64, input: Input) -> Result<Reaction, Ref
 /// The work and the waits that a state stands at: what to do after a crash. Events and endings are not
 /// among it, since they were stored with the state.
 #[must_use]
-pub fn pending(state: &State) -> Vec<Action> {
+pub fn pending(state: &RunState) -> Vec<Action> {
     match &state.phase {
         Phase::New | Phase::Ended { .. } => Vec::new(),
         Phase::Running => state.lanes.iter().filter_map(|lane| pending_of(lane, state.paused)).collect(),
@@ -205,7 +205,7 @@ fn pending_of(lane: &Lane, paused: bool) -> Option<Action> {
 
 /// One call of [`step()`]: the state and what is to be done so far.
 struct Turn<'a> {
-    state: &'a mut State,
+    state: &'a mut RunState,
     at_ms: u64,
     actions: Vec<Action>,
 }
@@ -277,15 +277,15 @@ impl Turn<'_> {
     /// Asks for a plan with what is known by now, under the key of `held` if a try was held back.
     fn start_plan(&mut self, held: Option<Work>) {
         let work = match held {
-            Some(held @ Work { job: Job::Choose { .. }, .. }) => held,
-            Some(Work { job: Job::TryChecks { planned_by, .. }, .. }) => {
+            Some(held @ Work { job: WorkKind::Choose { .. }, .. }) => held,
+            Some(Work { job: WorkKind::TryChecks { planned_by, .. }, .. }) => {
                 return self.start_plan(Some(planned_by.again()));
             }
-            Some(Work { name, attempt, job: Job::Replan { plan, results, .. } }) => {
-                Work { name, attempt, job: Job::Replan { goal: texts::goal(self.state), plan, results } }
+            Some(Work { name, attempt, job: WorkKind::Replan { plan, results, .. } }) => {
+                Work { name, attempt, job: WorkKind::Replan { goal: texts::goal(self.state), plan, results } }
             }
-            Some(held) => Work { job: Job::Plan { goal: texts::goal(self.state) }, ..held },
-            None => Work::new("plan".to_owned(), Job::Plan { goal: texts::goal(self.state) }),
+            Some(held) => Work { job: WorkKind::Plan { goal: texts::goal(self.state) }, ..held },
+            None => Work::new("plan".to_owned(), WorkKind::Plan { goal: texts::goal(self.state) }),
         };
         self.start(None, work);
     }
@@ -316,7 +316,7 @@ impl Turn<'_> {
     }
 
     fn next_feature(&self) -> Option<usize> {
-        let State { features, limits, setup, .. } = &*self.state;
+        let RunState { features, limits, setup, .. } = &*self.state;
         let worked_on = |id: &str| self.state.lane_of(id).is_some();
         let attempts_max = |feature: &Feature| match (setup.strategy, feature.on_failure) {
             (Strategy::Session, _) => limits.feature_attempts_max,
@@ -462,7 +462,7 @@ impl Turn<'_> {
 
 /// Both together, with the cost in whole microdollars: sums of these survive JSON to the last bit, so
 /// a run that was loaded again does not differ from one that was not.
-fn plus(sum: Used, more: Used) -> Used {
+fn plus(sum: WorkUsage, more: WorkUsage) -> WorkUsage {
     let mut more = more;
     let cost = more.usage.cost_microdollars.round();
     more.usage.cost_microdollars = if cost.is_finite() { cost.max(0.0) } else { 0.0 };

@@ -3,7 +3,7 @@
 //! What others wrote is made one line and cut before it gets into a message of ours.
 
 use crate::action::Choice;
-use crate::state::{Feature, Note, Session, State};
+use crate::state::{Feature, RunState, Session, SessionNote};
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{self, Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
 use longhaul_core::work::{Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, Task, Verdict};
@@ -23,7 +23,7 @@ pub(crate) fn line(text: &str, bytes_max: usize) -> String {
 }
 
 /// What the planner gets.
-pub(crate) fn goal(state: &State) -> Goal {
+pub(crate) fn goal(state: &RunState) -> Goal {
     let mut context = match &state.context {
         Value::Object(fields) => fields.clone(),
         _ => serde_json::Map::new(),
@@ -45,7 +45,7 @@ pub(crate) fn goal(state: &State) -> Goal {
 }
 
 /// What the agent gets.
-pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task {
+pub(crate) fn task(state: &RunState, feature: &Feature, session: &Session) -> Task {
     let checks: Vec<_> = feature.spec.checks.iter().map(|check| &check.name).collect();
     let mut context = json!({
         "goal": state.goal,
@@ -85,7 +85,7 @@ pub(crate) fn task(state: &State, feature: &Feature, session: &Session) -> Task 
 
 /// What an agent gets for a task of an ask. What the tasks before it answered stands in the instruction, where an
 /// agent of any make reads it.
-pub(crate) fn ask_task(state: &State, feature: &Feature) -> Task {
+pub(crate) fn ask_task(state: &RunState, feature: &Feature) -> Task {
     let mut context = json!({ "kind": "ask", "title": feature.spec.title });
     if !state.direct {
         context["goal"] = json!(state.goal);
@@ -113,7 +113,7 @@ pub(crate) fn ask_task(state: &State, feature: &Feature) -> Task {
 /// Answers that a task is told, all together, in answers of the longest kind.
 const UPSTREAM_ANSWERS_MAX: usize = 4;
 
-fn upstream_answers(state: &State, feature: &Feature) -> String {
+fn upstream_answers(state: &RunState, feature: &Feature) -> String {
     let found: Vec<_> = feature.spec.depends_on.iter().filter_map(|id| state.feature(id)).collect();
     if found.is_empty() {
         return String::new();
@@ -157,7 +157,7 @@ pub(crate) fn plain(json: &str) -> String {
 }
 
 /// What a model is asked who is to choose: a system prompt and a prompt.
-pub(crate) fn choice(state: &State, choice: Choice) -> (String, String) {
+pub(crate) fn choice(state: &RunState, choice: Choice) -> (String, String) {
     let described = |agent: &String| match state.setup.described.get(agent) {
         Some(text) => format!("- {agent}: {}", line(text, 400)),
         None => format!("- {agent}"),
@@ -184,7 +184,7 @@ pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
 }
 
 /// What the agent gets that looks for criteria and checks which a feature lacks.
-pub(crate) fn proposal_task(state: &State, feature: &Feature) -> Task {
+pub(crate) fn proposal_task(state: &RunState, feature: &Feature) -> Task {
     let FeatureSpec { id, title, instruction, criteria, checks, .. } = &feature.spec;
     let context = json!({
         "goal": state.goal,
@@ -218,7 +218,7 @@ pub const NOTHING_YET: &str = "\
 Nothing is built yet. These criteria are offered for the rubric that the work will be judged by. Judge the files as \
 they are now: FAIL what does not hold yet, and UNKNOWN what you could not decide by the files and the checks.";
 
-fn done(state: &State) -> Vec<Value> {
+fn done(state: &RunState) -> Vec<Value> {
     let passing = state.features.iter().rev().filter(|other| other.status == Passing).take(DONE_SHOWN_MAX);
     let mut done: Vec<_> = passing.map(|other| json!({"id": other.spec.id, "title": other.spec.title})).collect();
     done.reverse();
@@ -226,7 +226,7 @@ fn done(state: &State) -> Vec<Value> {
 }
 
 /// What became of the features that it depends on, in their agents' words.
-fn upstream(state: &State, feature: &Feature) -> Vec<Value> {
+fn upstream(state: &RunState, feature: &Feature) -> Vec<Value> {
     let of = |id: &String| state.feature(id).map(|other| json!({"id": id, "summary": other.summary}));
     feature.spec.depends_on.iter().filter_map(of).collect()
 }
@@ -240,13 +240,13 @@ pub(crate) fn named_files(files: &[String]) -> String {
     names.join(", ")
 }
 
-fn notes(notes: &[Note]) -> Value {
+fn notes(notes: &[SessionNote]) -> Value {
     notes.iter().map(|note| json!({"about": note.about, "text": note.text})).collect()
 }
 
 /// The message of a feature's commit. The trailers are ours and stand last, where git looks for them;
 /// what the agent wrote is one line above them and cannot pass for one. Only what passed is committed.
-pub(crate) fn commit_message(state: &State, feature: &Feature) -> String {
+pub(crate) fn commit_message(state: &RunState, feature: &Feature) -> String {
     let body = if feature.summary.is_empty() { String::new() } else { format!("{}\n\n", feature.summary) };
     let run = state.run.as_ref().map_or("", |run| run.as_str());
     let Feature { spec, .. } = feature;
@@ -295,7 +295,7 @@ fn mark_word(mark: Mark) -> &'static str {
 }
 
 /// How the run stands, in one line.
-pub(crate) fn summary(state: &State) -> String {
+pub(crate) fn summary(state: &RunState) -> String {
     let passing = state.count(Passing);
     let total = state.features.len() - state.count(Dropped);
     let what = if state.is_ask() { "tasks are answered" } else { "features pass" };
@@ -312,7 +312,7 @@ pub(crate) fn summary(state: &State) -> String {
     parts.join("; ")
 }
 
-fn named(state: &State, status: FeatureStatus, word: &str) -> Option<String> {
+fn named(state: &RunState, status: FeatureStatus, word: &str) -> Option<String> {
     let all: Vec<_> = state.features.iter().filter(|feature| feature.status == status).collect();
     let one = |feature: &&Feature| match feature.why.as_str() {
         "" => format!("`{}`", feature.spec.id),

@@ -31,7 +31,7 @@ const FILES_MAX: u32 = 1_000;
 
 /// How lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFormat {
     /// For people.
     #[default]
     Text,
@@ -39,7 +39,7 @@ pub enum Format {
     Json,
 }
 
-impl FromStr for Format {
+impl FromStr for LogFormat {
     type Err = Fault;
 
     fn from_str(text: &str) -> fault::Result<Self> {
@@ -55,7 +55,7 @@ impl FromStr for Format {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
     /// How lines look.
-    pub format: Format,
+    pub format: LogFormat,
     /// Where they go; none: standard error.
     pub file: Option<PathBuf>,
     /// At which length a new file is begun, in bytes. Default 10 MB. A line that is longer has a file of its own.
@@ -66,7 +66,7 @@ pub struct LogSettings {
 
 impl Default for LogSettings {
     fn default() -> Self {
-        Self { format: Format::Text, file: None, file_bytes_max: 10 << 20, files_max: 5 }
+        Self { format: LogFormat::Text, file: None, file_bytes_max: 10 << 20, files_max: 5 }
     }
 }
 
@@ -117,9 +117,9 @@ pub fn start(settings: &LogSettings) -> fault::Result<()> {
     let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(target).with_ansi(false);
     // An error says that somebody was before us.
     let _ = match settings.format {
-        Format::Json => base.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init(),
-        Format::Text if is_file => base.with_target(false).try_init(),
-        Format::Text => base.without_time().with_target(false).try_init(),
+        LogFormat::Json => base.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init(),
+        LogFormat::Text if is_file => base.with_target(false).try_init(),
+        LogFormat::Text => base.without_time().with_target(false).try_init(),
     };
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Pure: no store, no clock. In doubt the answer is a question, never a repetition.
 
 use crate::load::Slot;
-use longhaul_core::journal::{Asked, EffectClass, Resolution};
+use longhaul_core::journal::{EffectClass, ImportCall, Resolution};
 
 /// The known facts about an effect in flight, and so the possible next moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Known {
 
 /// Decides about the entry of `slot`, whose latest attempt is `asked`, when it is called again with the
 /// class `now`. What a person said comes first.
-pub(crate) fn decide(slot: &Slot, asked: &Asked, now: EffectClass) -> Known {
+pub(crate) fn decide(slot: &Slot, asked: &ImportCall, now: EffectClass) -> Known {
     match slot.resolution() {
         Some(Resolution::Happened(output)) => return Known::Happened(output.clone()),
         Some(Resolution::DidNotHappen) => return Known::Repeat,

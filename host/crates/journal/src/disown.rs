@@ -6,8 +6,8 @@
 //! its place, and says no from now on: its call was not made, so nobody has heard otherwise.
 
 use crate::record::{At, Content, Kind, StoredAnswer, parse};
-use longhaul_core::approval::{Decision, ENTRY};
-use longhaul_core::journal::{Asked, JournalError};
+use longhaul_core::approval::{CallDecision, ENTRY};
+use longhaul_core::journal::{ImportCall, JournalError};
 use longhaul_core::store::Row;
 use longhaul_core::{Digest, InvocationId};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn seen(invocation: &InvocationId, rows: &[Row]) -> Result<Option<BTreeMap<u64, 
             Kind::Finished => return Ok(None),
             Kind::Began | Kind::Prepared(_) | Kind::Resolution(_) => {}
             Kind::Asked(_) => {
-                let asked: Asked = At { invocation, entry }.decode(value)?;
+                let asked: ImportCall = At { invocation, entry }.decode(value)?;
                 let one = seen.entry(entry).or_default();
                 (one.name, one.arguments) = (asked.name, Some(asked.arguments));
             }
@@ -97,16 +97,16 @@ fn refusing(
 ) -> Result<Option<Vec<u8>>, JournalError> {
     let at = At { invocation, entry };
     let stored: StoredAnswer = at.decode(value)?;
-    let decision: Decision = match &stored.content {
+    let decision: CallDecision = match &stored.content {
         Content::Inline(text) => at.decode(text.as_bytes())?,
         Content::Blob { digest, .. } => {
             at.decode(&content(digest).ok_or_else(|| at.damaged("its answer is missing"))?)?
         }
     };
-    if !matches!(decision, Decision::Allowed(_)) {
+    if !matches!(decision, CallDecision::Allowed(_)) {
         return Ok(None);
     }
-    let text = serde_json::to_string(&Decision::Rejected(Some(NOT_OURS.to_owned())));
+    let text = serde_json::to_string(&CallDecision::Rejected(Some(NOT_OURS.to_owned())));
     let text = text.map_err(|why| at.damaged(why.to_string()))?;
     let refused = StoredAnswer { content: Content::Inline(text), at_ms: stored.at_ms };
     serde_json::to_vec(&refused).map(Some).map_err(|why| at.damaged(why.to_string()))
@@ -121,7 +121,7 @@ mod tests {
     const INVOCATION: &str = "r-1/f-a/1/generate";
 
     fn asked(entry: u64, name: &str, call: &str) -> Row {
-        let asked = Asked {
+        let asked = ImportCall {
             name: name.to_owned(),
             summary: call.to_owned(),
             arguments: Digest::of(call.as_bytes()),
@@ -135,7 +135,7 @@ mod tests {
         (key(&invocation, entry, Kind::Asked(1)).as_bytes().to_vec(), serde_json::to_vec(&asked).expect("JSON"))
     }
 
-    fn decided(entry: u64, decision: &Decision) -> Row {
+    fn decided(entry: u64, decision: &CallDecision) -> Row {
         let content = Content::Inline(serde_json::to_string(decision).expect("JSON"));
         let answer = serde_json::to_vec(&StoredAnswer { content, at_ms: 1 }).expect("JSON");
         (key(&InvocationId::from_text(INVOCATION), entry, Kind::Answered).as_bytes().to_vec(), answer)
@@ -158,13 +158,13 @@ mod tests {
             let (entry, kind) = parse(&invocation, &key).expect("a key");
             match kind {
                 Kind::Asked(_) => {
-                    let asked: Asked = serde_json::from_slice(&value).expect("JSON");
+                    let asked: ImportCall = serde_json::from_slice(&value).expect("JSON");
                     lines.push(format!("{entry} {} {}", asked.name, asked.summary));
                 }
                 Kind::Answered => {
                     let answer: StoredAnswer = serde_json::from_slice(&value).expect("JSON");
                     let Content::Inline(text) = answer.content else { panic!("inline") };
-                    let decision: Decision = serde_json::from_str(&text).expect("a decision");
+                    let decision: CallDecision = serde_json::from_str(&text).expect("a decision");
                     let word = if decision.refusal().is_some() { "no" } else { "yes" };
                     lines.push(format!("{entry} {word}"));
                 }
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(lines, expected);
     }
 
-    fn yes() -> Decision {
-        Decision::Allowed("a person, once".to_owned())
+    fn yes() -> CallDecision {
+        CallDecision::Allowed("a person, once".to_owned())
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
             asked(2, ENTRY, "b"),
             decided(2, &yes()),
             asked(3, ENTRY, "c"),
-            decided(3, &Decision::Rejected(None)),
+            decided(3, &CallDecision::Rejected(None)),
             asked(4, CALL, "a"),
             asked(5, ENTRY, "d"),
             decided(5, &yes()),

@@ -11,9 +11,9 @@ mod decide;
 mod disown;
 mod list;
 mod load;
+mod messages;
 mod record;
 mod recorder;
-mod words;
 
 pub use disown::disowned;
 pub use list::{ResolveError, began, children, entries, finished, resolution, unresolved};

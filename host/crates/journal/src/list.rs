@@ -6,7 +6,7 @@
 use crate::load::Slot;
 use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key, parse, rows};
 use longhaul_core::InvocationId;
-use longhaul_core::journal::{Began, Entry, Finished, JournalError, Resolution};
+use longhaul_core::journal::{Began, Finished, JournalEntry, JournalError, Resolution};
 use longhaul_core::store::{Op, Store, Table};
 use serde::de::IgnoredAny;
 
@@ -76,7 +76,7 @@ pub fn entries(
     invocation: &InvocationId,
     after: u32,
     limit: usize,
-) -> Result<Vec<(u32, Entry)>, JournalError> {
+) -> Result<Vec<(u32, JournalEntry)>, JournalError> {
     let mut found: Vec<(u32, Slot)> = Vec::new();
     for row in rows(store, invocation, u64::from(after) + 1) {
         let (stored, value) = row?;
@@ -118,7 +118,7 @@ pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<Invo
             continue;
         }
         let at = At { invocation, entry };
-        let asked: longhaul_core::journal::Asked = at.decode(&value)?;
+        let asked: longhaul_core::journal::ImportCall = at.decode(&value)?;
         let child = invocation.child(u32::try_from(entry).map_err(|_| at.damaged("its number is too large"))?);
         if asked.name == DELEGATION && found.last() != Some(&child) && began(store, &child)?.is_some() {
             found.push(child);
@@ -165,7 +165,7 @@ pub fn unresolved(store: &dyn Store, invocation: &InvocationId, entry: u32) -> R
 }
 
 /// The entry, if it is an effect whose outcome only a person can know.
-fn in_flight(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Result<Entry, ResolveError> {
+fn in_flight(store: &dyn Store, invocation: &InvocationId, entry: u32) -> Result<JournalEntry, ResolveError> {
     let unknown = || ResolveError::Unknown { invocation: invocation.clone(), entry };
     let before = entry.checked_sub(1).ok_or_else(unknown)?;
     let (_, found) =
@@ -186,12 +186,21 @@ fn not_open(invocation: &InvocationId, entry: u32, why: &'static str) -> Resolve
     ResolveError::NotOpen { invocation: invocation.clone(), entry, why }
 }
 
-fn listed(store: &dyn Store, invocation: &InvocationId, entry: u32, slot: Slot) -> Result<Option<Entry>, JournalError> {
+fn listed(
+    store: &dyn Store,
+    invocation: &InvocationId,
+    entry: u32,
+    slot: Slot,
+) -> Result<Option<JournalEntry>, JournalError> {
     let at = At { invocation, entry: entry.into() };
     let resolution = slot.resolution().cloned();
     let Some(asked) = slot.asked else {
         return Ok(None);
     };
     let answered = slot.answered.map(|stored| stored.read(store, &at)).transpose()?;
-    Ok(Some(Entry { asked: longhaul_core::journal::Asked { prepared: slot.prepared, ..asked }, answered, resolution }))
+    Ok(Some(JournalEntry {
+        asked: longhaul_core::journal::ImportCall { prepared: slot.prepared, ..asked },
+        answered,
+        resolution,
+    }))
 }

@@ -5,7 +5,7 @@
 //! anything is sized by them.
 
 use crate::record::{At, FINISHED_AT, Kind, StoredAnswer, parse, rows};
-use longhaul_core::journal::{Asked, JournalError, Resolution};
+use longhaul_core::journal::{ImportCall, JournalError, Resolution};
 use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, LimitHit, Limits};
 
@@ -13,7 +13,7 @@ use longhaul_core::{InvocationId, LimitHit, Limits};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slot {
     /// The latest attempt. None when the entry is unknown, or was left behind by a later one.
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<ImportCall>,
     /// Note of the latest attempt that prepared anything.
     pub(crate) prepared: Option<String>,
     /// The latest resolution and the attempt that it speaks of.

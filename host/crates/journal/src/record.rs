@@ -17,7 +17,7 @@
 //! [`Asked`]: longhaul_core::journal::Asked
 //! [`Resolution`]: longhaul_core::journal::Resolution
 
-use longhaul_core::journal::{Answered, Began, Finished, JournalError};
+use longhaul_core::journal::{Began, Finished, ImportAnswer, JournalError};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use longhaul_core::{Digest, InvocationId};
 use serde::de::DeserializeOwned;
@@ -99,8 +99,8 @@ impl Content {
 
 impl StoredAnswer {
     /// The answer with its text.
-    pub(crate) fn read(self, store: &dyn Store, at: &At<'_>) -> Result<Answered, JournalError> {
-        Ok(Answered { answer: self.content.read(store, at)?, at_ms: self.at_ms })
+    pub(crate) fn read(self, store: &dyn Store, at: &At<'_>) -> Result<ImportAnswer, JournalError> {
+        Ok(ImportAnswer { answer: self.content.read(store, at)?, at_ms: self.at_ms })
     }
 }
 

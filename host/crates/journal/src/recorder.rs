@@ -15,9 +15,9 @@
 use crate::decide::{Known, decide};
 use crate::load::{Loaded, Slot, check_bytes, check_entries, load};
 use crate::record::{At, Content, FINISHED_AT, Kind, StoredAnswer, StoredFinish, append, bytes_of};
-use crate::{record, words};
+use crate::{messages, record};
 use longhaul_core::journal::{
-    Asked, Began, EffectClass, Finished, Journal, JournalError, NewCall, Next, Question, Ticket,
+    Began, CallVerdict, EffectClass, EffectQuestion, EntryHandle, Finished, ImportCall, Journal, JournalError, NewCall,
 };
 use longhaul_core::store::{Batch, Op, Store, StoreError};
 use longhaul_core::{Clock, Digest, InvocationId, LimitHit, Limits};
@@ -89,9 +89,9 @@ struct State {
 
 /// An entry that waits for its answer.
 struct Open {
-    ticket: Ticket,
+    handle: EntryHandle,
     /// The attempt that `ticket` stands for.
-    asked: Asked,
+    asked: ImportCall,
     /// Whether `asked` was handed to a commit or is in the store.
     asked_kept: bool,
     /// Start of the attempt whose outcome is not known, for a question.
@@ -194,7 +194,7 @@ impl Recorder {
     pub fn check_end(&self) -> Result<(), JournalError> {
         let state = self.inner.state();
         let next = state.slots.get(state.asked as usize).and_then(|slot| slot.asked.as_ref());
-        next.map_or(Ok(()), |asked| Err(diverged(state.asked + 1, words::recorded(asked), "to end".to_owned())))
+        next.map_or(Ok(()), |asked| Err(diverged(state.asked + 1, messages::recorded(asked), "to end".to_owned())))
     }
 
     /// Keeps the end, in one transaction with `also`. Nothing can be asked afterwards.
@@ -263,19 +263,19 @@ impl Recorder {
 
 #[async_trait::async_trait]
 impl Journal for Recorder {
-    async fn ask(&self, call: NewCall) -> Result<Next, JournalError> {
+    async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
         let (next, mark) = self.inner.take_call(&call)?;
         self.flush(mark).await?;
         Ok(next)
     }
 
-    async fn prepared(&self, ticket: &Ticket, prepared: String) -> Result<(), JournalError> {
-        let mark = self.inner.take_prepared(ticket, &prepared)?;
+    async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
+        let mark = self.inner.take_prepared(handle, &prepared)?;
         self.flush(mark).await
     }
 
-    async fn answer_with(&self, ticket: Ticket, answer: String, also: Batch) -> Result<(), JournalError> {
-        let (mark, at_ms, within) = self.inner.take_answer(&ticket, answer, also)?;
+    async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
+        let (mark, at_ms, within) = self.inner.take_answer(&handle, answer, also)?;
         self.flush(mark).await?;
         let mut state = self.inner.state();
         state.time_ms = state.time_ms.max(at_ms);
@@ -283,17 +283,17 @@ impl Journal for Recorder {
         within.map_err(|hit| state.end(hit.into()))
     }
 
-    fn question(&self, ticket: &Ticket, why: &str) -> Question {
+    fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion {
         let state = self.inner.state();
         let Inner { invocation, began, .. } = &*self.inner;
-        match state.open.get(&ticket.entry) {
+        match state.open.get(&handle.entry) {
             Some(Open { asked, since_ms, .. }) => {
-                let asked = Asked { at_ms: *since_ms, ..asked.clone() };
-                words::question(invocation, began, ticket.entry, &asked, Some(why))
+                let asked = ImportCall { at_ms: *since_ms, ..asked.clone() };
+                messages::question(invocation, began, handle.entry, &asked, Some(why))
             }
             None => {
-                let (entry, attempt) = (ticket.entry, ticket.attempt);
-                Question { invocation: invocation.clone(), entry, text: why.to_owned(), approval: None, attempt }
+                let (entry, attempt) = (handle.entry, handle.attempt);
+                EffectQuestion { invocation: invocation.clone(), entry, text: why.to_owned(), approval: None, attempt }
             }
         }
     }
@@ -322,7 +322,7 @@ impl Inner {
     }
 
     /// Takes the next call; answers what to do once the changes up to the mark are durable.
-    fn take_call(&self, call: &NewCall) -> Result<(Next, u64), JournalError> {
+    fn take_call(&self, call: &NewCall) -> Result<(CallVerdict, u64), JournalError> {
         let mut state = self.state();
         if let Some(why) = &state.ended {
             return Err(why.clone());
@@ -330,7 +330,7 @@ impl Inner {
         self.next(&mut state, call).map_err(|why| state.end(why))
     }
 
-    fn next(&self, state: &mut State, call: &NewCall) -> Result<(Next, u64), JournalError> {
+    fn next(&self, state: &mut State, call: &NewCall) -> Result<(CallVerdict, u64), JournalError> {
         let entry = state.asked.saturating_add(1);
         let slot = state.slots.get_mut(entry as usize - 1).map(std::mem::take).unwrap_or_default();
         if let Some(asked) = &slot.asked {
@@ -346,11 +346,11 @@ impl Inner {
         Ok(next)
     }
 
-    fn recorded_answer(&self, state: &mut State, entry: u32, slot: Slot) -> Result<Next, JournalError> {
+    fn recorded_answer(&self, state: &mut State, entry: u32, slot: Slot) -> Result<CallVerdict, JournalError> {
         let stored = slot.answered.ok_or_else(|| self.at(entry).damaged("its answer is missing"))?;
         let answered = stored.read(&*self.store, &self.at(entry))?;
         state.time_ms = state.time_ms.max(answered.at_ms);
-        Ok(Next::Answered(answered.answer))
+        Ok(CallVerdict::Answered(answered.answer))
     }
 
     /// A call whose announcement is in the journal and whose answer is not.
@@ -360,21 +360,25 @@ impl Inner {
         entry: u32,
         slot: &Slot,
         call: &NewCall,
-    ) -> Result<(Next, u64), JournalError> {
+    ) -> Result<(CallVerdict, u64), JournalError> {
         let asked = slot.asked.as_ref().ok_or_else(|| self.at(entry).damaged("its call is missing"))?;
-        let clock = self.clock(|| JournalError::Unanswered { entry, recorded: words::recorded(asked) })?;
+        let clock = self.clock(|| JournalError::Unanswered { entry, recorded: messages::recorded(asked) })?;
         let again = asked.attempt.saturating_add(1);
         let next = match decide(slot, asked, call.class) {
-            Known::NeverLeft => Next::Go(state.wait(self.ticket(entry, asked.attempt, false), asked, asked.at_ms)),
-            Known::Happened(output) => {
-                Next::Happened(state.wait(self.ticket(entry, asked.attempt, true), asked, asked.at_ms), output)
+            Known::NeverLeft => {
+                CallVerdict::Go(state.wait(self.handle(entry, asked.attempt, false), asked, asked.at_ms))
             }
-            Known::Skipped => Next::Skipped(state.wait(self.ticket(entry, asked.attempt, true), asked, asked.at_ms)),
+            Known::Happened(output) => {
+                CallVerdict::Happened(state.wait(self.handle(entry, asked.attempt, true), asked, asked.at_ms), output)
+            }
+            Known::Skipped => {
+                CallVerdict::Skipped(state.wait(self.handle(entry, asked.attempt, true), asked, asked.at_ms))
+            }
             Known::Verify(prepared) => {
                 let attempt = attempt(call, again, clock);
-                let ticket = state.wait(self.ticket(entry, again, true), &attempt, asked.at_ms);
+                let handle = state.wait(self.handle(entry, again, true), &attempt, asked.at_ms);
                 state.open.entry(entry).and_modify(|open| open.asked_kept = false);
-                Next::Verify(ticket, prepared)
+                CallVerdict::Verify(handle, prepared)
             }
             Known::Repeat => {
                 if slot.resolution().is_some() {
@@ -391,8 +395,9 @@ impl Inner {
     /// later one, this comes before what they said of this one is used: an attempt that is announced and ends with
     /// that question has not left, and would be asked about all the same.
     fn ask_about_others(&self, state: &State, entry: u32) -> Result<(), JournalError> {
-        let is_open =
-            |slot: &Slot, asked: &Asked| slot.answered.is_none() && decide(slot, asked, asked.class) == Known::Nobody;
+        let is_open = |slot: &Slot, asked: &ImportCall| {
+            slot.answered.is_none() && decide(slot, asked, asked.class) == Known::Nobody
+        };
         for (number, slot) in (1..).zip(&state.slots).skip(entry as usize) {
             if let Some(asked) = slot.asked.as_ref().filter(|asked| is_open(slot, asked)) {
                 return Err(self.parked(number, asked));
@@ -401,41 +406,47 @@ impl Inner {
         Ok(())
     }
 
-    fn parked(&self, entry: u32, asked: &Asked) -> JournalError {
-        JournalError::Parked(words::question(&self.invocation, &self.began, entry, asked, None))
+    fn parked(&self, entry: u32, asked: &ImportCall) -> JournalError {
+        JournalError::Parked(messages::question(&self.invocation, &self.began, entry, asked, None))
     }
 
     /// A call of which the journal knows nothing.
     ///
     /// At the end of a journal that was found, a call which need not announce itself may have been
     /// made before. Once an answer was kept since, it cannot: the guest had not come that far.
-    fn unknown(&self, state: &mut State, entry: u32, call: &NewCall) -> Result<(Next, u64), JournalError> {
+    fn unknown(&self, state: &mut State, entry: u32, call: &NewCall) -> Result<(CallVerdict, u64), JournalError> {
         let maybe_made = self.resumed && !state.answered_live && !call.class.starts_durably();
         self.go(state, entry, call, if maybe_made { 2 } else { 1 })
     }
 
     /// Announces an attempt.
-    fn go(&self, state: &mut State, entry: u32, call: &NewCall, number: u32) -> Result<(Next, u64), JournalError> {
-        let clock = self.clock(|| diverged(entry, words::END.to_owned(), words::asked(call)))?;
+    fn go(
+        &self,
+        state: &mut State,
+        entry: u32,
+        call: &NewCall,
+        number: u32,
+    ) -> Result<(CallVerdict, u64), JournalError> {
+        let clock = self.clock(|| diverged(entry, messages::END.to_owned(), messages::asked(call)))?;
         check_entries(entry.into(), &self.limits)?;
         let asked = attempt(call, number, clock);
         self.push_within(state, self.asked_op(entry, &asked))?;
         let mark = if call.class.starts_durably() { state.mark } else { self.began_mark() };
-        let ticket = state.wait(self.ticket(entry, number, number > 1), &asked, asked.at_ms);
-        Ok((Next::Go(ticket), mark))
+        let handle = state.wait(self.handle(entry, number, number > 1), &asked, asked.at_ms);
+        Ok((CallVerdict::Go(handle), mark))
     }
 
-    fn take_prepared(&self, ticket: &Ticket, prepared: &str) -> Result<u64, JournalError> {
+    fn take_prepared(&self, handle: &EntryHandle, prepared: &str) -> Result<u64, JournalError> {
         let mut state = self.state();
-        let open = state.open.remove(&ticket.entry).ok_or_else(|| self.not_waiting(ticket))?;
-        let note = append(&self.invocation, ticket.entry.into(), Kind::Prepared(ticket.attempt), &prepared);
+        let open = state.open.remove(&handle.entry).ok_or_else(|| self.not_waiting(handle))?;
+        let note = append(&self.invocation, handle.entry.into(), Kind::Prepared(handle.attempt), &prepared);
         let kept = if open.asked_kept {
             Ok(())
         } else {
-            self.push_within(&mut state, self.asked_op(ticket.entry, &open.asked))
+            self.push_within(&mut state, self.asked_op(handle.entry, &open.asked))
         };
         let kept = kept.and_then(|()| self.push_within(&mut state, note));
-        state.open.insert(ticket.entry, Open { asked_kept: true, ..open });
+        state.open.insert(handle.entry, Open { asked_kept: true, ..open });
         kept.map_err(|hit| state.end(hit.into()))?;
         Ok(state.mark)
     }
@@ -443,17 +454,17 @@ impl Inner {
     /// Takes an answer; answers its mark, its time, and whether the journal is within its cap.
     fn take_answer(
         &self,
-        ticket: &Ticket,
+        handle: &EntryHandle,
         answer: String,
         also: Batch,
     ) -> Result<(u64, u64, Result<(), LimitHit>), JournalError> {
         let clock = self.clock(|| JournalError::ReplayOnly(self.invocation.clone()))?;
         let mut state = self.state();
-        let open = state.open.remove(&ticket.entry).filter(|open| open.ticket == *ticket);
-        let open = open.ok_or_else(|| self.not_waiting(ticket))?;
+        let open = state.open.remove(&handle.entry).filter(|open| open.handle == *handle);
+        let open = open.ok_or_else(|| self.not_waiting(handle))?;
         let at_ms = clock.now_ms();
         let (content, blob) = Content::of(answer);
-        let record = append(&self.invocation, ticket.entry.into(), Kind::Answered, &StoredAnswer { content, at_ms });
+        let record = append(&self.invocation, handle.entry.into(), Kind::Answered, &StoredAnswer { content, at_ms });
         let ops = blob.into_iter().chain([record]);
         let ops: Vec<Op> = ops.collect();
         let within = check_bytes(state.bytes.saturating_add(ops.iter().map(bytes_of).sum()), &self.limits);
@@ -508,7 +519,7 @@ impl Inner {
         Ok(())
     }
 
-    fn asked_op(&self, entry: u32, asked: &Asked) -> Op {
+    fn asked_op(&self, entry: u32, asked: &ImportCall) -> Op {
         append(&self.invocation, entry.into(), Kind::Asked(asked.attempt), asked)
     }
 
@@ -520,32 +531,32 @@ impl Inner {
         }
     }
 
-    fn check_same_call(&self, entry: u32, asked: &Asked, call: &NewCall) -> Result<(), JournalError> {
+    fn check_same_call(&self, entry: u32, asked: &ImportCall, call: &NewCall) -> Result<(), JournalError> {
         if asked.name != call.name || asked.arguments != call.arguments {
-            return Err(diverged(entry, words::recorded(asked), words::asked(call)));
+            return Err(diverged(entry, messages::recorded(asked), messages::asked(call)));
         }
         match self.mode {
             Mode::Replay { compare_fuel: true } if asked.fuel_used != call.fuel_used => Err(diverged(
                 entry,
-                format!("{} at {} fuel", words::recorded(asked), asked.fuel_used),
+                format!("{} at {} fuel", messages::recorded(asked), asked.fuel_used),
                 format!("the same at {} fuel", call.fuel_used),
             )),
             _ => Ok(()),
         }
     }
 
-    fn ticket(&self, entry: u32, attempt: u32, repeated: bool) -> Ticket {
+    fn handle(&self, entry: u32, attempt: u32, repeated: bool) -> EntryHandle {
         let digest = Digest::of(self.invocation.child(entry).as_str().as_bytes());
         let key = digest.to_string()[..KEY_DIGITS].to_owned();
-        Ticket { entry, key, attempt, repeated }
+        EntryHandle { entry, key, attempt, repeated }
     }
 
     fn at(&self, entry: u32) -> At<'_> {
         At { invocation: &self.invocation, entry: entry.into() }
     }
 
-    fn not_waiting(&self, ticket: &Ticket) -> JournalError {
-        diverged(ticket.entry, "no call that waits for an answer".to_owned(), "to answer it".to_owned())
+    fn not_waiting(&self, handle: &EntryHandle) -> JournalError {
+        diverged(handle.entry, "no call that waits for an answer".to_owned(), "to answer it".to_owned())
     }
 }
 
@@ -571,17 +582,17 @@ impl State {
         why
     }
 
-    fn wait(&mut self, ticket: Ticket, asked: &Asked, since_ms: u64) -> Ticket {
-        let open = Open { ticket: ticket.clone(), asked: asked.clone(), asked_kept: true, since_ms };
-        self.open.insert(ticket.entry, open);
-        ticket
+    fn wait(&mut self, handle: EntryHandle, asked: &ImportCall, since_ms: u64) -> EntryHandle {
+        let open = Open { handle: handle.clone(), asked: asked.clone(), asked_kept: true, since_ms };
+        self.open.insert(handle.entry, open);
+        handle
     }
 }
 
-fn attempt(call: &NewCall, attempt: u32, clock: &dyn Clock) -> Asked {
-    Asked {
+fn attempt(call: &NewCall, attempt: u32, clock: &dyn Clock) -> ImportCall {
+    ImportCall {
         name: call.name.to_owned(),
-        summary: words::summary(&call.summary),
+        summary: messages::summary(&call.summary),
         arguments: call.arguments,
         class: call.class,
         prepared: None,
@@ -596,7 +607,7 @@ fn check_same_start(recorded: &Began, now: &Began) -> Result<(), JournalError> {
     if what(recorded) == what(now) {
         return Ok(());
     }
-    Err(diverged(0, words::began(recorded), words::began(now)))
+    Err(diverged(0, messages::began(recorded), messages::began(now)))
 }
 
 fn diverged(entry: u32, recorded: String, asked: String) -> JournalError {

@@ -10,13 +10,13 @@
 //! fewer tests than the base commit has, a run in which no test ran, and one in which nothing failed that must. Leaves
 //! alone files that no program is made of, and vendored crates, whose digests cargo compares.
 
+mod command_line;
 mod expected;
-mod words;
 
+use self::command_line::{Words, auditing};
 use self::expected::Plan;
-use self::words::{Words, auditing};
 use super::clike::{Rewriting, Rewritten, Test, rewritten, tests, with_canary};
-use super::runner::{Check, Ended, Files, Launch, Runner, Step, Verdict};
+use super::runner::{CheckFiles, CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd, Runner};
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -56,7 +56,7 @@ struct Base {
 }
 
 impl Base {
-    fn of(files: &dyn Files) -> Self {
+    fn of(files: &dyn CheckFiles) -> Self {
         let vendored = Vendored::of(files);
         let paths = files.base_paths().into_iter().filter(|path| path.ends_with(".rs") && !vendored.has(path));
         let mut base = Self::default();
@@ -76,7 +76,7 @@ struct Vendored {
 }
 
 impl Vendored {
-    fn of(files: &dyn Files) -> Self {
+    fn of(files: &dyn CheckFiles) -> Self {
         let base: BTreeSet<String> = files.base_paths().into_iter().collect();
         let of_base = Self::dirs(base.iter().map(String::as_str));
         let of_work = Self::dirs(files.paths().iter().map(String::as_str));
@@ -95,7 +95,7 @@ impl Vendored {
 }
 
 impl Cargo {
-    pub(crate) fn of(check: &Check<'_>) -> Self {
+    pub(crate) fn of(check: &JudgedCheck<'_>) -> Self {
         let vendored = Vendored::of(check.files);
         let read = |path: String| Some((path.clone(), check.files.read(&path)?));
         let is_rust = |path: &String| path.ends_with(".rs") && !vendored.has(path);
@@ -121,9 +121,9 @@ impl Cargo {
         self.plan.sources.is_empty() || self.plan.sources.contains(path) || is_expected()
     }
 
-    fn audit(&mut self, ended: &Ended) -> Step {
+    fn audit(&mut self, ended: &ProgramEnd) -> JudgeStep {
         if ended.exit_code != 0 {
-            return Verdict::failed();
+            return CheckVerdict::failed();
         }
         match self.audited() {
             Ok(files) => {
@@ -134,9 +134,9 @@ impl Cargo {
                     ..Launch::default()
                 };
                 self.stage = Stage::Audit(files);
-                Step::Launch(launch)
+                JudgeStep::Launch(launch)
             }
-            Err(why) => Verdict::refused(why),
+            Err(why) => CheckVerdict::refused(why),
         }
     }
 
@@ -183,14 +183,14 @@ impl Cargo {
         Ok(files)
     }
 
-    fn judge(&self, ended: &Ended, files: &BTreeMap<String, Rewritten>) -> Step {
+    fn judge(&self, ended: &ProgramEnd, files: &BTreeMap<String, Rewritten>) -> JudgeStep {
         match self.judged(ended, files) {
-            Ok(why) => Verdict::pass(why),
-            Err(why) => Verdict::refused(why),
+            Ok(why) => CheckVerdict::pass(why),
+            Err(why) => CheckVerdict::refused(why),
         }
     }
 
-    fn judged(&self, ended: &Ended, files: &BTreeMap<String, Rewritten>) -> Result<String, String> {
+    fn judged(&self, ended: &ProgramEnd, files: &BTreeMap<String, Rewritten>) -> Result<String, String> {
         let outcomes = if self.is_nextest { nextest(&ended.stderr) } else { libtest(&ended.stdout) };
         let outcomes = outcomes.map_err(|why| format!("in the audit {why} (did the code end their process?)"))?;
         let parts = by_part(&outcomes);
@@ -251,12 +251,12 @@ fn of_others(outcomes: &Outcomes, files: &BTreeMap<String, Rewritten>) -> Result
 }
 
 impl Runner for Cargo {
-    fn next(&mut self, ended: Option<Ended>) -> Step {
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         let ended = ended.unwrap_or_default();
         match std::mem::replace(&mut self.stage, Stage::Start) {
             Stage::Start => {
                 self.stage = Stage::Run;
-                Step::Launch(Launch { argv: self.argv.clone(), ..Launch::default() })
+                JudgeStep::Launch(Launch { argv: self.argv.clone(), ..Launch::default() })
             }
             Stage::Run => self.audit(&ended),
             Stage::Audit(files) => self.judge(&ended, &files),
@@ -477,10 +477,10 @@ mod tests {
         let files = FakeFiles::of(&[&[MANIFEST, LIB][..], base].concat(), &[&[MANIFEST, LIB][..], now].concat());
         let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
         let mut judge = Judge::of(&fake::check(&argv, EvidenceKind::Cargo, &files));
-        assert!(matches!(judge.next(None), Step::Launch(_)));
-        let next = match judge.next(Some(Ended::default())) {
-            Step::Launch(launch) => Ok(launch),
-            Step::Judged(verdict) => Err(verdict.why),
+        assert!(matches!(judge.next(None), JudgeStep::Launch(_)));
+        let next = match judge.next(Some(ProgramEnd::default())) {
+            JudgeStep::Launch(launch) => Ok(launch),
+            JudgeStep::Judged(verdict) => Err(verdict.why),
         };
         (judge, next)
     }
@@ -490,17 +490,17 @@ mod tests {
     }
 
     /// The lines of tests of which those fail that `fails` says.
-    fn ran(names: &[String], fails: impl Fn(&str) -> bool) -> Ended {
+    fn ran(names: &[String], fails: impl Fn(&str) -> bool) -> ProgramEnd {
         let of = |name: &String| format!("test it::{name} ... {}\n", if fails(name) { "FAILED" } else { "ok" });
         let lines: String = names.iter().map(of).collect();
         let stdout = format!("running {} tests\n{lines}\ntest result: FAILED. x\n", names.len());
-        Ended { exit_code: 101, stdout, ..Ended::default() }
+        ProgramEnd { exit_code: 101, stdout, ..ProgramEnd::default() }
     }
 
-    fn verdict(judge: &mut Judge, ended: Ended) -> (bool, String) {
+    fn verdict(judge: &mut Judge, ended: ProgramEnd) -> (bool, String) {
         match judge.next(Some(ended)) {
-            Step::Judged(verdict) => (verdict.passed, verdict.why),
-            Step::Launch(launch) => panic!("{launch:?}"),
+            JudgeStep::Judged(verdict) => (verdict.passed, verdict.why),
+            JudgeStep::Launch(launch) => panic!("{launch:?}"),
         }
     }
 
@@ -547,9 +547,9 @@ mod tests {
         let text_of = |twins: bool| {
             let files = FakeFiles::of(&[MANIFEST, LIB, ("tests/it.rs", IT)], &[MANIFEST, LIB, ("tests/it.rs", IT)]);
             let argv = ["cargo", "test"].map(str::to_owned);
-            let mut judge = Judge::of(&Check { twins, ..fake::check(&argv, EvidenceKind::Cargo, &files) });
+            let mut judge = Judge::of(&JudgedCheck { twins, ..fake::check(&argv, EvidenceKind::Cargo, &files) });
             judge.next(None);
-            let Step::Launch(launch) = judge.next(Some(Ended::default())) else { panic!("no audit") };
+            let JudgeStep::Launch(launch) = judge.next(Some(ProgramEnd::default())) else { panic!("no audit") };
             (judge, text(&launch, "tests/it.rs"))
         };
         for (twins, number) in [(true, 6), (false, 2)] {

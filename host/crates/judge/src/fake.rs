@@ -1,6 +1,6 @@
 //! Files of a work and of its base commit, for tests of what judges them.
 
-use crate::{Check, EvidenceKind, Files};
+use crate::{CheckFiles, EvidenceKind, JudgedCheck};
 use std::collections::BTreeMap;
 
 /// Texts by their paths. All that the base commit has are pinned.
@@ -18,7 +18,7 @@ impl FakeFiles {
     }
 }
 
-impl Files for FakeFiles {
+impl CheckFiles for FakeFiles {
     fn paths(&self) -> Vec<String> {
         self.now.keys().cloned().collect()
     }
@@ -41,6 +41,6 @@ impl Files for FakeFiles {
 }
 
 /// A check with twins of a command.
-pub(crate) fn check<'a>(argv: &'a [String], kind: EvidenceKind, files: &'a FakeFiles) -> Check<'a> {
-    Check { argv, kind, twins: true, report: None, tests_min: 0, seed: [9; 32], files }
+pub(crate) fn check<'a>(argv: &'a [String], kind: EvidenceKind, files: &'a FakeFiles) -> JudgedCheck<'a> {
+    JudgedCheck { argv, kind, twins: true, report: None, tests_min: 0, seed: [9; 32], files }
 }

@@ -6,7 +6,7 @@
 
 /// What becomes of a change to a runner's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum RunnerFileRule {
     /// Taken from the base commit where that has one of the name; a new one beside it is left out of the copy.
     Pinned,
     /// Left out of the copy where the base commit does not have it: it is loaded before anything else, unasked.
@@ -21,62 +21,70 @@ pub struct RunnerFile {
     /// The name, or an ending.
     pub name: &'static str,
     /// The rule.
-    pub rule: Rule,
+    pub rule: RunnerFileRule,
     /// What it can do to a verdict.
     pub why: &'static str,
 }
 
-const fn file(name: &'static str, rule: Rule, why: &'static str) -> RunnerFile {
+const fn file(name: &'static str, rule: RunnerFileRule, why: &'static str) -> RunnerFile {
     RunnerFile { name, rule, why }
 }
 
 /// Reviewed: the first that fits counts.
 const TABLE: &[RunnerFile] = &[
-    file("sitecustomize.py", Rule::LeftOut, "Python loads it before any program"),
-    file("usercustomize.py", Rule::LeftOut, "Python loads it before any program"),
-    file("*.pth", Rule::LeftOut, "Python runs its lines before any program"),
-    file("conftest.py", Rule::Pinned, "pytest runs it, and it can change the outcome of each test"),
-    file("pytest.ini", Rule::Pinned, "it chooses which tests pytest runs, and with which plugins"),
-    file(".pytest.ini", Rule::Pinned, "it chooses which tests pytest runs, and with which plugins"),
-    file("tox.ini", Rule::Pinned, "it may hold the settings of pytest, and little that a feature changes"),
-    file("noxfile.py", Rule::Pinned, "it starts the tests"),
-    file("nextest.toml", Rule::Pinned, "it chooses which tests run, and how often until they pass"),
-    file(".mocharc.json", Rule::Pinned, "it chooses which tests run"),
-    file(".mocharc.yml", Rule::Pinned, "it chooses which tests run"),
+    file("sitecustomize.py", RunnerFileRule::LeftOut, "Python loads it before any program"),
+    file("usercustomize.py", RunnerFileRule::LeftOut, "Python loads it before any program"),
+    file("*.pth", RunnerFileRule::LeftOut, "Python runs its lines before any program"),
+    file("conftest.py", RunnerFileRule::Pinned, "pytest runs it, and it can change the outcome of each test"),
+    file("pytest.ini", RunnerFileRule::Pinned, "it chooses which tests pytest runs, and with which plugins"),
+    file(".pytest.ini", RunnerFileRule::Pinned, "it chooses which tests pytest runs, and with which plugins"),
+    file("tox.ini", RunnerFileRule::Pinned, "it may hold the settings of pytest, and little that a feature changes"),
+    file("noxfile.py", RunnerFileRule::Pinned, "it starts the tests"),
+    file("nextest.toml", RunnerFileRule::Pinned, "it chooses which tests run, and how often until they pass"),
+    file(".mocharc.json", RunnerFileRule::Pinned, "it chooses which tests run"),
+    file(".mocharc.yml", RunnerFileRule::Pinned, "it chooses which tests run"),
     // A dependency, an entry point or a new target stands in these too.
-    file("pyproject.toml", Rule::Shown, "it may hold the settings of pytest"),
-    file("setup.cfg", Rule::Shown, "it may hold the settings of pytest"),
-    file("setup.py", Rule::Shown, "it runs when the project is installed"),
-    file("Cargo.toml", Rule::Shown, "it can turn test targets off, or give them a harness of their own"),
-    file("build.rs", Rule::Shown, "it runs before the tests are built, and may change their files"),
-    file(".cargo/config.toml", Rule::Pinned, "it can put another program in the place of each test"),
-    file(".cargo/config", Rule::Pinned, "it can put another program in the place of each test"),
-    file("rust-toolchain.toml", Rule::Pinned, "it chooses the compiler"),
-    file("rust-toolchain", Rule::Pinned, "it chooses the compiler"),
-    file("package.json", Rule::Shown, "its scripts start the tests, and it may hold the runner's settings"),
-    file(".npmrc", Rule::Pinned, "it chooses where packages come from, and options of node"),
-    file("jest.config.js", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("jest.config.ts", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("jest.config.mjs", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("jest.config.cjs", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("vitest.config.js", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("vitest.config.ts", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("vitest.config.mjs", Rule::Pinned, "it chooses which tests run, and with which environment"),
-    file("vite.config.js", Rule::Shown, "it may hold the settings of vitest"),
-    file("vite.config.ts", Rule::Shown, "it may hold the settings of vitest"),
-    file("babel.config.js", Rule::Shown, "it rewrites what jest runs"),
-    file("go.work", Rule::LeftOut, "go looks for it unasked, and it puts other code in the place of modules"),
-    file("go.work.sum", Rule::LeftOut, "it belongs to go.work"),
-    file("go.env", Rule::Pinned, "where GOENV names it, its GOFLAGS choose tests, and programs that start them"),
+    file("pyproject.toml", RunnerFileRule::Shown, "it may hold the settings of pytest"),
+    file("setup.cfg", RunnerFileRule::Shown, "it may hold the settings of pytest"),
+    file("setup.py", RunnerFileRule::Shown, "it runs when the project is installed"),
+    file("Cargo.toml", RunnerFileRule::Shown, "it can turn test targets off, or give them a harness of their own"),
+    file("build.rs", RunnerFileRule::Shown, "it runs before the tests are built, and may change their files"),
+    file(".cargo/config.toml", RunnerFileRule::Pinned, "it can put another program in the place of each test"),
+    file(".cargo/config", RunnerFileRule::Pinned, "it can put another program in the place of each test"),
+    file("rust-toolchain.toml", RunnerFileRule::Pinned, "it chooses the compiler"),
+    file("rust-toolchain", RunnerFileRule::Pinned, "it chooses the compiler"),
+    file("package.json", RunnerFileRule::Shown, "its scripts start the tests, and it may hold the runner's settings"),
+    file(".npmrc", RunnerFileRule::Pinned, "it chooses where packages come from, and options of node"),
+    file("jest.config.js", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("jest.config.ts", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("jest.config.mjs", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("jest.config.cjs", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vitest.config.js", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vitest.config.ts", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vitest.config.mjs", RunnerFileRule::Pinned, "it chooses which tests run, and with which environment"),
+    file("vite.config.js", RunnerFileRule::Shown, "it may hold the settings of vitest"),
+    file("vite.config.ts", RunnerFileRule::Shown, "it may hold the settings of vitest"),
+    file("babel.config.js", RunnerFileRule::Shown, "it rewrites what jest runs"),
+    file("go.work", RunnerFileRule::LeftOut, "go looks for it unasked, and it puts other code in the place of modules"),
+    file("go.work.sum", RunnerFileRule::LeftOut, "it belongs to go.work"),
+    file(
+        "go.env",
+        RunnerFileRule::Pinned,
+        "where GOENV names it, its GOFLAGS choose tests, and programs that start them",
+    ),
     // A dependency stands in these too. Its `toolchain` line does nothing: the sandbox sets GOTOOLCHAIN=local.
-    file("go.mod", Rule::Shown, "its `replace` and `ignore` lines put other code, or none, in the place of packages"),
-    file("vendor/modules.txt", Rule::Shown, "it says which copies of modules the tests are built of"),
-    file("*.syso", Rule::Shown, "go links it into each program of its package, unasked"),
-    file("magefile.go", Rule::Shown, "it may start the tests"),
-    file("Taskfile.yml", Rule::Shown, "it may start the tests"),
-    file("Makefile", Rule::Shown, "it may start the tests"),
-    file("justfile", Rule::Shown, "it may start the tests"),
-    file(".envrc", Rule::Shown, "shells load it"),
+    file(
+        "go.mod",
+        RunnerFileRule::Shown,
+        "its `replace` and `ignore` lines put other code, or none, in the place of packages",
+    ),
+    file("vendor/modules.txt", RunnerFileRule::Shown, "it says which copies of modules the tests are built of"),
+    file("*.syso", RunnerFileRule::Shown, "go links it into each program of its package, unasked"),
+    file("magefile.go", RunnerFileRule::Shown, "it may start the tests"),
+    file("Taskfile.yml", RunnerFileRule::Shown, "it may start the tests"),
+    file("Makefile", RunnerFileRule::Shown, "it may start the tests"),
+    file("justfile", RunnerFileRule::Shown, "it may start the tests"),
+    file(".envrc", RunnerFileRule::Shown, "shells load it"),
 ];
 
 /// The rule for a path of the work, if its name is a runner's.
@@ -116,26 +124,26 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[track_caller]
-    fn check(path: &str, expected: Option<Rule>) {
+    fn check(path: &str, expected: Option<RunnerFileRule>) {
         assert_eq!(runner_file(path).map(|file| file.rule), expected, "{path}");
     }
 
     #[test]
     fn a_runner_file_is_known_wherever_it_lies() {
-        check("conftest.py", Some(Rule::Pinned));
-        check("tests/unit/conftest.py", Some(Rule::Pinned));
+        check("conftest.py", Some(RunnerFileRule::Pinned));
+        check("tests/unit/conftest.py", Some(RunnerFileRule::Pinned));
         check("my_conftest.py", None);
-        check("a/.cargo/config.toml", Some(Rule::Pinned));
+        check("a/.cargo/config.toml", Some(RunnerFileRule::Pinned));
         check("config.toml", None);
-        check("lib/evil.pth", Some(Rule::LeftOut));
+        check("lib/evil.pth", Some(RunnerFileRule::LeftOut));
         check("src/main.rs", None);
         // A feature that adds a dependency is not held up.
-        check("go.work", Some(Rule::LeftOut));
-        check("sub/go.env", Some(Rule::Pinned));
-        check("vendor/modules.txt", Some(Rule::Shown));
+        check("go.work", Some(RunnerFileRule::LeftOut));
+        check("sub/go.env", Some(RunnerFileRule::Pinned));
+        check("vendor/modules.txt", Some(RunnerFileRule::Shown));
         check("modules.txt", None);
         for path in ["pyproject.toml", "Cargo.toml", "package.json", "go.mod"] {
-            check(path, Some(Rule::Shown));
+            check(path, Some(RunnerFileRule::Shown));
         }
     }
 

@@ -13,7 +13,7 @@ mod stream;
 mod twins;
 
 use super::kind::go_test;
-use super::runner::{Check, Ended, Launch, Runner, Step, Verdict};
+use super::runner::{CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd, Runner};
 use command::Command;
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
@@ -65,7 +65,7 @@ struct Expected {
 }
 
 impl Go {
-    pub(crate) fn of(check: &Check<'_>) -> Self {
+    pub(crate) fn of(check: &JudgedCheck<'_>) -> Self {
         let now = check.files.paths().into_iter().filter(|path| is_test_file(path));
         let base = check.files.base_paths();
         let modules = base.iter().filter_map(|path| path.strip_suffix("go.mod"));
@@ -83,9 +83,9 @@ impl Go {
         }
     }
 
-    fn list(&mut self, ended: &Ended) -> Step {
+    fn list(&mut self, ended: &ProgramEnd) -> JudgeStep {
         if ended.exit_code != 0 {
-            return Verdict::failed();
+            return CheckVerdict::failed();
         }
         for is_counted in [|_: &str, _: &str| true, |path: &str, text: &str| !is_conditional(path, text)] {
             let of = |files: &BTreeMap<String, String>| {
@@ -95,27 +95,27 @@ impl Go {
             let (now, base) = (of(&self.files), of(&self.base));
             if now < base {
                 let now = count(now, "test");
-                return Verdict::refused(format!(
+                return CheckVerdict::refused(format!(
                     "the test files have {now}, and {base} in the base commit; put them back"
                 ));
             }
         }
         self.stage = Stage::List;
-        Step::Launch(Launch { argv: self.command.listing(), is_read_whole: true, ..Launch::default() })
+        JudgeStep::Launch(Launch { argv: self.command.listing(), is_read_whole: true, ..Launch::default() })
     }
 
-    fn audit(&mut self, ended: &Ended) -> Step {
+    fn audit(&mut self, ended: &ProgramEnd) -> JudgeStep {
         match self.rewritten(ended) {
             Ok(Audit { over, expected }) => {
                 self.stage = Stage::Audit(expected);
                 let argv = self.command.auditing();
-                Step::Launch(Launch { argv, over, is_read_whole: true, ..Launch::default() })
+                JudgeStep::Launch(Launch { argv, over, is_read_whole: true, ..Launch::default() })
             }
-            Err(why) => Verdict::refused(why),
+            Err(why) => CheckVerdict::refused(why),
         }
     }
 
-    fn rewritten(&mut self, ended: &Ended) -> Result<Audit, String> {
+    fn rewritten(&mut self, ended: &ProgramEnd) -> Result<Audit, String> {
         let packages = stream::packages(&ended.stdout)?;
         let listed: Vec<Vec<String>> = packages.iter().map(|package| self.places(package)).collect::<Result<_, _>>()?;
         let paths: BTreeSet<&String> = listed.iter().flatten().collect();
@@ -217,14 +217,14 @@ impl Go {
         self.base.iter().filter(move |(path, _)| dir(path) == own).map(|(_, text)| text)
     }
 
-    fn judge(&self, ended: &Ended, expected: &[Expected]) -> Step {
+    fn judge(&self, ended: &ProgramEnd, expected: &[Expected]) -> JudgeStep {
         match self.judged(ended, expected) {
-            Ok(why) => Verdict::pass(why),
-            Err(why) => Verdict::refused(why),
+            Ok(why) => CheckVerdict::pass(why),
+            Err(why) => CheckVerdict::refused(why),
         }
     }
 
-    fn judged(&self, ended: &Ended, expected: &[Expected]) -> Result<String, String> {
+    fn judged(&self, ended: &ProgramEnd, expected: &[Expected]) -> Result<String, String> {
         let stream = Stream::of(&ended.stdout);
         let ends: Vec<Outcome> = expected
             .iter()
@@ -282,12 +282,12 @@ impl Go {
 }
 
 impl Runner for Go {
-    fn next(&mut self, ended: Option<Ended>) -> Step {
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         let ended = ended.unwrap_or_default();
         match std::mem::replace(&mut self.stage, Stage::Start) {
             Stage::Start => {
                 self.stage = Stage::Run;
-                Step::Launch(Launch { argv: self.argv.clone(), ..Launch::default() })
+                JudgeStep::Launch(Launch { argv: self.argv.clone(), ..Launch::default() })
             }
             Stage::Run => self.list(&ended),
             Stage::List => self.audit(&ended),
@@ -309,7 +309,7 @@ fn end(stream: &Stream, Expected { package, path, name }: &Expected) -> Result<O
 }
 
 /// Whether the compiler refused what the judge wrote.
-fn unbuilt(ended: &Ended) -> Option<String> {
+fn unbuilt(ended: &ProgramEnd) -> Option<String> {
     let is_unbuilt = ended.stdout.contains(" [build failed]") || ended.stdout.contains(" [setup failed]");
     let said = ended.stderr.lines().chain(ended.stdout.lines()).find(|line| line.contains("_test.go:"));
     is_unbuilt.then(|| {

@@ -3,7 +3,7 @@
 //! The file must be written by this very run, name each test once, and have none that failed or was skipped, and at
 //! least as many as the operator says. Open: the code under test can write the file too, and nothing is audited.
 
-use super::runner::{Check, Ended, Launch, Runner, Step, Verdict};
+use super::runner::{CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd, Runner};
 use longhaul_core::text::count;
 use std::collections::BTreeSet;
 
@@ -16,26 +16,26 @@ pub(crate) struct Junit {
 }
 
 impl Junit {
-    pub(crate) fn of(check: &Check<'_>) -> Self {
+    pub(crate) fn of(check: &JudgedCheck<'_>) -> Self {
         let report = check.report.unwrap_or_default().to_owned();
         let is_there = check.files.paths().contains(&report);
         let tests_min = usize::try_from(check.tests_min).unwrap_or(usize::MAX).max(1);
         Self { argv: check.argv.to_vec(), report, tests_min, is_there, is_running: false }
     }
 
-    fn judged(&self, ended: &Ended) -> Step {
+    fn judged(&self, ended: &ProgramEnd) -> JudgeStep {
         let report = &self.report;
         let Some(bytes) = ended.files.get(&self.reads()) else {
-            return Verdict::refused(format!("it wrote no report `{report}`"));
+            return CheckVerdict::refused(format!("it wrote no report `{report}`"));
         };
         match passed(&String::from_utf8_lossy(bytes)) {
-            Err(why) => Verdict::refused(format!("in `{report}` {why}")),
+            Err(why) => CheckVerdict::refused(format!("in `{report}` {why}")),
             Ok(number) if number < self.tests_min => {
                 let (has, min) = (count(number, "test"), self.tests_min);
-                Verdict::refused(format!("`{report}` has {has}, and `tests_min` is {min}"))
+                CheckVerdict::refused(format!("`{report}` has {has}, and `tests_min` is {min}"))
             }
             Ok(number) => {
-                Verdict::pass(format!("{} passed by name in `{report}`, without an audit", count(number, "test")))
+                CheckVerdict::pass(format!("{} passed by name in `{report}`, without an audit", count(number, "test")))
             }
         }
     }
@@ -46,17 +46,17 @@ impl Junit {
 }
 
 impl Runner for Junit {
-    fn next(&mut self, ended: Option<Ended>) -> Step {
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         match ended {
-            _ if self.is_there => Verdict::refused(format!(
+            _ if self.is_there => CheckVerdict::refused(format!(
                 "`{}` is a file of the work, and must be written by the tests alone; remove it, and have git ignore it",
                 self.report
             )),
             Some(ended) if self.is_running && ended.exit_code == 0 => self.judged(&ended),
-            Some(_) => Verdict::failed(),
+            Some(_) => CheckVerdict::failed(),
             None => {
                 self.is_running = true;
-                Step::Launch(Launch { argv: self.argv.clone(), reads: vec![self.reads()], ..Launch::default() })
+                JudgeStep::Launch(Launch { argv: self.argv.clone(), reads: vec![self.reads()], ..Launch::default() })
             }
         }
     }

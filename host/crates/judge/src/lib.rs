@@ -20,9 +20,9 @@ mod python;
 mod record;
 mod runner;
 
-pub use flags::{Rule, RunnerFile, near_the_judge, runner_file};
+pub use flags::{RunnerFile, RunnerFileRule, near_the_judge, runner_file};
 pub use kind::EvidenceKind;
-pub use runner::{BESIDE, Check, Ended, Files, Launch, Step, Verdict};
+pub use runner::{BESIDE, CheckFiles, CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd};
 
 use runner::Runner;
 
@@ -34,7 +34,7 @@ pub struct Judge {
 impl Judge {
     /// Begins to judge a check by the kind of evidence that it has.
     #[must_use]
-    pub fn of(check: &Check<'_>) -> Self {
+    pub fn of(check: &JudgedCheck<'_>) -> Self {
         let runner: Box<dyn Runner + Send> = match check.kind {
             EvidenceKind::Pytest | EvidenceKind::Unittest => Box::new(python::Python::of(check)),
             EvidenceKind::Cargo => Box::new(cargo::Cargo::of(check)),
@@ -47,7 +47,7 @@ impl Judge {
     }
 
     /// What comes next, given how the program before ended.
-    pub fn next(&mut self, ended: Option<Ended>) -> Step {
+    pub fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         self.runner.next(ended)
     }
 }
@@ -58,11 +58,11 @@ struct Exit {
 }
 
 impl Runner for Exit {
-    fn next(&mut self, ended: Option<Ended>) -> Step {
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         match ended {
-            None => Step::Launch(Launch { argv: self.argv.clone(), ..Launch::default() }),
-            Some(ended) if ended.exit_code == 0 => Verdict::pass(""),
-            Some(_) => Verdict::failed(),
+            None => JudgeStep::Launch(Launch { argv: self.argv.clone(), ..Launch::default() }),
+            Some(ended) if ended.exit_code == 0 => CheckVerdict::pass(""),
+            Some(_) => CheckVerdict::failed(),
         }
     }
 }

@@ -9,16 +9,16 @@
 //! than the base commit has, tests in TypeScript, and a run in which no test with a name of its own passed, or nothing
 //! can be made to fail. Open: the events lie in a file that the code can write to.
 
+mod command_line;
 mod marks;
 mod source;
 mod twins;
-mod words;
 
+use self::command_line::{Words, beside, is_test_file, is_typescript};
 use self::marks::Marks;
 use self::source::{Call, File};
-use self::words::{Words, beside, is_test_file, is_typescript};
 use super::clike::Edit;
-use super::runner::{BESIDE, Check, Ended, Launch, Runner, Step, Verdict};
+use super::runner::{BESIDE, CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd, Runner};
 use longhaul_core::text::count;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -98,10 +98,10 @@ struct Event {
 }
 
 impl Node {
-    pub(crate) fn of(check: &Check<'_>) -> Self {
-        let words = Words::of(check.argv);
+    pub(crate) fn of(check: &JudgedCheck<'_>) -> Self {
+        let command_line = Words::of(check.argv);
         let paths = check.files.paths();
-        let is_test = |path: &String| (is_test_file(path) || words.choose_file(path)) && !is_typescript(path);
+        let is_test = |path: &String| (is_test_file(path) || command_line.choose_file(path)) && !is_typescript(path);
         let base = check.files.base_paths().into_iter().filter(is_test);
         let counted = base.filter_map(|path| check.files.read_base(&path)).map(|text| File::of(text).tests().count());
         let read = |path: &String| Some((path.clone(), File::of(check.files.read(path)?)));
@@ -110,10 +110,10 @@ impl Node {
             twins: check.twins,
             base_count: counted.sum(),
             files: paths.iter().filter(|path| is_test(path)).filter_map(read).collect(),
-            typescript: words.typescript(&paths).cloned(),
+            typescript: command_line.typescript(&paths).cloned(),
             random: StdRng::from_seed(check.seed),
             stage: Stage::Start,
-            words,
+            words: command_line,
         }
     }
 
@@ -139,21 +139,21 @@ impl Node {
         }
     }
 
-    fn audit(&mut self, ended: &Ended) -> Step {
+    fn audit(&mut self, ended: &ProgramEnd) -> JudgeStep {
         if ended.exit_code != 0 {
-            return Verdict::failed();
+            return CheckVerdict::failed();
         }
         match self.audited(ended) {
             Ok((launch, names, ran)) => {
                 self.stage = Stage::Audit { names, ran };
-                Step::Launch(launch)
+                JudgeStep::Launch(launch)
             }
-            Err(why) => Verdict::refused(why),
+            Err(why) => CheckVerdict::refused(why),
         }
     }
 
     /// The audit, what its names must do, and how many tests passed before.
-    fn audited(&mut self, ended: &Ended) -> Result<(Launch, Names, usize), String> {
+    fn audited(&mut self, ended: &ProgramEnd) -> Result<(Launch, Names, usize), String> {
         if let Some(text) = &self.words.unread {
             return Err(format!("`{text}` of its words is no pattern that can be read here"));
         }
@@ -238,12 +238,12 @@ impl Node {
 }
 
 impl Runner for Node {
-    fn next(&mut self, ended: Option<Ended>) -> Step {
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         let ended = ended.unwrap_or_default();
         match std::mem::replace(&mut self.stage, Stage::Start) {
             Stage::Start => {
                 self.stage = Stage::Run;
-                Step::Launch(self.launch(&self.argv))
+                JudgeStep::Launch(self.launch(&self.argv))
             }
             Stage::Run => self.audit(&ended),
             Stage::Audit { names, ran } => judged(&ended, &names, ran),
@@ -251,18 +251,18 @@ impl Runner for Node {
     }
 }
 
-fn judged(ended: &Ended, names: &Names, ran: usize) -> Step {
+fn judged(ended: &ProgramEnd, names: &Names, ran: usize) -> JudgeStep {
     match outcome(ended, names) {
-        Ok((renamed, failed)) => Verdict::pass(format!(
+        Ok((renamed, failed)) => CheckVerdict::pass(format!(
             "{} passed by name; {renamed} passed under other names too, where {failed} that must fail did",
             count(ran, "test")
         )),
-        Err(why) => Verdict::refused(why),
+        Err(why) => CheckVerdict::refused(why),
     }
 }
 
 /// How many tests passed under other names, and how many failed that must.
-fn outcome(ended: &Ended, names: &Names) -> Result<(usize, usize), String> {
+fn outcome(ended: &ProgramEnd, names: &Names) -> Result<(usize, usize), String> {
     let events = events(ended).map_err(|why| format!("in the audit {why}"))?;
     let mut told: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
     events.iter().for_each(|event| told.entry(&event.name).or_default().push(event));
@@ -305,7 +305,7 @@ fn of<'n>((_, name): (&String, &'n Name)) -> &'n str {
     &name.of
 }
 
-fn events(ended: &Ended) -> Result<Vec<Event>, &'static str> {
+fn events(ended: &ProgramEnd) -> Result<Vec<Event>, &'static str> {
     let bytes = ended.files.get(EVENTS).ok_or("no report of its tests was left (is this node older than 20?)")?;
     let lines = std::str::from_utf8(bytes).map_err(|_| "the report of its tests is no text")?.lines();
     let events: Result<Vec<Event>, _> = lines.map(serde_json::from_str).collect();
@@ -434,21 +434,21 @@ mod tests {
         let files = FakeFiles::of(base, now);
         let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
         let mut judge = Judge::of(&check(&argv, EvidenceKind::Node, &files));
-        assert!(matches!(judge.next(None), Step::Launch(_)));
+        assert!(matches!(judge.next(None), JudgeStep::Launch(_)));
         match judge.next(Some(ran(told, 0))) {
-            Step::Launch(launch) => Ok(launch),
-            Step::Judged(verdict) => Err(verdict.why),
+            JudgeStep::Launch(launch) => Ok(launch),
+            JudgeStep::Judged(verdict) => Err(verdict.why),
         }
     }
 
     /// A run in which these tests pass, or fail where a `-` stands before the name.
-    fn ran(told: &[&str], exit_code: i32) -> Ended {
+    fn ran(told: &[&str], exit_code: i32) -> ProgramEnd {
         let of = |name: &&str| match name.strip_prefix('-') {
             Some(name) => format!("{{\"name\":\"{name}\",\"passed\":false,\"is_shown\":true}}\n"),
             None => format!("{{\"name\":\"{name}\",\"passed\":true,\"is_shown\":true}}\n"),
         };
         let events = told.iter().map(of).collect::<String>() + "{\"is_end\":true}\n";
-        Ended { exit_code, files: [(EVENTS.to_owned(), events.into_bytes())].into(), ..Ended::default() }
+        ProgramEnd { exit_code, files: [(EVENTS.to_owned(), events.into_bytes())].into(), ..ProgramEnd::default() }
     }
 
     const TEST: &str = "const assert = require('assert');\ntest('adds', () => {\n  assert.equal(add(1), 2);\n});\n";

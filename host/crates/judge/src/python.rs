@@ -7,7 +7,7 @@
 
 use super::kind::{EvidenceKind, base_name, pytest_word, python_module};
 use super::record::{Outcome, RECORD, Reported, fresh_key, opened};
-use super::runner::{Check, Ended, Files, Launch, Runner, Step, Verdict};
+use super::runner::{CheckFiles, CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd, Runner};
 use longhaul_core::text::count;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -94,7 +94,7 @@ enum NameKind {
 }
 
 impl Python {
-    pub(crate) fn of(check: &Check<'_>) -> Self {
+    pub(crate) fn of(check: &JudgedCheck<'_>) -> Self {
         let paths = check.files.paths();
         let pinned = check.files.pinned().into_iter().collect::<BTreeSet<_>>();
         let base = check.files.base_paths().into_iter().collect::<BTreeSet<_>>();
@@ -180,13 +180,13 @@ impl Python {
         argv
     }
 
-    fn prepare(&mut self, ended: &Ended) -> Step {
+    fn prepare(&mut self, ended: &ProgramEnd) -> JudgeStep {
         if ended.exit_code != 0 {
-            return Verdict::failed();
+            return CheckVerdict::failed();
         }
         let reported: Reported = match self.record(ended) {
             Ok(reported) => reported,
-            Err(why) => return Verdict::refused(why),
+            Err(why) => return CheckVerdict::refused(why),
         };
         let (mut passed, mut others) = (BTreeMap::new(), BTreeSet::new());
         for (id, outcome) in reported.tests() {
@@ -195,12 +195,12 @@ impl Python {
                 Outcome::Passed => *passed.entry(name).or_insert(0) += 1,
                 Outcome::Skipped => _ = others.insert(name),
                 Outcome::Failed | Outcome::Broken => {
-                    return Verdict::refused(format!("`{id}` did not pass, and the exit code is 0"));
+                    return CheckVerdict::refused(format!("`{id}` did not pass, and the exit code is 0"));
                 }
             }
         }
         if passed.is_empty() {
-            return Verdict::refused("no test passed, which shows nothing");
+            return CheckVerdict::refused("no test passed, which shows nothing");
         }
         let wholly: Vec<&String> = passed.keys().filter(|name| !others.contains(*name)).collect();
         let more = json!({
@@ -209,47 +209,47 @@ impl Python {
         });
         let launch = self.launch("prepare", self.collecting(), &more);
         self.stage = Stage::Prepare(passed, others);
-        Step::Launch(launch)
+        JudgeStep::Launch(launch)
     }
 
-    fn audit(&mut self, ended: &Ended, passed: &BTreeMap<String, usize>, others: &BTreeSet<String>) -> Step {
+    fn audit(&mut self, ended: &ProgramEnd, passed: &BTreeMap<String, usize>, others: &BTreeSet<String>) -> JudgeStep {
         let body = ended.files.get(RECORD).and_then(|bytes| opened(bytes, &self.key));
         let Some(prepared) = body.and_then(|body| serde_json::from_slice::<Prepared>(body).ok()) else {
             let said = ended.stderr.trim().lines().last().unwrap_or("nothing");
-            return Verdict::refused(format!("its tests could not be collected: {said}"));
+            return CheckVerdict::refused(format!("its tests could not be collected: {said}"));
         };
         for (name, number) in &prepared.expected {
             let ran = passed.get(name).copied().unwrap_or(0);
             if ran < *number && !(others.contains(name) && prepared.skips.contains(name)) {
                 let became = if others.contains(name) { "was skipped, which shows nothing" } else { "did not run" };
-                return Verdict::refused(format!("`{name}` {became}"));
+                return CheckVerdict::refused(format!("`{name}` {became}"));
             }
         }
         if prepared.count < prepared.base_count {
             let (now, base) = (count(prepared.count, "test"), prepared.base_count);
-            return Verdict::refused(format!(
+            return CheckVerdict::refused(format!(
                 "the test files have {now}, and {base} in the base commit; put them back"
             ));
         }
         let ran = passed.values().sum();
         if prepared.files.is_empty() {
-            return Verdict::pass(format!("{} passed by name; none could be audited", count(ran, "test")));
+            return CheckVerdict::pass(format!("{} passed by name; none could be audited", count(ran, "test")));
         }
         let more = json!({ "modules": prepared.modules, "literals": prepared.literals });
         let mut launch = self.launch("audit", self.auditing(&prepared), &more);
         launch.over = prepared.files.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
         self.stage = Stage::Audit(Box::new(prepared), ran);
-        Step::Launch(launch)
+        JudgeStep::Launch(launch)
     }
 
-    fn judge(&self, ended: &Ended, prepared: &Prepared, ran: usize) -> Step {
+    fn judge(&self, ended: &ProgramEnd, prepared: &Prepared, ran: usize) -> JudgeStep {
         let reported: Reported = match self.record(ended) {
             Ok(reported) => reported,
-            Err(why) => return Verdict::refused(format!("in the audit {why}")),
+            Err(why) => return CheckVerdict::refused(format!("in the audit {why}")),
         };
         if ended.exit_code != 1 {
             let code = ended.exit_code;
-            return Verdict::refused(format!("in the audit tests must fail, and its exit code is {code}"));
+            return CheckVerdict::refused(format!("in the audit tests must fail, and its exit code is {code}"));
         }
         let tests = reported.tests();
         let of = |name: &str| {
@@ -259,7 +259,7 @@ impl Python {
         for (name, Name { kind, of: test }) in &prepared.names {
             let outcomes = of(name);
             if outcomes.is_empty() {
-                return Verdict::refused(format!("in the audit {} was not reported", told(*kind, test)));
+                return CheckVerdict::refused(format!("in the audit {} was not reported", told(*kind, test)));
             }
             let passed = outcomes.iter().all(|outcome| *outcome == Outcome::Passed);
             let is_right = match kind {
@@ -270,18 +270,18 @@ impl Python {
             };
             renamed += usize::from(passed && matches!(kind, NameKind::Real | NameKind::Named));
             if !is_right {
-                return Verdict::refused(wrong(*kind, test));
+                return CheckVerdict::refused(wrong(*kind, test));
             }
         }
         let (renamable, made) = (prepared.renamable, prepared.names.len() - prepared.renamed);
         let of_all = if renamed < renamable { format!(" of {renamable}") } else { String::new() };
-        Verdict::pass(format!(
+        CheckVerdict::pass(format!(
             "{} passed by name; {renamed}{of_all} passed under other names too, where {made} that must fail did",
             count(ran, "test")
         ))
     }
 
-    fn record(&self, ended: &Ended) -> Result<Reported, String> {
+    fn record(&self, ended: &ProgramEnd) -> Result<Reported, String> {
         let bytes =
             ended.files.get(RECORD).ok_or("no report of its tests was left (did the code end their process?)")?;
         let body =
@@ -298,12 +298,12 @@ impl Python {
 }
 
 impl Runner for Python {
-    fn next(&mut self, ended: Option<Ended>) -> Step {
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         let ended = ended.unwrap_or_default();
         match std::mem::replace(&mut self.stage, Stage::Start) {
             Stage::Start => {
                 self.stage = Stage::Run;
-                Step::Launch(self.launch("run", self.reporting(), &Value::Null))
+                JudgeStep::Launch(self.launch("run", self.reporting(), &Value::Null))
             }
             Stage::Run => self.prepare(&ended),
             Stage::Prepare(passed, others) => self.audit(&ended, &passed, &others),
@@ -381,7 +381,7 @@ struct BaseFiles {
 }
 
 impl BaseFiles {
-    fn of(files: &dyn Files, pinned: &BTreeSet<String>) -> Self {
+    fn of(files: &dyn CheckFiles, pinned: &BTreeSet<String>) -> Self {
         let (mut found, mut bytes) = (Self::default(), 0);
         for path in files.base_paths() {
             let is_of_tests = is_test_file(&path) || base_name(&path) == "conftest.py";

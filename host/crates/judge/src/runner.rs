@@ -7,7 +7,7 @@ use crate::kind::EvidenceKind;
 use std::collections::BTreeMap;
 
 /// What is judged: a program of tests, and the files that it finds.
-pub struct Check<'a> {
+pub struct JudgedCheck<'a> {
     /// The program and its arguments.
     pub argv: &'a [String],
     /// What its pass must show.
@@ -21,11 +21,11 @@ pub struct Check<'a> {
     /// Randomness of the system: keys and names are made of it.
     pub seed: [u8; 32],
     /// The files.
-    pub files: &'a dyn Files,
+    pub files: &'a dyn CheckFiles,
 }
 
 /// The files of the copy that a check runs on. Paths use `/` and are relative to its top.
-pub trait Files {
+pub trait CheckFiles {
     /// The paths of all files of the copy, sorted.
     fn paths(&self) -> Vec<String>;
     /// The text of one file of the copy; none where it is no plain file or too large.
@@ -60,7 +60,7 @@ pub const BESIDE: &str = "judge";
 
 /// How a program ended.
 #[derive(Clone, Debug, Default)]
-pub struct Ended {
+pub struct ProgramEnd {
     /// 128 and the signal where one ended it.
     pub exit_code: i32,
     /// What it printed.
@@ -73,39 +73,39 @@ pub struct Ended {
 
 /// What comes next.
 #[derive(Debug)]
-pub enum Step {
+pub enum JudgeStep {
     /// Run this on a fresh copy, and say how it ended. The output of the first is what people see.
     Launch(Launch),
     /// It is judged. What failed by itself has nothing to say here.
-    Judged(Verdict),
+    Judged(CheckVerdict),
 }
 
 /// Whether a program that ended with 0 passed, and by what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CheckVerdict {
     /// Whether it is a pass.
     pub passed: bool,
     /// One line for agents and people; empty where the exit code says all.
     pub why: String,
 }
 
-impl Verdict {
-    pub(crate) fn pass(why: impl Into<String>) -> Step {
-        Step::Judged(Self { passed: true, why: why.into() })
+impl CheckVerdict {
+    pub(crate) fn pass(why: impl Into<String>) -> JudgeStep {
+        JudgeStep::Judged(Self { passed: true, why: why.into() })
     }
 
     /// By its exit code, which it has told itself.
-    pub(crate) fn failed() -> Step {
-        Step::Judged(Self { passed: false, why: String::new() })
+    pub(crate) fn failed() -> JudgeStep {
+        JudgeStep::Judged(Self { passed: false, why: String::new() })
     }
 
-    pub(crate) fn refused(why: impl std::fmt::Display) -> Step {
-        Step::Judged(Self { passed: false, why: format!("not taken as a pass: {why}") })
+    pub(crate) fn refused(why: impl std::fmt::Display) -> JudgeStep {
+        JudgeStep::Judged(Self { passed: false, why: format!("not taken as a pass: {why}") })
     }
 }
 
 /// One kind of evidence.
 pub(crate) trait Runner {
     /// The first program when nothing ended yet.
-    fn next(&mut self, ended: Option<Ended>) -> Step;
+    fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep;
 }

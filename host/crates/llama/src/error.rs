@@ -1,6 +1,6 @@
 //! Errors between a file and an answer. Each text carries the remedy.
 
-use crate::protocol::{ErrorKind, Failure};
+use crate::protocol::{ChildFailure, ErrorKind};
 
 /// Errors that keep a model from loading or from making a completion.
 #[derive(Debug, thiserror::Error)]
@@ -82,8 +82,8 @@ impl LlamaError {
     }
 
     /// This error as the child reports it.
-    pub fn to_failure(&self) -> Failure {
-        Failure { kind: self.kind(), message: self.to_string() }
+    pub fn to_failure(&self) -> ChildFailure {
+        ChildFailure { kind: self.kind(), message: self.to_string() }
     }
 
     pub(crate) fn bad_file(reason: impl Into<String>) -> Self {

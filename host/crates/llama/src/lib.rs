@@ -1,7 +1,7 @@
 //! A small instruct model from a GGUF file, on the CPU, without a line of C++.
 //!
 //! [`protocol`] is what a host speaks with the child process that holds the model; it depends on
-//! no tensor library. The feature `inference` adds the model ([`Model`]) and the child's side
+//! no tensor library. The feature `inference` adds the model ([`LoadedModel`]) and the child's side
 //! ([`serve`]). This crate never opens a socket, never downloads a file, and reads no file but
 //! the GGUF it is given, which it distrusts: counts, sizes and offsets are checked against the
 //! file's length before anything is allocated.
@@ -36,6 +36,6 @@ mod transformer;
 #[cfg(feature = "inference")]
 pub use error::LlamaError;
 #[cfg(feature = "inference")]
-pub use model::{LoadOptions, Model};
+pub use model::{LoadOptions, LoadedModel};
 #[cfg(feature = "inference")]
 pub use serve::{serve, serve_model};

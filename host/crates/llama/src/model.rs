@@ -18,7 +18,7 @@ use crate::LlamaError;
 use crate::gguf::Gguf;
 use crate::grammar::{GRAMMAR_BYTES_MAX, Grammar, Grammars};
 use crate::output::Output;
-use crate::protocol::{Completion, Info, Reply, StopReason};
+use crate::protocol::{Completion, CompletionReply, CompletionStop, Info};
 use crate::sampler::Sampler;
 use crate::session::{Session, Sessions};
 use crate::template::Template;
@@ -34,7 +34,7 @@ pub struct LoadOptions {
     /// Longest context, prompt and answer together, in tokens. Default 8 192.
     ///
     /// The context is the smallest of this, what the model was trained for, and what fits into
-    /// `memory_bytes_max`; see [`Model::info`].
+    /// `memory_bytes_max`; see [`LoadedModel::info`].
     pub context_tokens_max: usize,
     /// Memory for weights, sessions and work space, in bytes. Default 1 GiB.
     ///
@@ -42,7 +42,7 @@ pub struct LoadOptions {
     /// what `serve` buffers are not in it. Caches of finished turns fill what the context leaves.
     ///
     /// # Errors
-    /// [`LlamaError::OutOfMemory`] from [`Model::load`] when not even 512 tokens fit.
+    /// [`LlamaError::OutOfMemory`] from [`LoadedModel::load`] when not even 512 tokens fit.
     pub memory_bytes_max: u64,
 }
 
@@ -53,7 +53,7 @@ impl Default for LoadOptions {
 }
 
 /// A model that is ready to answer.
-pub struct Model {
+pub struct LoadedModel {
     transformer: Transformer,
     tokenizer: Arc<Tokenizer>,
     template: Template,
@@ -64,18 +64,18 @@ pub struct Model {
     info: Info,
 }
 
-impl Model {
+impl LoadedModel {
     /// Loads a GGUF file: a plain Llama with a `smollm` or `gpt-2` tokenizer and a chat template.
     ///
     /// # Errors
     /// [`LlamaError::BadFile`] for a file that is damaged, [`LlamaError::Unsupported`] for one of
     /// another kind, [`LlamaError::OutOfMemory`] for one that does not fit.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Self, LlamaError> {
-        Model::load_confined(path, options, |_| Ok(()))
+        LoadedModel::load_confined(path, options, |_| Ok(()))
     }
 
-    /// [`Model::load`], with `confine` between opening the file and reading its first byte: the file is a stranger's.
-    /// Where that fails the model is loaded all the same, and [`Model::info`] has the reason.
+    /// [`LoadedModel::load`], with `confine` between opening the file and reading its first byte: the file is a
+    /// stranger's. Where that fails the model is loaded all the same, and [`LoadedModel::info`] has the reason.
     pub(crate) fn load_confined(
         path: &Path,
         options: &LoadOptions,
@@ -85,12 +85,12 @@ impl Model {
         let file = File::open(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let unconfined = confine(file.as_fd()).err();
-        let mut model = Model::read(BufReader::new(file), bytes, options)?;
+        let mut model = LoadedModel::read(BufReader::new(file), bytes, options)?;
         model.info.unconfined = unconfined;
         Ok(model)
     }
 
-    /// [`Model::load`] from an open file that is `file_bytes` long.
+    /// [`LoadedModel::load`] from an open file that is `file_bytes` long.
     pub(crate) fn read(mut file: impl Read + Seek, file_bytes: u64, options: &LoadOptions) -> Result<Self, LlamaError> {
         let gguf = Gguf::read(&mut file, file_bytes)?;
         let tokenizer = Tokenizer::read(&gguf)?;
@@ -103,7 +103,7 @@ impl Model {
             memory_bytes_max: options.memory_bytes_max,
             unconfined: None,
         };
-        Ok(Model {
+        Ok(LoadedModel {
             transformer: Transformer::load(config, &gguf, &mut file, budget.context_tokens)?,
             tokenizer: Arc::new(tokenizer),
             template,
@@ -127,7 +127,7 @@ impl Model {
     /// Completes a conversation, and gives out the text as it comes.
     ///
     /// `on_text` gets whole characters and never a part of a stop text; when it breaks, or when
-    /// `cancel` becomes true, the completion ends with [`StopReason::Cancelled`], at the latest
+    /// `cancel` becomes true, the completion ends with [`CompletionStop::Cancelled`], at the latest
     /// after 128 tokens of prompt or one of answer. What was computed stays in the session.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl Model {
         request: &Completion,
         cancel: &AtomicBool,
         on_text: &mut dyn FnMut(&str) -> ControlFlow<()>,
-    ) -> Result<Reply, LlamaError> {
+    ) -> Result<CompletionReply, LlamaError> {
         let sampler = Sampler::new(request)?;
         let grammar = self.grammar(request)?;
         let prompt = self.prompt(request)?;
@@ -158,7 +158,7 @@ impl Model {
         };
         let stop_reason = turn.run(&prompt[cached..], &mut answer)?;
         self.sessions.put(session, self.transformer.config());
-        Ok(Reply {
+        Ok(CompletionReply {
             output_tokens: answer.tokens,
             text: answer.finish(),
             stop_reason,
@@ -247,7 +247,7 @@ struct Turn<'m> {
 }
 
 impl Turn<'_> {
-    fn run(&mut self, prompt: &[u32], answer: &mut Answer<'_>) -> Result<StopReason, LlamaError> {
+    fn run(&mut self, prompt: &[u32], answer: &mut Answer<'_>) -> Result<CompletionStop, LlamaError> {
         let mut batch = prompt.to_vec();
         let forced = self.forced();
         let mut ended = answer.push(&forced, self.tokenizer);
@@ -258,18 +258,18 @@ impl Turn<'_> {
             }
             let tokens = self.session.ids.len() + batch.len();
             if answer.is_full() || tokens > self.context_tokens {
-                return Ok(StopReason::Length);
+                return Ok(CompletionStop::Length);
             }
             let Some(logits) = self.append(&batch)? else {
-                return Ok(StopReason::Cancelled);
+                return Ok(CompletionStop::Cancelled);
             };
             batch = self.next(&logits)?;
             if batch.is_empty() {
-                return Ok(StopReason::End);
+                return Ok(CompletionStop::End);
             }
             ended = answer.push(&batch, self.tokenizer);
             if ended.is_none() && self.grammar.as_ref().is_some_and(Grammar::is_complete) {
-                ended = Some(StopReason::End);
+                ended = Some(CompletionStop::End);
             }
         }
     }
@@ -334,18 +334,18 @@ struct Answer<'c> {
 
 impl Answer<'_> {
     /// Gives out the tokens' text; says why, when the answer ends with one of them.
-    fn push(&mut self, ids: &[u32], tokenizer: &Tokenizer) -> Option<StopReason> {
+    fn push(&mut self, ids: &[u32], tokenizer: &Tokenizer) -> Option<CompletionStop> {
         for id in ids {
             if self.is_full() {
-                return Some(StopReason::Length);
+                return Some(CompletionStop::Length);
             }
             self.tokens += 1;
             let text = self.output.push(tokenizer.text_bytes(*id));
             if !text.is_empty() && (self.on_text)(text).is_break() {
-                return Some(StopReason::Cancelled);
+                return Some(CompletionStop::Cancelled);
             }
             if self.output.is_stopped() {
-                return Some(StopReason::End);
+                return Some(CompletionStop::End);
             }
         }
         None
@@ -368,16 +368,20 @@ impl Answer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Message, Role};
+    use crate::protocol::{ChatMessage, ChatRole};
     use crate::test_model;
 
     fn request(text: &str) -> Completion {
-        Completion { messages: vec![Message::new(Role::User, text)], output_tokens_max: 24, ..Completion::default() }
+        Completion {
+            messages: vec![ChatMessage::new(ChatRole::User, text)],
+            output_tokens_max: 24,
+            ..Completion::default()
+        }
     }
 
     /// The reply; panics when the streamed text is not the reply's.
     #[track_caller]
-    fn complete(model: &mut Model, request: &Completion) -> Reply {
+    fn complete(model: &mut LoadedModel, request: &Completion) -> CompletionReply {
         let mut streamed = String::new();
         let reply = model
             .complete(request, &AtomicBool::new(false), &mut |text| {
@@ -414,7 +418,7 @@ mod tests {
         let reply = complete(&mut test_model::model(), &constrained);
         let value: serde_json::Value = serde_json::from_str(&reply.text).expect("json");
         assert!(value["n"].is_boolean() && value["hello"].is_string(), "{value}");
-        assert_eq!(reply.stop_reason, StopReason::End);
+        assert_eq!(reply.stop_reason, CompletionStop::End);
     }
 
     #[test]
@@ -422,7 +426,7 @@ mod tests {
         let mut model = test_model::model();
         let short = Completion { output_tokens_max: 3, ..request("x") };
         let reply = complete(&mut model, &short);
-        assert_eq!((reply.stop_reason, reply.output_tokens), (StopReason::Length, 3));
+        assert_eq!((reply.stop_reason, reply.output_tokens), (CompletionStop::Length, 3));
         let none = Completion { output_tokens_max: 0, ..request("x") };
         assert_eq!(complete(&mut model, &none).text, "");
 
@@ -437,9 +441,9 @@ mod tests {
         let request = Completion { session: "s".into(), ..request(&"hello ".repeat(100)) };
         let nothing = &mut |_: &str| ControlFlow::Continue(());
         let reply = model.complete(&request, &AtomicBool::new(true), nothing);
-        assert_eq!(reply.expect("reply").stop_reason, StopReason::Cancelled);
+        assert_eq!(reply.expect("reply").stop_reason, CompletionStop::Cancelled);
         let broken = model.complete(&request, &AtomicBool::new(false), &mut |_| ControlFlow::Break(())).expect("reply");
-        assert_eq!(broken.stop_reason, StopReason::Cancelled);
+        assert_eq!(broken.stop_reason, CompletionStop::Cancelled);
         assert!(!broken.text.is_empty());
         assert_eq!(complete(&mut model, &request).cached_tokens, broken.prompt_tokens - 1);
     }
@@ -466,7 +470,7 @@ mod tests {
         let bytes = test_model::bytes();
         let load = |memory_bytes_max: u64| {
             let options = LoadOptions { memory_bytes_max, ..LoadOptions::default() };
-            Model::read(std::io::Cursor::new(&bytes), bytes.len() as u64, &options)
+            LoadedModel::read(std::io::Cursor::new(&bytes), bytes.len() as u64, &options)
         };
         assert_eq!(load(1 << 30).expect("load").info().context_tokens_max, 1_024);
         let Err(LlamaError::OutOfMemory { bytes_needed, .. }) = load(1 << 20) else {
@@ -480,7 +484,8 @@ mod tests {
     fn a_damaged_file_is_an_error_and_no_panic() {
         let whole = test_model::bytes();
         let options = LoadOptions::default();
-        let read = |bytes: &[u8]| Model::read(std::io::Cursor::new(bytes), bytes.len() as u64, &options).map(drop);
+        let read =
+            |bytes: &[u8]| LoadedModel::read(std::io::Cursor::new(bytes), bytes.len() as u64, &options).map(drop);
         assert!(read(&whole).is_ok());
         assert!(read(&whole[..whole.len() - 1]).is_err());
         // A flipped byte may be harmless (a weight); it may never be a panic.

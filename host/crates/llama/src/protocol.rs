@@ -1,6 +1,6 @@
 //! The protocol between the host and the model's child process: JSON lines over stdin and stdout.
 //!
-//! One line is one [`Call`] or one [`Answer`]. The child starts by saying [`AnswerBody::Info`] (or
+//! One line is one [`ChildCall`] or one [`ChildAnswer`]. The child starts by saying [`AnswerBody::Info`] (or
 //! [`AnswerBody::Error`], and then ends) with no id; after that every answer carries the id of its
 //! call. A completion is any number of [`AnswerBody::Token`] and then one [`AnswerBody::Done`] or
 //! one [`AnswerBody::Error`]. Calls are served in order, one at a time; only [`CallBody::Cancel`]
@@ -28,7 +28,7 @@ pub fn thread_environment(threads: usize) -> [(&'static str, String); 2] {
 
 /// A line from the host to the child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct ChildCall {
     /// Chosen by the host; repeated in every answer to this call.
     pub id: u64,
     /// The request.
@@ -47,13 +47,13 @@ pub enum CallBody {
     /// Asks for the loaded model. Answered by `info`.
     Info {},
     /// End the completion with this id, running or waiting. It has no answer of its own: the
-    /// completion ends with [`StopReason::Cancelled`], unless it had ended before.
+    /// completion ends with [`CompletionStop::Cancelled`], unless it had ended before.
     Cancel(u64),
 }
 
 /// A line from the child to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ChildAnswer {
     /// The id of the call; `None` for the greeting and for a line whose id could not be read.
     pub id: Option<u64>,
     /// The reply.
@@ -68,13 +68,13 @@ pub enum AnswerBody {
     /// The next piece of a completion's text: whole characters, never empty.
     Token(String),
     /// The end of a completion.
-    Done(Reply),
+    Done(CompletionReply),
     /// The token ids of a text.
     Tokens(Vec<u32>),
     /// The loaded model.
     Info(Info),
     /// The call has failed, and nothing else follows for it.
-    Error(Failure),
+    Error(ChildFailure),
 }
 
 /// A completion to make, with its settings.
@@ -85,7 +85,7 @@ pub struct Completion {
     /// (the default) keeps nothing. It changes the cost of an answer, not what is asked.
     pub session: String,
     /// The conversation so far, oldest first. Text in it that spells a special token stays text.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// Text that the assistant's answer starts with. It is not repeated in the reply. Excludes
     /// `schema` and `json`.
     pub prefill: Option<String>,
@@ -102,7 +102,7 @@ pub struct Completion {
     pub top_k: u32,
     /// Seed of the random numbers. Default 0. The same request, model and kind of CPU give the same text.
     pub seed: u64,
-    /// Longest answer, in tokens. Default 512. The answer then ends with [`StopReason::Length`],
+    /// Longest answer, in tokens. Default 512. The answer then ends with [`CompletionStop::Length`],
     /// as it does when the context is full.
     pub output_tokens_max: u32,
     /// The answer ends before the first of these texts. Empty ones are ignored.
@@ -129,25 +129,25 @@ impl Default for Completion {
 
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct ChatMessage {
     /// Author of the message.
-    pub role: Role,
+    pub role: ChatRole,
     /// Text of the message.
     pub content: String,
 }
 
-impl Message {
+impl ChatMessage {
     /// A message of `role` that says `content`.
-    pub fn new(role: Role, content: impl Into<String>) -> Self {
+    pub fn new(role: ChatRole, content: impl Into<String>) -> Self {
         let content = content.into();
-        Message { role, content }
+        ChatMessage { role, content }
     }
 }
 
 /// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ChatRole {
     /// Instructions for the whole conversation.
     System,
     /// The one who asks.
@@ -158,25 +158,25 @@ pub enum Role {
     Tool,
 }
 
-impl Role {
+impl ChatRole {
     /// The name that chat templates use.
     pub fn name(self) -> &'static str {
         match self {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
+            ChatRole::System => "system",
+            ChatRole::User => "user",
+            ChatRole::Assistant => "assistant",
+            ChatRole::Tool => "tool",
         }
     }
 }
 
 /// A finished completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct CompletionReply {
     /// The whole answer, without the prefill and without the stop text.
     pub text: String,
     /// Reason for the end.
-    pub stop_reason: StopReason,
+    pub stop_reason: CompletionStop,
     /// Tokens of the prompt, the template and the prefill included.
     pub prompt_tokens: u32,
     /// Tokens of `prompt_tokens` that the session had computed before.
@@ -188,7 +188,7 @@ pub struct Reply {
 /// Reason for the end of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StopReason {
+pub enum CompletionStop {
     /// The model said so, a stop text came, or the schema is complete.
     End,
     /// `output_tokens_max` is reached, or the context is full.
@@ -213,7 +213,7 @@ pub struct Info {
 
 /// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct ChildFailure {
     /// The case that a caller can act on.
     pub kind: ErrorKind,
     /// A sentence for a person, with the remedy.
@@ -249,13 +249,13 @@ mod tests {
     #[test]
     fn a_call_is_one_line_that_a_person_can_type() {
         let line = r#"{"id":7,"complete":{"messages":[{"role":"user","content":"hi"}],"top_k":5}}"#;
-        let call: Call = serde_json::from_str(line).expect("parse the call");
+        let call: ChildCall = serde_json::from_str(line).expect("parse the call");
         let CallBody::Complete(completion) = call.body else {
             panic!("not a completion: {call:?}");
         };
         assert_eq!(completion.top_k, 5);
         assert_eq!(completion.output_tokens_max, 512);
-        assert_eq!(completion.messages[0].role, Role::User);
+        assert_eq!(completion.messages[0].role, ChatRole::User);
     }
 
     #[test]
@@ -266,20 +266,20 @@ mod tests {
             CallBody::Info {},
             CallBody::Cancel(3),
         ] {
-            let call = Call { id: 9, body };
+            let call = ChildCall { id: 9, body };
             let line = serde_json::to_string(&call).expect("write");
             assert!(!line.contains('\n'), "{line}");
-            assert_eq!(serde_json::from_str::<Call>(&line).expect("read"), call);
+            assert_eq!(serde_json::from_str::<ChildCall>(&line).expect("read"), call);
         }
-        let answer = Answer { id: None, body: AnswerBody::Token("\"\n".into()) };
+        let answer = ChildAnswer { id: None, body: AnswerBody::Token("\"\n".into()) };
         let line = serde_json::to_string(&answer).expect("write");
         assert_eq!(line, r#"{"id":null,"token":"\"\n"}"#);
-        assert_eq!(serde_json::from_str::<Answer>(&line).expect("read"), answer);
+        assert_eq!(serde_json::from_str::<ChildAnswer>(&line).expect("read"), answer);
     }
 
     #[test]
     fn a_misspelt_option_is_refused_rather_than_ignored() {
         let line = r#"{"id":1,"complete":{"mesages":[]}}"#;
-        assert!(serde_json::from_str::<Call>(line).is_err());
+        assert!(serde_json::from_str::<ChildCall>(line).is_err());
     }
 }

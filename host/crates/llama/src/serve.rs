@@ -15,9 +15,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::LlamaError;
-use crate::model::{LoadOptions, Model};
+use crate::model::{LoadOptions, LoadedModel};
 use crate::protocol::{
-    Answer, AnswerBody, CALLS_WAITING_MAX, Call, CallBody, Completion, ErrorKind, Failure, LINE_BYTES_MAX,
+    AnswerBody, CALLS_WAITING_MAX, CallBody, ChildAnswer, ChildCall, ChildFailure, Completion, ErrorKind,
+    LINE_BYTES_MAX,
 };
 
 /// Loads the model and serves it until the input ends.
@@ -27,7 +28,7 @@ use crate::protocol::{
 /// model's [`AnswerBody::Info`], or the [`AnswerBody::Error`] that is returned too.
 ///
 /// # Errors
-/// Those of [`Model::load`]; [`LlamaError::Io`] when the output is closed.
+/// Those of [`LoadedModel::load`]; [`LlamaError::Io`] when the output is closed.
 pub fn serve(
     path: &Path,
     options: &LoadOptions,
@@ -35,11 +36,11 @@ pub fn serve(
     input: impl Read + Send + 'static,
     mut output: impl Write + Send + 'static,
 ) -> Result<(), LlamaError> {
-    match Model::load_confined(path, options, confine) {
+    match LoadedModel::load_confined(path, options, confine) {
         Ok(model) => serve_model(model, input, output),
         Err(error) => {
             let body = AnswerBody::Error(error.to_failure());
-            write_line(&mut output, &Answer { id: None, body })?;
+            write_line(&mut output, &ChildAnswer { id: None, body })?;
             Err(error)
         }
     }
@@ -53,7 +54,7 @@ pub fn serve(
 /// # Errors
 /// [`LlamaError::Io`] when the output is closed.
 pub fn serve_model(
-    mut model: Model,
+    mut model: LoadedModel,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), LlamaError> {
@@ -80,12 +81,12 @@ impl<W: Write> Line<W> {
     }
 
     fn answer(&self, id: Option<u64>, body: AnswerBody) -> Result<(), LlamaError> {
-        write_line(&mut *lock(&self.output), &Answer { id, body })
+        write_line(&mut *lock(&self.output), &ChildAnswer { id, body })
     }
 
     /// Refuses a call, from the reading thread. A closed output is left to the other thread.
     fn refuse(&self, id: Option<u64>, kind: ErrorKind, message: String) {
-        let _ = self.answer(id, AnswerBody::Error(Failure { kind, message }));
+        let _ = self.answer(id, AnswerBody::Error(ChildFailure { kind, message }));
     }
 }
 
@@ -96,7 +97,7 @@ struct Job {
     cancel: Arc<AtomicBool>,
 }
 
-fn serve_calls<W: Write>(model: &mut Model, line: &Line<W>, calls: &Receiver<Job>) -> Result<(), LlamaError> {
+fn serve_calls<W: Write>(model: &mut LoadedModel, line: &Line<W>, calls: &Receiver<Job>) -> Result<(), LlamaError> {
     for job in calls {
         let id = Some(job.id);
         match job.body {
@@ -114,7 +115,7 @@ fn serve_calls<W: Write>(model: &mut Model, line: &Line<W>, calls: &Receiver<Job
 }
 
 fn complete<W: Write>(
-    model: &mut Model,
+    model: &mut LoadedModel,
     line: &Line<W>,
     id: u64,
     request: &Completion,
@@ -165,7 +166,7 @@ fn read_calls<W: Write>(mut input: impl BufRead, line: &Line<W>, sender: &SyncSe
     }
 }
 
-fn take_call<W: Write>(call: Call, line: &Line<W>, sender: &SyncSender<Job>) -> ControlFlow<()> {
+fn take_call<W: Write>(call: ChildCall, line: &Line<W>, sender: &SyncSender<Job>) -> ControlFlow<()> {
     if let CallBody::Cancel(id) = call.body {
         if let Some(cancel) = lock(&line.cancels).get(&id) {
             cancel.store(true, Ordering::Relaxed);
@@ -238,7 +239,7 @@ fn id_of(bytes: &[u8]) -> Option<u64> {
     value.get("id")?.as_u64()
 }
 
-fn write_line(output: &mut impl Write, answer: &Answer) -> Result<(), LlamaError> {
+fn write_line(output: &mut impl Write, answer: &ChildAnswer) -> Result<(), LlamaError> {
     let failed = |source| LlamaError::Io { what: "the answers' pipe".into(), source };
     let mut line = serde_json::to_vec(answer).map_err(|error| failed(error.into()))?;
     line.push(b'\n');
@@ -253,7 +254,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Reply, StopReason};
+    use crate::protocol::{CompletionReply, CompletionStop};
     use crate::test_model;
 
     #[derive(Clone, Default)]
@@ -279,7 +280,7 @@ mod tests {
         }
     }
 
-    fn answers(input: &[u8]) -> Vec<Answer> {
+    fn answers(input: &[u8]) -> Vec<ChildAnswer> {
         let output = Shared::default();
         let input = std::io::Cursor::new(input.to_vec());
         serve_model(test_model::model(), input, output.clone()).expect("serve");
@@ -287,7 +288,7 @@ mod tests {
         String::from_utf8(bytes).expect("utf-8").lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
-    fn reply(answers: &[Answer], id: u64) -> &Reply {
+    fn reply(answers: &[ChildAnswer], id: u64) -> &CompletionReply {
         let found = answers.iter().find_map(|answer| match &answer.body {
             AnswerBody::Done(reply) if answer.id == Some(id) => Some(reply),
             _ => None,
@@ -299,7 +300,7 @@ mod tests {
     fn a_completion_streams_its_text_and_then_says_what_it_cost() {
         let call = r#"{"id":1,"complete":{"messages":[{"role":"user","content":"hi"}],"output_tokens_max":9}}"#;
         let answers = answers(format!("\n{call}\n").as_bytes());
-        assert!(matches!(answers[0], Answer { id: None, body: AnswerBody::Info(_) }));
+        assert!(matches!(answers[0], ChildAnswer { id: None, body: AnswerBody::Info(_) }));
         let streamed: String = answers
             .iter()
             .filter_map(|answer| match &answer.body {
@@ -331,7 +332,7 @@ mod tests {
         input.extend(b"\n{\"id\":1,\"info\":{}}");
         let long = answers(&input);
         let is_refusal =
-            |answer: &&Answer| matches!(&answer.body, AnswerBody::Error(f) if f.kind == ErrorKind::LineTooLong);
+            |answer: &&ChildAnswer| matches!(&answer.body, AnswerBody::Error(f) if f.kind == ErrorKind::LineTooLong);
         assert_eq!(long.iter().filter(is_refusal).count(), 1);
         assert!(long.iter().any(|answer| answer.id == Some(1)), "{long:?}");
         let fitting = answers(&vec![b' '; LINE_BYTES_MAX]);
@@ -343,8 +344,8 @@ mod tests {
         let complete = r#""complete":{"messages":[{"role":"user","content":"hi"}],"output_tokens_max":500}}"#;
         let lines = format!("{{\"id\":1,{complete}\n{{\"id\":2,{complete}\n{{\"id\":3,\"cancel\":2}}\n");
         let answers = answers(lines.as_bytes());
-        assert_eq!(reply(&answers, 2).stop_reason, StopReason::Cancelled);
-        assert_ne!(reply(&answers, 1).stop_reason, StopReason::Cancelled);
+        assert_eq!(reply(&answers, 2).stop_reason, CompletionStop::Cancelled);
+        assert_ne!(reply(&answers, 1).stop_reason, CompletionStop::Cancelled);
     }
 
     #[test]
@@ -381,7 +382,7 @@ mod tests {
             std::fs::File::options().write(true).open(&path).and_then(|file| file.set_len(length)).expect("ours");
             serve(&path, &LoadOptions::default(), confine, std::io::empty(), output.clone()).expect("it is served");
             let line = String::from_utf8(lock(&output.0).clone()).expect("utf-8");
-            let answer: Answer = serde_json::from_str(line.trim()).expect(&line);
+            let answer: ChildAnswer = serde_json::from_str(line.trim()).expect(&line);
             let AnswerBody::Info(info) = answer.body else { panic!("{line}") };
             assert_eq!(info.unconfined.as_deref(), expected);
         }

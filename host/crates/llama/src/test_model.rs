@@ -6,7 +6,7 @@
 use std::io::Cursor;
 
 use crate::gguf::Gguf;
-use crate::model::{LoadOptions, Model};
+use crate::model::{LoadOptions, LoadedModel};
 use crate::tokenizer::Tokenizer;
 use crate::transformer::{Config, Transformer};
 
@@ -23,10 +23,10 @@ const LAYERS: u32 = 2;
 const SPECIALS: [&str; 3] = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
 const MERGES: [&str; 4] = ["Ġ h", "l l", "e ll", "h ell"];
 
-pub(crate) fn model() -> Model {
+pub(crate) fn model() -> LoadedModel {
     let bytes = bytes();
     let length = bytes.len() as u64;
-    Model::read(Cursor::new(bytes), length, &LoadOptions::default()).expect("the made model")
+    LoadedModel::read(Cursor::new(bytes), length, &LoadOptions::default()).expect("the made model")
 }
 
 pub(crate) fn tokenizer() -> Tokenizer {

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use longhaul_llama::protocol::{Completion, Message, Reply, Role, StopReason};
-use longhaul_llama::{LoadOptions, Model};
+use longhaul_llama::protocol::{ChatMessage, ChatRole, Completion, CompletionReply, CompletionStop};
+use longhaul_llama::{LoadOptions, LoadedModel};
 use serde_json::json;
 
-fn model() -> Model {
+fn model() -> LoadedModel {
     let path = std::env::var_os("LONGHAUL_MODEL_FILE").map_or_else(
         || {
             let home = std::env::var_os("HOME").unwrap_or_default();
@@ -23,16 +23,20 @@ fn model() -> Model {
         PathBuf::from,
     );
     let started = Instant::now();
-    let model = Model::load(&path, &LoadOptions::default()).expect("load the model");
+    let model = LoadedModel::load(&path, &LoadOptions::default()).expect("load the model");
     println!("loaded in {:?}: {:?}", started.elapsed(), model.info());
     model
 }
 
 fn ask(text: &str) -> Completion {
-    Completion { messages: vec![Message::new(Role::User, text)], output_tokens_max: 60, ..Completion::default() }
+    Completion {
+        messages: vec![ChatMessage::new(ChatRole::User, text)],
+        output_tokens_max: 60,
+        ..Completion::default()
+    }
 }
 
-fn complete(model: &mut Model, request: &Completion) -> Reply {
+fn complete(model: &mut LoadedModel, request: &Completion) -> CompletionReply {
     let started = Instant::now();
     let mut first = None;
     let mut on_text = |_: &str| {
@@ -50,7 +54,7 @@ fn complete(model: &mut Model, request: &Completion) -> Reply {
 fn a_plain_question_gets_a_sensible_greedy_answer() {
     let reply = complete(&mut model(), &ask("What is the capital city of Italy? Answer in one sentence."));
     assert!(reply.text.contains("Rome"), "{}", reply.text);
-    assert_eq!(reply.stop_reason, StopReason::End);
+    assert_eq!(reply.stop_reason, CompletionStop::End);
 }
 
 #[test]
@@ -94,8 +98,8 @@ fn a_second_turn_pays_only_for_what_is_new() {
     let mut request = Completion { session: "talk".into(), ..ask(&format!("{facts}\nWhen does the ferry run?")) };
     let first = complete(&mut model, &request);
     assert_eq!(first.cached_tokens, 0);
-    request.messages.push(Message::new(Role::Assistant, first.text));
-    request.messages.push(Message::new(Role::User, "Thank you."));
+    request.messages.push(ChatMessage::new(ChatRole::Assistant, first.text));
+    request.messages.push(ChatMessage::new(ChatRole::User, "Thank you."));
     let second = complete(&mut model, &request);
     assert!(second.cached_tokens >= first.prompt_tokens, "{second:?}");
     assert!(second.prompt_tokens - second.cached_tokens < 40, "{second:?}");

@@ -23,8 +23,8 @@
 mod archive;
 mod restore;
 
-pub use archive::{Parts, write};
-pub use restore::{Keeps, Prepared, Restored, restore};
+pub use archive::{ArchiveParts, write};
+pub use restore::{PreparedStore, RestoreOptions, RestoreReport, restore};
 
 use longhaul_api::upkeep::AuditHead;
 use longhaul_core::Digest;
@@ -54,7 +54,7 @@ const FILES_MAX: usize = 1_000_000;
 
 /// What an archive says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct BackupManifest {
     /// The version of the archive.
     pub longhaul_backup: u32,
     /// The version of the program that wrote it.
@@ -74,12 +74,12 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
     /// All other entries.
-    pub files: Vec<Entry>,
+    pub files: Vec<ArchiveEntry>,
 }
 
 /// One file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ArchiveEntry {
     /// From the top of the data directory.
     pub path: String,
     /// Of its content.

@@ -1,7 +1,7 @@
 //! `[mcp.NAME]` of `longhaul.toml`.
 
 use crate::error::McpError;
-use longhaul_approval::Policy;
+use longhaul_approval::ApprovalPolicy;
 use longhaul_core::Digest;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::journal::EffectClass;
@@ -61,7 +61,7 @@ pub struct McpConfig {
     /// Whether its prompts can be listed and had, with `list_prompts` and `get_prompt`. Default no.
     pub prompts: bool,
     /// Which calls a person is asked about. Default: those that the agents' grants let through are made.
-    pub approval: Policy,
+    pub approval: ApprovalPolicy,
     /// Time until a server has introduced itself, in milliseconds. Default 30 000.
     pub connect_ms_max: Option<u64>,
     /// Time for one call, in milliseconds. Default 60 000. What the call does by then is unknown.

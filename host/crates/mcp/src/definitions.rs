@@ -11,7 +11,7 @@ use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, ToolInfo};
-use longhaul_egress::Keyring;
+use longhaul_egress::SecretPlaceholders;
 use rmcp::model::Tool;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -43,13 +43,13 @@ pub(crate) struct Definitions(pub(crate) Vec<Definition>);
 impl Definitions {
     /// What a server listed, without the secrets that it was given: this is kept and shown to models. What is out of
     /// bounds is left out, with a line of the log.
-    pub(crate) fn of(server: &str, tools: &[Tool], keyring: &Keyring) -> Self {
+    pub(crate) fn of(server: &str, tools: &[Tool], placeholders: &SecretPlaceholders) -> Self {
         let mut definitions: Vec<Definition> = Vec::new();
         for tool in tools {
-            match definition(tool, keyring) {
+            match definition(tool, placeholders) {
                 Some(one) if definitions.iter().all(|other| other.name != one.name) => definitions.push(one),
                 _ => {
-                    let name = truncate(&keyring.scrub(&tool.name), 80);
+                    let name = truncate(&placeholders.scrub(&tool.name), 80);
                     tracing::warn!("[mcp.{server}] the tool `{name}` is left out");
                 }
             }
@@ -87,15 +87,15 @@ impl Definitions {
     }
 }
 
-fn definition(tool: &Tool, keyring: &Keyring) -> Option<Definition> {
+fn definition(tool: &Tool, placeholders: &SecretPlaceholders) -> Option<Definition> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     // What stands for a secret is not plain, so that a name with one is left out.
-    let name = keyring.scrub(&tool.name);
-    let schema = keyring.scrub(&serde_json::to_string(&tool.input_schema).ok()?);
+    let name = placeholders.scrub(&tool.name);
+    let schema = placeholders.scrub(&serde_json::to_string(&tool.input_schema).ok()?);
     // A secret of quotes and colons may have taken a piece of the schema's own with it.
     serde_json::from_str::<IgnoredAny>(&schema).ok()?;
     let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX && schema.len() <= SCHEMA_BYTES_MAX;
-    let description = keyring.scrub(tool.description.as_deref().unwrap_or_default());
+    let description = placeholders.scrub(tool.description.as_deref().unwrap_or_default());
     (fits && name.chars().all(plain)).then_some(Definition { name, description, schema })
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn of(all: serde_json::Value) -> Definitions {
-        Definitions::of("s", &tools(all), &Keyring::default())
+        Definitions::of("s", &tools(all), &SecretPlaceholders::default())
     }
 
     fn said(name: &str, description: &str) -> serde_json::Value {

@@ -14,7 +14,7 @@ pub type SecretOf = Arc<dyn Fn(&str) -> Result<Secret, String> + Send + Sync>;
 
 /// What a server needs of the host.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct McpEnvironment {
     /// The project's name, whose pins these are.
     pub project: String,
     /// Where commands run whose table names no directory: the tree of the run.

@@ -21,7 +21,7 @@ mod walled;
 
 pub use config::{McpConfig, Value};
 pub use definitions::{Definition, accept, is_approved, known, pinned};
-pub use environment::{SecretOf, Surroundings};
+pub use environment::{McpEnvironment, SecretOf};
 pub use error::McpError;
 pub use extract::{Extracted, extract};
 pub use inside::mcp_child;

@@ -5,10 +5,10 @@
 //! table says so.
 
 use crate::config::{McpConfig, Value};
-use crate::environment::Surroundings;
+use crate::environment::McpEnvironment;
 use crate::walled::Walled;
-use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
-use longhaul_egress::Sieve;
+use longhaul_core::process_registry::{Child as Listing, ChildKind, Registered as _, RegistryEntry};
+use longhaul_egress::StreamRedactor;
 use longhaul_sandbox::Level;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ impl Process {
     pub(crate) async fn start(
         name: &str,
         config: &McpConfig,
-        around: &Surroundings,
-        sieve: Option<Sieve>,
+        around: &McpEnvironment,
+        stream_redactor: Option<StreamRedactor>,
     ) -> Result<(Self, Pipes), String> {
         let directory = config.directory_in(&around.tree, &around.base);
         if !directory.is_dir() {
@@ -51,7 +51,7 @@ impl Process {
         }
         let env = environment(config, around)?;
         if config.is_bare() {
-            let (bare, stdout, stdin) = Bare::start(name, config, around, sieve, &directory, env)?;
+            let (bare, stdout, stdin) = Bare::start(name, config, around, stream_redactor, &directory, env)?;
             return Ok((Self::Bare(Box::new(bare)), (stdout, Box::new(stdin))));
         }
         let (walled, stdout, stdin) = Walled::start(name, config, around, env).await?;
@@ -87,7 +87,7 @@ impl Drop for Process {
 }
 
 /// The variables that the table lists, and no other of ours.
-fn environment(config: &McpConfig, around: &Surroundings) -> Result<BTreeMap<String, String>, String> {
+fn environment(config: &McpConfig, around: &McpEnvironment) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
     for (name, value) in &config.env {
         let value = match value {
@@ -106,7 +106,7 @@ pub(crate) struct Bare {
     group: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
     /// Shown to others as long as it lives.
-    entry: Option<Entry<Listing>>,
+    entry: Option<RegistryEntry<Listing>>,
 }
 
 impl Bare {
@@ -114,8 +114,8 @@ impl Bare {
     fn start(
         name: &str,
         config: &McpConfig,
-        around: &Surroundings,
-        sieve: Option<Sieve>,
+        around: &McpEnvironment,
+        stream_redactor: Option<StreamRedactor>,
         directory: &Path,
         env: BTreeMap<String, String>,
     ) -> Result<(Self, ChildStdout, ChildStdin), String> {
@@ -136,7 +136,7 @@ impl Bare {
         let said = Arc::new(Mutex::new(Vec::new()));
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else { return Err("it has no pipes".into()) };
-        tokio::spawn(listen(stderr, sieve, Arc::clone(&said)));
+        tokio::spawn(listen(stderr, stream_redactor, Arc::clone(&said)));
         Ok((Self { child: Some(child), group, said, entry }, stdout, stdin))
     }
 
@@ -186,15 +186,19 @@ impl<F: FnOnce()> Drop for OnDrop<F> {
 
 /// Reads to the end, so that the server never waits for us, and keeps the end of it. It is sieved before it is cut: half
 /// a secret would not be found any more.
-async fn listen(mut stderr: impl AsyncRead + Unpin, mut sieve: Option<Sieve>, said: Arc<Mutex<Vec<u8>>>) {
+async fn listen(
+    mut stderr: impl AsyncRead + Unpin,
+    mut stream_redactor: Option<StreamRedactor>,
+    said: Arc<Mutex<Vec<u8>>>,
+) {
     let mut piece = [0; 4_096];
     while let Ok(length @ 1..) = stderr.read(&mut piece).await {
-        match &mut sieve {
-            Some(sieve) => keep(&said, &sieve.push(&piece[..length])),
+        match &mut stream_redactor {
+            Some(stream_redactor) => keep(&said, &stream_redactor.push(&piece[..length])),
             None => keep(&said, &piece[..length]),
         }
     }
-    keep(&said, &sieve.map(|mut sieve| sieve.finish()).unwrap_or_default());
+    keep(&said, &stream_redactor.map(|mut stream_redactor| stream_redactor.finish()).unwrap_or_default());
 }
 
 fn keep(said: &Mutex<Vec<u8>>, more: &[u8]) {
@@ -207,16 +211,16 @@ fn keep(said: &Mutex<Vec<u8>>, more: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_egress::{Key, Keyring, Secret};
+    use longhaul_egress::{HeaderSecret, Secret, SecretPlaceholders};
 
     const TOKEN: &str = "tok-1234567890-abcdefghij-0987654321";
 
     async fn heard(stderr: &str) -> String {
         let secret = Secret::new(TOKEN).unwrap();
-        let key = Key { name: "t".into(), secret, hosts: Vec::new(), header: http::header::AUTHORIZATION };
-        let keyring = Keyring::new("mcp.s", vec![key], || [7; 32]);
+        let key = HeaderSecret { name: "t".into(), secret, hosts: Vec::new(), header: http::header::AUTHORIZATION };
+        let placeholders = SecretPlaceholders::new("mcp.s", vec![key], || [7; 32]);
         let said = Arc::default();
-        listen(stderr.as_bytes(), keyring.sieve(), Arc::clone(&said)).await;
+        listen(stderr.as_bytes(), placeholders.stream_redactor(), Arc::clone(&said)).await;
         let said = said.lock().unwrap();
         assert!(said.len() <= LAST_WORDS_BYTES_MAX);
         String::from_utf8_lossy(&said).into_owned()

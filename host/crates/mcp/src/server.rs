@@ -2,7 +2,7 @@
 
 use crate::config::McpConfig;
 use crate::definitions::{self, Definition, Definitions};
-use crate::environment::Surroundings;
+use crate::environment::McpEnvironment;
 use crate::error::McpError;
 use crate::extract::{Extracted, extract};
 use crate::http::Guarded;
@@ -13,7 +13,7 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{InvocationId, LimitHit, Outage};
-use longhaul_egress::{Caps, Guard, Key, Keyring};
+use longhaul_egress::{Guard, HeaderSecret, RequestLimits, SecretPlaceholders};
 use longhaul_sandbox::Level;
 use rmcp::model::{CallToolRequestParams, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceError};
@@ -48,7 +48,7 @@ const DISK: &str = "disk_bytes_max";
 pub struct McpServer {
     name: String,
     config: McpConfig,
-    around: Surroundings,
+    around: McpEnvironment,
     live: Mutex<Option<Live>>,
     connections: AtomicU64,
     rested: Mutex<Option<(Instant, McpError)>>,
@@ -63,7 +63,7 @@ struct Live {
     /// Calls under way on it.
     calls: Arc<AtomicUsize>,
     client: RunningService<RoleClient, ()>,
-    keyring: Arc<Keyring>,
+    placeholders: Arc<SecretPlaceholders>,
     /// Behind the client, so that the child's input ends before it is waited for.
     process: Option<Process>,
 }
@@ -72,7 +72,7 @@ struct Live {
 struct Line {
     number: u64,
     peer: Peer<RoleClient>,
-    keyring: Arc<Keyring>,
+    placeholders: Arc<SecretPlaceholders>,
 }
 
 /// A call that is under way on a connection, which is not left for a new one meanwhile.
@@ -100,7 +100,7 @@ impl Live {
 impl McpServer {
     /// A server that is not started yet.
     #[must_use]
-    pub fn new(name: &str, config: McpConfig, around: Surroundings) -> Self {
+    pub fn new(name: &str, config: McpConfig, around: McpEnvironment) -> Self {
         let (live, connections, rested, has_used_up_disk, level) = Default::default();
         Self { name: name.to_owned(), config, around, live, connections, rested, has_used_up_disk, level }
     }
@@ -131,7 +131,7 @@ impl McpServer {
             *live = Some(self.connect().await?);
         }
         let live = live.as_ref().ok_or_else(|| self.down("it is gone"))?;
-        Ok(Line { number: live.number, peer: live.client.peer().clone(), keyring: Arc::clone(&live.keyring) })
+        Ok(Line { number: live.number, peer: live.client.peer().clone(), placeholders: Arc::clone(&live.placeholders) })
     }
 
     /// Lets go of a connection, and keeps why its server ended, if it has.
@@ -162,26 +162,26 @@ impl McpServer {
     }
 
     async fn connect(&self) -> Result<Live, McpError> {
-        let keyring = Arc::new(self.keyring()?);
+        let placeholders = Arc::new(self.placeholders()?);
         match self.config.url {
-            Some(_) => self.connect_http(keyring).await,
-            None => self.connect_process(keyring).await,
+            Some(_) => self.connect_http(placeholders).await,
+            None => self.connect_process(placeholders).await,
         }
     }
 
-    fn keyring(&self) -> Result<Keyring, McpError> {
+    fn placeholders(&self) -> Result<SecretPlaceholders, McpError> {
         let origin = self.config.url.is_some().then(|| self.config.origin(&self.name)).transpose()?;
         let key = |name: &str| {
             let secret = (self.around.secret)(name).map_err(|reason| self.down(&reason))?;
             let hosts = origin.iter().cloned().collect();
-            Ok(Key { name: name.to_owned(), secret, hosts, header: http::header::AUTHORIZATION })
+            Ok(HeaderSecret { name: name.to_owned(), secret, hosts, header: http::header::AUTHORIZATION })
         };
         let keys = self.config.secrets().map(key).collect::<Result<_, McpError>>()?;
-        Ok(Keyring::new(&format!("mcp.{}", self.name), keys, || (self.around.random)()))
+        Ok(SecretPlaceholders::new(&format!("mcp.{}", self.name), keys, || (self.around.random)()))
     }
 
-    async fn connect_process(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
-        let started = Process::start(&self.name, &self.config, &self.around, keyring.sieve()).await;
+    async fn connect_process(&self, placeholders: Arc<SecretPlaceholders>) -> Result<Live, McpError> {
+        let started = Process::start(&self.name, &self.config, &self.around, placeholders.stream_redactor()).await;
         let (mut process, (stdout, stdin)) = started.map_err(|reason| self.down(&reason))?;
         self.note_level(process.level());
         let bytes_max = usize::try_from(self.config.message_bytes()).unwrap_or(usize::MAX);
@@ -189,51 +189,56 @@ impl McpServer {
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         let client = match served {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(self.unheard(&error.to_string(), &keyring, Some(&mut process)).await),
+            Ok(Err(error)) => return Err(self.unheard(&error.to_string(), &placeholders, Some(&mut process)).await),
             Err(_) => {
                 let error = "it did not introduce itself in connect_ms_max";
-                return Err(self.unheard(error, &keyring, Some(&mut process)).await);
+                return Err(self.unheard(error, &placeholders, Some(&mut process)).await);
             }
         };
-        Ok(self.live(client, keyring, Some(process)))
+        Ok(self.live(client, placeholders, Some(process)))
     }
 
-    async fn connect_http(&self, keyring: Arc<Keyring>) -> Result<Live, McpError> {
+    async fn connect_http(&self, placeholders: Arc<SecretPlaceholders>) -> Result<Live, McpError> {
         let grants = Grants {
             table: format!("mcp.{}", self.name),
             hosts: vec![self.config.origin(&self.name)?],
             ..Grants::default()
         };
-        let caps = Caps {
+        let caps = RequestLimits {
             request_bytes_max: self.config.output_bytes(),
             response_bytes_max: self.config.message_bytes(),
             first_byte_ms_max: self.config.call_ms(),
             between_bytes_ms_max: self.config.call_ms(),
             total_ms_max: self.config.call_ms(),
-            ..Caps::default()
+            ..RequestLimits::default()
         };
-        let bearer = self.config.bearer.as_deref().and_then(|name| keyring.placeholder(name)).map(str::to_owned);
-        let client = Guarded { guard: Guard::new(grants, caps).with_keyring(Arc::clone(&keyring)), bearer };
+        let bearer = self.config.bearer.as_deref().and_then(|name| placeholders.placeholder(name)).map(str::to_owned);
+        let client = Guarded { guard: Guard::new(grants, caps).with_placeholders(Arc::clone(&placeholders)), bearer };
         let config = StreamableHttpClientTransportConfig::with_uri(self.config.url.clone().unwrap_or_default());
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let served = timeout(self.connect_time(), ().serve_with_lifecycle(transport, lifecycle())).await;
         match served {
-            Ok(Ok(client)) => Ok(self.live(client, keyring, None)),
-            Ok(Err(error)) => Err(self.unheard(&error.to_string(), &keyring, None).await),
-            Err(_) => Err(self.unheard("it did not introduce itself in connect_ms_max", &keyring, None).await),
+            Ok(Ok(client)) => Ok(self.live(client, placeholders, None)),
+            Ok(Err(error)) => Err(self.unheard(&error.to_string(), &placeholders, None).await),
+            Err(_) => Err(self.unheard("it did not introduce itself in connect_ms_max", &placeholders, None).await),
         }
     }
 
-    fn live(&self, client: RunningService<RoleClient, ()>, keyring: Arc<Keyring>, process: Option<Process>) -> Live {
+    fn live(
+        &self,
+        client: RunningService<RoleClient, ()>,
+        placeholders: Arc<SecretPlaceholders>,
+        process: Option<Process>,
+    ) -> Live {
         let number = self.connections.fetch_add(1, Ordering::SeqCst);
-        Live { number, calls: Arc::default(), client, keyring, process }
+        Live { number, calls: Arc::default(), client, placeholders, process }
     }
 
     fn connect_time(&self) -> Duration {
         Duration::from_millis(self.config.connect_ms())
     }
 
-    async fn unheard(&self, error: &str, keyring: &Keyring, process: Option<&mut Process>) -> McpError {
+    async fn unheard(&self, error: &str, placeholders: &SecretPlaceholders, process: Option<&mut Process>) -> McpError {
         let (limit, said) = match process {
             Some(process) => process.ended().await,
             None => (None, String::new()),
@@ -253,7 +258,7 @@ impl McpServer {
         } else {
             format!("; what it needs in its sandbox goes into read, write and hosts of [mcp.{}]", self.name)
         };
-        self.down(&keyring.scrub(&format!("{}{walls}{said}", truncate(error, TEXT_BYTES_MAX / 4))))
+        self.down(&placeholders.scrub(&format!("{}{walls}{said}", truncate(error, TEXT_BYTES_MAX / 4))))
     }
 
     /// What the server says of its tools now, for a person who approves of it, with its digest. Nothing is pinned by
@@ -270,7 +275,7 @@ impl McpServer {
     async fn said(&self, line: &Line) -> Result<Definitions, McpError> {
         let listed = timeout(self.connect_time(), self.listed(line)).await;
         let listed = listed.map_err(|_| self.down("it did not list its tools in connect_ms_max"))??;
-        Ok(Definitions::of(&self.name, &listed, &line.keyring))
+        Ok(Definitions::of(&self.name, &listed, &line.placeholders))
     }
 
     /// What the server says of its tools now, held to the pin.
@@ -288,7 +293,7 @@ impl McpServer {
         for _ in 0..PAGES_MAX {
             let asked = PaginatedRequestParams::default().with_cursor(cursor);
             let page = line.peer.list_tools(Some(asked)).await;
-            let page = page.map_err(|error| self.down(&line.keyring.scrub(&error.to_string())))?;
+            let page = page.map_err(|error| self.down(&line.placeholders.scrub(&error.to_string())))?;
             bytes += serde_json::to_vec(&page.tools).map_or(LIST_BYTES_MAX + 1, |text| text.len());
             tools.extend(page.tools);
             if bytes > LIST_BYTES_MAX {
@@ -360,16 +365,20 @@ impl McpServer {
         asked
     }
 
-    fn answer(&self, result: &rmcp::model::CallToolResult, keyring: &Keyring) -> Result<ToolOutput, ToolError> {
+    fn answer(
+        &self,
+        result: &rmcp::model::CallToolResult,
+        placeholders: &SecretPlaceholders,
+    ) -> Result<ToolOutput, ToolError> {
         match extract(result) {
-            Extracted::Error(text) => Err(ToolError::Failed(truncate(&keyring.scrub(&text), 4_000))),
-            Extracted::Value(value) => self.bounded(&value, keyring),
+            Extracted::Error(text) => Err(ToolError::Failed(truncate(&placeholders.scrub(&text), 4_000))),
+            Extracted::Value(value) => self.bounded(&value, placeholders),
         }
     }
 
-    fn bounded(&self, value: &serde_json::Value, keyring: &Keyring) -> Result<ToolOutput, ToolError> {
+    fn bounded(&self, value: &serde_json::Value, placeholders: &SecretPlaceholders) -> Result<ToolOutput, ToolError> {
         let max = self.config.output_bytes();
-        let output = keyring.scrub(&value.to_string());
+        let output = placeholders.scrub(&value.to_string());
         if output.len() as u64 > max {
             return Err(ToolError::Limit(LimitHit::new("output_bytes_max", output.len() as u64, max)));
         }
@@ -395,7 +404,7 @@ impl McpServer {
             Ok(answer) => return Ok(answer),
             Err(error) => (error.to_string(), matches!(error, ServiceError::McpError(_))),
         };
-        let text = truncate(&line.keyring.scrub(&text), TEXT_BYTES_MAX);
+        let text = truncate(&line.placeholders.scrub(&text), TEXT_BYTES_MAX);
         if is_answer {
             return Err(ToolError::Failed(text));
         }
@@ -440,7 +449,7 @@ impl HostTool for McpServer {
         let (line, _under_way, held) = self.ready().await?;
         if let Some(offer) = Offer::of(call, &self.config, |name| held.has(name))? {
             let value = self.in_time(offer.ask(&line.peer), &line, EffectClass::ReadOnly).await?;
-            return self.bounded(&value, &line.keyring);
+            return self.bounded(&value, &line.placeholders);
         }
         if !held.has(&call.function) {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
@@ -448,6 +457,6 @@ impl HostTool for McpServer {
         let request = CallToolRequestParams::new(call.function.clone()).with_arguments(arguments);
         let class = self.config.effect_of(&call.function);
         let result = self.in_time(line.peer.call_tool(request), &line, class).await?;
-        self.answer(&result, &line.keyring)
+        self.answer(&result, &line.placeholders)
     }
 }

@@ -5,12 +5,14 @@
 //! outside of it, and hosts where a server has no network of its own.
 
 use crate::config::McpConfig;
-use crate::environment::Surroundings;
+use crate::environment::McpEnvironment;
 use crate::inside::{PROXY_SOCKET, Spec};
-use longhaul_core::census::ChildKind;
 use longhaul_core::grant::Grants;
-use longhaul_egress::{Caps, Guard, Proxy};
-use longhaul_sandbox::{Input, Level, Limits, Output, Program, Room, Running, SandboxError, granted};
+use longhaul_core::process_registry::ChildKind;
+use longhaul_egress::{Guard, Proxy, RequestLimits};
+use longhaul_sandbox::{
+    Level, Program, ProgramInput, ProgramLimits, ProgramOutput, Running, SandboxError, ScratchDirectory, granted,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,12 +47,12 @@ impl Walled {
     pub(crate) async fn start(
         name: &str,
         config: &McpConfig,
-        around: &Surroundings,
+        around: &McpEnvironment,
         env: BTreeMap<String, String>,
     ) -> Result<(Self, ChildStdout, pipe::Sender), String> {
         let host = &around.host;
         let program = program(name, config, around, env)?;
-        let room = Room::new(host).map_err(|error| error.to_string())?;
+        let room = ScratchDirectory::new(host).map_err(|error| error.to_string())?;
         let proxy = proxy(name, config, &room).map_err(|error| format!("its proxy cannot be started: {error}"))?;
         let started = longhaul_sandbox::start(host, room, &program).await;
         let mut running = match started {
@@ -114,7 +116,7 @@ fn level_min(config: &McpConfig, usual: Level) -> Level {
 fn program(
     name: &str,
     config: &McpConfig,
-    around: &Surroundings,
+    around: &McpEnvironment,
     env: BTreeMap<String, String>,
 ) -> Result<Program, String> {
     let one = |field: &str, path: &Path| {
@@ -150,10 +152,10 @@ fn program(
         }
         program.read.extend(Some(directory).filter(|directory| !program.write.contains(directory)));
     }
-    (program.input, program.output) = (Input::Pipe, Output::Pipe);
+    (program.input, program.output) = (ProgramInput::Pipe, ProgramOutput::Pipe);
     // Whoever watches the machine's children has limits of memory and processors for servers (`resources.toml`), and a
     // server lives as long as its run.
-    program.limits = Limits {
+    program.limits = ProgramLimits {
         wall_ms_max: u64::MAX,
         grace_ms: 0,
         cpu_seconds_max: u64::MAX,
@@ -168,7 +170,7 @@ fn program(
 
 /// What the command itself names: scripts with the files beside them, packages of node with those that they need, and
 /// directories of modules.
-fn named(config: &McpConfig, around: &Surroundings, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
+fn named(config: &McpConfig, around: &McpEnvironment, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
     let words = config.command.iter().map(Path::new).filter(|word| word.is_absolute()).map(with_its_files);
     let modules = MODULE_PATHS.iter().filter_map(|name| env.get(*name)).flat_map(std::env::split_paths);
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -198,12 +200,12 @@ fn with_its_files(word: &Path) -> (PathBuf, PathBuf) {
 }
 
 /// Serves the hosts of a server at a socket in its room; nothing where there are none.
-fn proxy(name: &str, config: &McpConfig, room: &Room) -> std::io::Result<Option<JoinHandle<()>>> {
+fn proxy(name: &str, config: &McpConfig, room: &ScratchDirectory) -> std::io::Result<Option<JoinHandle<()>>> {
     if config.hosts.is_empty() {
         return Ok(None);
     }
     let grants = Grants { table: format!("mcp.{name}"), hosts: config.hosts.clone(), ..Grants::default() };
-    let proxy = Arc::new(Proxy::new(Guard::new(grants, Caps::default()), TRAFFIC_BYTES_MAX));
+    let proxy = Arc::new(Proxy::new(Guard::new(grants, RequestLimits::default()), TRAFFIC_BYTES_MAX));
     let listener = longhaul_egress::listen_in(&room.shared(), PROXY_SOCKET)?;
     Ok(Some(tokio::spawn(proxy.serve_all(listener))))
 }

@@ -4,7 +4,7 @@ use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use longhaul_core::tool::{HostTool as _, ToolCall, ToolError, ToolOutput};
 use longhaul_core::{Digest, InvocationId};
 use longhaul_egress::Secret;
-use longhaul_mcp::{McpConfig, McpServer, Surroundings, Value};
+use longhaul_mcp::{McpConfig, McpEnvironment, McpServer, Value};
 use longhaul_sandbox::{Level, SandboxHost};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl Fake {
             ..McpConfig::default()
         };
         let store = Arc::<FakeStore>::default();
-        let around = Surroundings {
+        let around = McpEnvironment {
             project: "p".into(),
             tree: folder.clone(),
             base: folder.clone(),

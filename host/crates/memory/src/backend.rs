@@ -7,9 +7,9 @@ use longhaul_config::Config;
 use longhaul_config::memory::{BackendName, MemoryConfig};
 use longhaul_core::fault;
 use longhaul_core::memory::{Embedded, MemoryBackend};
-use longhaul_records::pins::Pins;
+use longhaul_records::pins::PinnedPlugins;
 use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_toolbox::plugin_set::Cast;
+use longhaul_toolbox::plugin_set::PluginSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub async fn open(
     host: &Arc<PluginHost>,
     factory: &dyn MemoryFactory,
     config: &Config,
-    pins: &Pins,
+    pins: &PinnedPlugins,
     directory: &Path,
 ) -> fault::Result<Arc<dyn MemoryBackend>> {
     let clock = Arc::clone(&host.clock);
@@ -34,8 +34,8 @@ pub async fn open(
     Ok(match (backend, on_server) {
         (_, Some(server)) => server,
         (BackendName::Plugin, _) => {
-            let cast = Cast::of_memory(Arc::clone(host), config, pins, directory).await?;
-            Arc::new(PluginMemory::new(cast))
+            let plugin_set = PluginSet::of_memory(Arc::clone(host), config, pins, directory).await?;
+            Arc::new(PluginMemory::new(plugin_set))
         }
         _ => Arc::new(Embedded::new(Arc::clone(&host.store), clock).ranked_by(ranking)),
     })

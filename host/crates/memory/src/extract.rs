@@ -13,12 +13,12 @@ use longhaul_config::tools::is_web_tool;
 use longhaul_core::InvocationId;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::memory::{Episode, Trust};
-use longhaul_core::model::{Message, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::model::{Message, MessageRole, ModelRequest, ReplyFormat};
 use longhaul_core::store::Store;
 use longhaul_core::text::{printable, truncate};
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_core::work::{FeatureStatus, Outcome};
-use longhaul_records::invocation::Kept;
+use longhaul_records::invocation::JournaledResult;
 use longhaul_records::record::StoredRun;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -195,10 +195,10 @@ fn recalled(answer: &str) -> Trust {
 /// What an agent said at its end.
 fn said(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Option<String>> {
     let Some(finished) = longhaul_journal::finished(store, invocation)? else { return Ok(None) };
-    let kept: Kept<Outcome> =
+    let kept: JournaledResult<Outcome> =
         serde_json::from_str(&finished.result).or_internal(|| "the end of a journal is damaged")?;
     Ok(match kept {
-        Kept::Returned(outcome) => Some(outcome.summary).filter(|summary| !summary.is_empty()),
+        JournaledResult::Returned(outcome) => Some(outcome.summary).filter(|summary| !summary.is_empty()),
         _ => None,
     })
 }
@@ -282,7 +282,7 @@ pub(super) fn request(model: &str, material: &Material) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
         system: SYSTEM.to_owned(),
-        messages: vec![Message::text(Speaker::User, asked.to_string())],
+        messages: vec![Message::text(MessageRole::User, asked.to_string())],
         tools: Vec::new(),
         format: ReplyFormat::Json,
         prefill: None,
@@ -294,14 +294,14 @@ pub(super) fn request(model: &str, material: &Material) -> ModelRequest {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ExtractionReply {
     #[serde(default)]
     facts: Vec<Value>,
-    episode: SaidEpisode,
+    episode: EpisodeReply,
 }
 
 #[derive(Deserialize)]
-struct SaidFact {
+struct FactReply {
     key: String,
     value: Value,
     #[serde(default)]
@@ -311,7 +311,7 @@ struct SaidFact {
 }
 
 #[derive(Deserialize)]
-struct SaidEpisode {
+struct EpisodeReply {
     summary: String,
     #[serde(default)]
     sources: Vec<Value>,
@@ -320,16 +320,16 @@ struct SaidEpisode {
 /// What a model answered, or what is wrong with it. A fact that is none is left out; so are those beyond the cap.
 pub(super) fn read_reply(text: &str, material: &Material) -> Result<Extracted, String> {
     let start = text.find('{').ok_or("answered no JSON")?;
-    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Said>();
+    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<ExtractionReply>();
     let said = values.next().and_then(Result::ok).ok_or("answered something else than it was asked for")?;
-    let facts = said.facts.into_iter().filter_map(|fact| serde_json::from_value::<SaidFact>(fact).ok());
+    let facts = said.facts.into_iter().filter_map(|fact| serde_json::from_value::<FactReply>(fact).ok());
     let facts = facts.filter(|fact| !fact.key.trim().is_empty() && !fact.value.is_null());
     let facts: Vec<Fact> = facts.take(FACTS_MAX).map(|fact| read_fact(fact, material)).collect();
     let (trust, _) = origin(&said.episode.sources, material);
     Ok(Extracted { facts, episode: episode(material, &said.episode.summary, trust) })
 }
 
-fn read_fact(said: SaidFact, material: &Material) -> Fact {
+fn read_fact(said: FactReply, material: &Material) -> Fact {
     let (trust, step) = origin(&said.sources, material);
     let text = said.value.as_str().map_or_else(|| said.value.to_string(), str::to_owned);
     Fact {

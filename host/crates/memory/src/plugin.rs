@@ -1,50 +1,50 @@
 //! A component as the memory backend: each call in a fresh instance, with the directories and hosts that it was
 //! granted, and a key-value space of its own. What it says is bounded as an entry is, and believed no further.
 
-use longhaul_capabilities::Setup;
+use longhaul_capabilities::InvocationSetup;
 use longhaul_config::memory::PLUGIN;
 use longhaul_core::InvocationId;
-use longhaul_core::memory::{Entry, Hit, MemoryBackend, MemoryError, Page};
+use longhaul_core::memory::{KeyPage, MemoryBackend, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_engine::{CallError, Called, Cancel};
-use longhaul_toolbox::plugin_set::{Cast, Part};
+use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 
 /// See the module.
 pub(super) struct PluginMemory {
-    cast: Cast,
+    plugin_set: PluginSet,
 }
 
 impl PluginMemory {
-    pub(super) fn new(cast: Cast) -> Self {
-        Self { cast }
+    pub(super) fn new(plugin_set: PluginSet) -> Self {
+        Self { plugin_set }
     }
 
-    fn start(&self) -> Result<(&Part, Setup), MemoryError> {
+    fn start(&self) -> Result<(&PreparedPlugin, InvocationSetup), MemoryError> {
         let missing = || MemoryError::Failed(format!("[{PLUGIN}] is not loaded"));
-        let part = self.cast.part(PLUGIN).ok_or_else(missing)?;
-        let setup = self.cast.setup_tool(part, &InvocationId::from_text("memory"), part.grants.clone());
+        let part = self.plugin_set.part(PLUGIN).ok_or_else(missing)?;
+        let setup = self.plugin_set.setup_tool(part, &InvocationId::from_text("memory"), part.grants.clone());
         Ok((part, setup))
     }
 }
 
 #[async_trait::async_trait]
 impl MemoryBackend for PluginMemory {
-    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+    async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError> {
         entry.check(namespace)?;
         let (part, setup) = self.start()?;
         answer(part.plugin.put(setup, &Cancel::default(), namespace, entry).await)
     }
 
-    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError> {
         let (part, setup) = self.start()?;
         let found = answer(part.plugin.get(setup, &Cancel::default(), namespace, key).await)?;
         found.map(|entry| checked(namespace, entry)).transpose()
     }
 
-    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError> {
         let (part, setup) = self.start()?;
         let mut hits = answer(part.plugin.search(setup, &Cancel::default(), namespace, query, limit).await)?;
         hits.truncate(limit as usize);
-        hits.into_iter().map(|hit| Ok(Hit { entry: checked(namespace, hit.entry)?, score: hit.score })).collect()
+        hits.into_iter().map(|hit| Ok(MemoryHit { entry: checked(namespace, hit.entry)?, score: hit.score })).collect()
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
@@ -52,7 +52,13 @@ impl MemoryBackend for PluginMemory {
         answer(part.plugin.delete(setup, &Cancel::default(), namespace, key).await)
     }
 
-    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError> {
+    async fn list(
+        &self,
+        namespace: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<KeyPage, MemoryError> {
         let (part, setup) = self.start()?;
         let mut page = answer(part.plugin.list(setup, &Cancel::default(), namespace, prefix, after, limit).await)?;
         page.keys.truncate(limit as usize);
@@ -61,7 +67,7 @@ impl MemoryBackend for PluginMemory {
 }
 
 /// What a component hands out is bounded as what it is handed.
-fn checked(namespace: &str, entry: Entry) -> Result<Entry, MemoryError> {
+fn checked(namespace: &str, entry: MemoryEntry) -> Result<MemoryEntry, MemoryError> {
     let wrong = |error| MemoryError::Failed(format!("the memory plugin gave an entry that is none: {error}"));
     entry.check(namespace).map_err(wrong)?;
     Ok(entry)

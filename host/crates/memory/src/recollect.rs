@@ -10,7 +10,7 @@
 
 use crate::namespaces::{episodes_of, facts_of};
 use longhaul_config::memory::MemoryConfig;
-use longhaul_core::memory::{Entry, Episode, MemoryBackend, MemoryError, Note, Trust, closest};
+use longhaul_core::memory::{Episode, MemoryBackend, MemoryEntry, MemoryError, MemoryNote, Trust, closest};
 use longhaul_core::text::printable;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn told(
 ) -> Result<Option<Value>, MemoryError> {
     let limit = u32::try_from(config.facts_max).unwrap_or(u32::MAX);
     let facts = memory.search(&facts_of(project), task, limit).await?;
-    let bear_on_it = facts.iter().filter(|hit| hit.score > 0.0).map(|hit| (&hit.entry, Note::read(&hit.entry)));
+    let bear_on_it = facts.iter().filter(|hit| hit.score > 0.0).map(|hit| (&hit.entry, MemoryNote::read(&hit.entry)));
     let facts: Vec<Value> =
         bear_on_it.filter(|(_, note)| is_told(note.trust)).map(|(entry, note)| fact(&entry.key, &note)).collect();
     let episodes: Vec<Value> = alike(memory, config, project, task).await?.iter().map(episode).collect();
@@ -73,7 +73,7 @@ async fn alike(
     if config.embeddings.is_some() {
         let limit = u32::try_from(config.episodes_max).unwrap_or(u32::MAX);
         let hits = memory.search(&episodes_of(project), task, limit).await?;
-        let episode = |entry: &Entry| serde_json::from_value(Note::read(entry).value).ok();
+        let episode = |entry: &MemoryEntry| serde_json::from_value(MemoryNote::read(entry).value).ok();
         return Ok(hits.iter().filter(|hit| hit.score > 0.0).filter_map(|hit| episode(&hit.entry)).collect());
     }
     let mut episodes: Vec<Option<Episode>> =
@@ -95,12 +95,12 @@ pub fn told_words(input: &Value) -> Option<Trust> {
 }
 
 /// The episodes of a project, oldest first.
-async fn episodes(memory: &dyn MemoryBackend, project: &str) -> Result<Vec<(Note, Episode)>, MemoryError> {
+async fn episodes(memory: &dyn MemoryBackend, project: &str) -> Result<Vec<(MemoryNote, Episode)>, MemoryError> {
     let namespace = episodes_of(project);
     let mut found = Vec::new();
     for key in keys(memory, &namespace).await? {
         let Some(entry) = memory.get(&namespace, &key).await? else { continue };
-        let note = Note::read(&entry);
+        let note = MemoryNote::read(&entry);
         // One that somebody else put there is none of ours.
         if let Ok(episode) = serde_json::from_value(note.value.clone()) {
             found.push((note, episode));
@@ -131,7 +131,7 @@ fn is_told(trust: Trust) -> bool {
     trust < Trust::Web
 }
 
-fn fact(key: &str, note: &Note) -> Value {
+fn fact(key: &str, note: &MemoryNote) -> Value {
     let text = note.value.as_str().map_or_else(|| note.value.to_string(), str::to_owned);
     json!({
         "about": printable(key, FACT_BYTES_MAX),

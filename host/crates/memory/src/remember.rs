@@ -19,9 +19,9 @@ use longhaul_config::Config;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
-use longhaul_core::memory::{Entry, MemoryBackend, MemoryError, Note};
+use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryError, MemoryNote};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_core::supervisor::{Done, More, Supervisor as _, Tries};
+use longhaul_core::supervisor::{InvocationTotals, Supervisor as _, Tries, UsageDelta};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
 use longhaul_models::set::{ModelSet, ProgramEnvironment};
@@ -207,12 +207,12 @@ impl Memorist<'_> {
         let (tally, _) = tries.end();
         let reply = replied.with_context(|| format!("model `{name}` took longer than {REPLY_MAX:?}"))?;
         let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
-        let done = Done { model_calls: u32::from(reply.is_ok()), ..Done::default() };
-        let more = More {
+        let done = InvocationTotals { model_calls: u32::from(reply.is_ok()), ..InvocationTotals::default() };
+        let more = UsageDelta {
             usage: usage.plus(tally.wasted()),
             egress_bytes: tally.sent_bytes(),
             stored_bytes: reply.as_ref().map_or(0, |reply| reply.text.len() as u64),
-            ..More::default()
+            ..UsageDelta::default()
         };
         let spent = ledger.spent(&invocation, done, more);
         held.settle();
@@ -252,7 +252,7 @@ impl Memorist<'_> {
             }
         }
         let episode = extracted.episode;
-        let note = Note::new(json!(episode), BY, due.run.as_str(), "", episode.trust, due.at_ms);
+        let note = MemoryNote::new(json!(episode), BY, due.run.as_str(), "", episode.trust, due.at_ms);
         // By the time of its beginning: a run that goes on and ends again has one episode.
         let place = format!("{:014}-{}", self.record.created_ms, due.run);
         put(&*memory, &mut batch, &episodes_of(project), note.entry(&place, Vec::new(), None)).await?;
@@ -273,11 +273,11 @@ async fn note_fact(
     fact: &Fact,
 ) -> Result<(), MemoryError> {
     let (run, value) = (due.run.as_str(), serde_json::Value::String(fact.value.clone()));
-    let note = Note::new(value, BY, run, &fact.step, fact.trust, due.at_ms);
+    let note = MemoryNote::new(value, BY, run, &fact.step, fact.trust, due.at_ms);
     let until_ms = fact.ttl_s.map(|ttl_s| due.at_ms.saturating_add(ttl_s.saturating_mul(1_000)));
     for _ in 0..NOTED_MAX {
         let before = memory.get(namespace, &fact.key).await?;
-        let entry = note.clone().over(before.as_ref().map(Note::read)).entry(&fact.key, Vec::new(), until_ms);
+        let entry = note.clone().over(before.as_ref().map(MemoryNote::read)).entry(&fact.key, Vec::new(), until_ms);
         if let Some(staged) = memory.staged(namespace, &entry)? {
             batch.ops.extend(staged.ops);
             return Ok(());
@@ -291,7 +291,12 @@ async fn note_fact(
 }
 
 /// Into the transaction where the backend is the store itself, and at once elsewhere.
-async fn put(memory: &dyn MemoryBackend, batch: &mut Batch, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+async fn put(
+    memory: &dyn MemoryBackend,
+    batch: &mut Batch,
+    namespace: &str,
+    entry: MemoryEntry,
+) -> Result<(), MemoryError> {
     match memory.staged(namespace, &entry)? {
         Some(staged) => batch.ops.extend(staged.ops),
         None => memory.put(namespace, entry).await?,

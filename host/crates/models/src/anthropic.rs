@@ -1,7 +1,7 @@
 //! Any endpoint that speaks `POST /v1/messages`: Anthropic, and gateways with its format.
 //!
 //! What the model thought comes with a signature and goes back as it came, to the same model only. Tools that
-//! it names are only asked for, never trusted. What is bounded on the way is [`crate::wire`]'s affair. This
+//! it names are only asked for, never trusted. What is bounded on the way is [`crate::http_exchange`]'s affair. This
 //! file never repairs JSON that a model wrote, and sends no seed: the protocol has none.
 
 mod config;
@@ -11,12 +11,12 @@ mod request;
 pub use config::{AnthropicConfig, AnthropicSchema};
 
 use crate::http::Endpoint;
+use crate::http_exchange::{ExchangeRequest, HttpExchange};
 use crate::prefill::PrefillMode;
 use crate::problem::Problem;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Wire};
 use crate::{Adaptations, ModelsError};
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage};
 use reply::AnthropicAssembly;
 use request::Sending;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Anthropic {
     config: AnthropicConfig,
     headers: HeaderMap,
-    wire: Wire,
+    exchange: HttpExchange,
 }
 
 impl Anthropic {
@@ -42,15 +42,15 @@ impl Anthropic {
     ) -> Result<Self, ModelsError> {
         request::check_settings(name, &config)?;
         let known = config.known(name)?;
-        let wire = Wire::new(&config.connection(name, known), variable)?;
-        let headers = headers(name, &config, &wire.endpoint)?;
-        Ok(Self { config, headers, wire })
+        let exchange = HttpExchange::new(&config.connection(name, known), variable)?;
+        let headers = headers(name, &config, &exchange.endpoint)?;
+        Ok(Self { config, headers, exchange })
     }
 
     /// With what this process has learned of providers.
     #[must_use]
     pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
-        self.wire.adaptations = adaptations.clone();
+        self.exchange.adaptations = adaptations.clone();
         self
     }
 }
@@ -76,28 +76,33 @@ fn headers(name: &str, config: &AnthropicConfig, endpoint: &Endpoint) -> Result<
 #[async_trait::async_trait]
 impl Model for Anthropic {
     fn info(&self) -> ModelInfo {
-        ModelInfo { id: format!("anthropic/{}", self.config.id), context_tokens_max: self.wire.window_tokens() }
+        ModelInfo { id: format!("anthropic/{}", self.config.id), context_tokens_max: self.exchange.window_tokens() }
     }
 
     fn cost_most(&self, request: &ModelRequest) -> Usage {
-        self.wire.prices.most(request)
+        self.exchange.prices.most(request)
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
-        self.wire.find_window(&self.headers, request).await;
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
+        self.exchange.find_window(&self.headers, request).await;
         let sending = |adaptation| Sending::of(&self.config, adaptation, request);
-        let sent = Mutex::new((sending(self.wire.adaptation())?, Vec::new()));
+        let sent = Mutex::new((sending(self.exchange.adaptation())?, Vec::new()));
         let adapt = |problem: &Problem, body: &Value| {
             let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-            let note = self.wire.learn(&sent.0.adaptation, problem, body);
-            sent.0 = sending(self.wire.adaptation()).ok()?;
+            let note = self.exchange.learn(&sent.0.adaptation, problem, body);
+            sent.0 = sending(self.exchange.adaptation()).ok()?;
             sent.1.extend(note);
             Some(sent.0.body.clone())
         };
         let body = sent.lock().unwrap_or_else(PoisonError::into_inner).0.body.clone();
         let is_native = self.config.prefill == PrefillMode::Native;
         let is_heard = request.prefill.is_none() || is_native;
-        let ask = Ask {
+        let ask = ExchangeRequest {
             path: "messages",
             headers: self.headers.clone(),
             body,
@@ -106,10 +111,10 @@ impl Model for Anthropic {
             opening: request.prefill.as_deref().filter(|_| is_native),
             is_heard,
         };
-        let begin = || AnthropicAssembly::new(self.wire.endpoint.key.as_ref());
-        let (assembly, headers) = self.wire.complete(&ask, begin, heard, cost).await?;
+        let begin = || AnthropicAssembly::new(self.exchange.endpoint.key.as_ref());
+        let (assembly, headers) = self.exchange.complete(&ask, begin, heard, cost).await?;
         let names = Names::of(&request.tools);
-        let mut reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
+        let mut reply = assembly.into_reply(request, &self.config, &names, &self.exchange.prices, &headers);
         let (sent, notes) = sent.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(lowered) = &sent.lowered {
             reply.text = lowered.raise(reply.text);

@@ -7,7 +7,7 @@
 //! never kept.
 
 use crate::route;
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage};
 use longhaul_core::{Digest, InvocationId};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -23,16 +23,16 @@ const REPLY_BYTES_MAX: u64 = 4 << 20;
 pub(crate) struct Cached {
     inner: Arc<dyn Model>,
     name: String,
-    shelf: Arc<Shelf>,
+    cache: Arc<ReplyCache>,
 }
 
 /// Where the replies of one table are.
-pub(crate) struct Shelf {
+pub(crate) struct ReplyCache {
     directory: PathBuf,
     bytes_max: u64,
 }
 
-impl Shelf {
+impl ReplyCache {
     /// `identity` is a digest of the provider's table and its key. All shelves of a cache lie in `directory`
     /// and share nothing.
     pub(crate) fn new(directory: &Path, identity: Digest, bytes_max: u64) -> Self {
@@ -91,8 +91,8 @@ impl Shelf {
 }
 
 impl Cached {
-    pub(crate) fn new(inner: Arc<dyn Model>, name: &str, shelf: Shelf) -> Self {
-        Self { inner, name: name.to_owned(), shelf: Arc::new(shelf) }
+    pub(crate) fn new(inner: Arc<dyn Model>, name: &str, cache: ReplyCache) -> Self {
+        Self { inner, name: name.to_owned(), cache: Arc::new(cache) }
     }
 }
 
@@ -108,11 +108,16 @@ impl Model for Cached {
 
     /// A reply that was kept costs nothing; its tokens count as they did, so that a run with a cache ends at the
     /// same limits as one without.
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         if request.temperature.is_some_and(|temperature| temperature > 0.0) && request.seed.is_none() {
             return self.inner.ask(request, heard, cost).await;
         }
-        let (shelf, own) = (Arc::clone(&self.shelf), request.clone());
+        let (shelf, own) = (Arc::clone(&self.cache), request.clone());
         if let Ok(Some(mut reply)) = tokio::task::spawn_blocking(move || shelf.get(&own)).await {
             heard(&reply.text);
             (reply.usage.cost_microdollars, reply.usage.cost_unknown) = (0.0, false);
@@ -120,7 +125,7 @@ impl Model for Cached {
             return Ok(route::cached(reply, &self.name, self.info().id));
         }
         let reply = self.inner.ask(request, heard, cost).await?;
-        let (shelf, own, kept) = (Arc::clone(&self.shelf), request.clone(), reply.clone());
+        let (shelf, own, kept) = (Arc::clone(&self.cache), request.clone(), reply.clone());
         let put = tokio::task::spawn_blocking(move || shelf.put(&own, &kept)).await;
         if let Ok(Err(error)) = put {
             tracing::warn!(model = %self.name, %error, "a reply could not be kept in the cache");
@@ -130,7 +135,7 @@ impl Model for Cached {
 
     fn within(&self, invocation: &InvocationId, answered: &[Digest]) -> Option<Arc<dyn Model>> {
         let inner = self.inner.within(invocation, answered)?;
-        Some(Arc::new(Self { inner, name: self.name.clone(), shelf: Arc::clone(&self.shelf) }))
+        Some(Arc::new(Self { inner, name: self.name.clone(), cache: Arc::clone(&self.cache) }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls of tools that a reply asks for, put together from a hostile endpoint's pieces.
 
-use crate::secret::Sieve;
+use crate::secret::KeyRedactor;
 use crate::tool_names::Names;
 use longhaul_core::model::RequestedCall;
 use std::collections::HashSet;
@@ -22,23 +22,23 @@ pub(crate) struct PartialCall {
 }
 
 /// The calls in our words, with ids of which no two are equal.
-pub(crate) fn requested(calls: &[PartialCall], sieve: &Sieve, names: &Names) -> Vec<RequestedCall> {
+pub(crate) fn requested(calls: &[PartialCall], stream_redactor: &KeyRedactor, names: &Names) -> Vec<RequestedCall> {
     let mut used = HashSet::new();
     let mut requested = Vec::new();
     for (position, call) in calls.iter().enumerate() {
-        let (tool, function) = names.decode(&sieve.whole(&call.name));
+        let (tool, function) = names.decode(&stream_redactor.whole(&call.name));
         let arguments = match call.arguments.trim() {
             "" => "{}".to_owned(),
-            _ => sieve.whole(&call.arguments),
+            _ => stream_redactor.whole(&call.arguments),
         };
-        requested.push(RequestedCall { id: id(call, position, sieve, &mut used), tool, function, arguments });
+        requested.push(RequestedCall { id: id(call, position, stream_redactor, &mut used), tool, function, arguments });
     }
     requested
 }
 
 /// The endpoint's own id when it can serve as one, else one of ours.
-fn id(call: &PartialCall, position: usize, sieve: &Sieve, used: &mut HashSet<String>) -> String {
-    let own = sieve.whole(&call.id);
+fn id(call: &PartialCall, position: usize, stream_redactor: &KeyRedactor, used: &mut HashSet<String>) -> String {
+    let own = stream_redactor.whole(&call.id);
     let usable = !own.is_empty() && own.len() <= ID_BYTES_MAX && own.bytes().all(|byte| byte.is_ascii_graphic());
     let mut id = if usable { own } else { format!("call_{position}") };
     while used.contains(&id) {

@@ -4,13 +4,13 @@
 //! long before its model is asked: a missing key, a key that others can read, an address that would show it.
 
 use crate::anthropic::{Anthropic, AnthropicConfig};
-use crate::cache::{Cached, Shelf};
+use crate::cache::{Cached, ReplyCache};
 use crate::local::{Local, LocalConfig};
 use crate::openai::{OpenAi, OpenAiConfig};
 use crate::queue::{Queued, Queues, Rates};
 use crate::recorded::{Recorded, Recording};
-use crate::route::{FallsThrough, Member, RouteBy, RouteConfig, Routed};
-use crate::{Adaptations, ModelsError, Secret, pull};
+use crate::route::{FallsThrough, RouteBy, RouteConfig, RouteMember, Routed};
+use crate::{Adaptations, ApiKey, ModelsError, pull};
 use longhaul_core::Digest;
 use longhaul_core::model::Model;
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ fn default_context() -> u32 {
 }
 
 /// What a model needs of the machine; the caller decides it, so that tests need no environment.
-pub struct Surroundings<'a> {
+pub struct ModelEnvironment<'a> {
     /// Looks into the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Paths in the configuration are relative to this directory.
@@ -148,7 +148,7 @@ const CACHE_BYTES_MAX: u64 = 256 << 20;
 pub fn build(
     configs: &BTreeMap<String, ModelConfig>,
     wanted: impl IntoIterator<Item = String>,
-    surroundings: &Surroundings<'_>,
+    surroundings: &ModelEnvironment<'_>,
 ) -> Result<HashMap<String, Arc<dyn Model>>, ModelsError> {
     let wanted: BTreeSet<String> = wanted.into_iter().filter(|name| configs.contains_key(name)).collect();
     let mut plain = HashMap::new();
@@ -180,7 +180,7 @@ pub fn keys(
     configs: &BTreeMap<String, ModelConfig>,
     base: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Vec<Secret> {
+) -> Vec<ApiKey> {
     configs.iter().filter_map(|(name, config)| config.provider.key(name, base, variable).ok()?).collect()
 }
 
@@ -249,7 +249,7 @@ fn behind(
     }
     let mut members = Vec::new();
     for name in names {
-        members.push(Member { model: Arc::clone(&plain[&name]), name });
+        members.push(RouteMember { model: Arc::clone(&plain[&name]), name });
     }
     let windows = members.iter().map(|member| member.model.info().context_tokens_max);
     // Of a route any model will do that holds the conversation; a fallback is for the one that is meant.
@@ -261,7 +261,7 @@ fn behind(
 
 impl ModelConfig {
     /// Makes the model that plugins know as `name`, without its fallbacks.
-    fn build(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Arc<dyn Model>, ModelsError> {
+    fn build(&self, name: &str, surroundings: &ModelEnvironment<'_>) -> Result<Arc<dyn Model>, ModelsError> {
         self.check_rates(name)?;
         let mut model = self.provider.build(name, surroundings)?;
         let rates = self.rates();
@@ -271,7 +271,7 @@ impl ModelConfig {
         if self.cache {
             let bytes_max = self.cache_bytes_max.unwrap_or(CACHE_BYTES_MAX);
             let directory = surroundings.cache.join("replies");
-            let shelf = Shelf::new(&directory, self.identity(name, surroundings)?, bytes_max);
+            let shelf = ReplyCache::new(&directory, self.identity(name, surroundings)?, bytes_max);
             model = Arc::new(Cached::new(model, name, shelf));
         }
         Ok(model)
@@ -305,7 +305,7 @@ impl ModelConfig {
     }
 
     /// What tells this model from every other: all of its provider's table, and the key itself.
-    fn identity(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Digest, ModelsError> {
+    fn identity(&self, name: &str, surroundings: &ModelEnvironment<'_>) -> Result<Digest, ModelsError> {
         let table = serde_json::to_vec(&self.provider).unwrap_or_default();
         let key = self.provider.key(name, surroundings.base, surroundings.variable)?;
         let base = surroundings.base.as_os_str().as_encoded_bytes();
@@ -319,13 +319,13 @@ impl ModelConfig {
                 Digest::of_parts(&[&table, file.as_os_str().as_encoded_bytes(), changed.as_bytes()])
             }
             Provider::Recorded(_) => Digest::of_parts(&[&table, base]),
-            _ => Digest::of_parts(&[&table, key.as_ref().map_or("", Secret::expose).as_bytes()]),
+            _ => Digest::of_parts(&[&table, key.as_ref().map_or("", ApiKey::expose).as_bytes()]),
         })
     }
 }
 
 impl Provider {
-    fn build(&self, name: &str, surroundings: &Surroundings<'_>) -> Result<Arc<dyn Model>, ModelsError> {
+    fn build(&self, name: &str, surroundings: &ModelEnvironment<'_>) -> Result<Arc<dyn Model>, ModelsError> {
         let below = |path: &Option<PathBuf>| path.as_ref().map(|path| surroundings.base.join(path));
         Ok(match self {
             Self::OpenAi(config) => {
@@ -359,19 +359,19 @@ impl Provider {
         name: &str,
         base: &Path,
         variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Option<Secret>, ModelsError> {
+    ) -> Result<Option<ApiKey>, ModelsError> {
         let (env, file) = match self {
             Self::OpenAi(config) => (&config.api_key_env, &config.api_key_file),
             Self::Anthropic(config) => (&config.api_key_env, &config.api_key_file),
             Self::Local(_) | Self::Recorded(_) | Self::Route(_) => return Ok(None),
         };
         let file = file.as_ref().map(|path| base.join(path));
-        Secret::find(name, env.as_deref(), file.as_deref(), variable)
+        ApiKey::find(name, env.as_deref(), file.as_deref(), variable)
     }
 }
 
 /// The name of a model that can be pulled stands for the file it was pulled to.
-fn local_file(config: &LocalConfig, surroundings: &Surroundings<'_>) -> Result<PathBuf, ModelsError> {
+fn local_file(config: &LocalConfig, surroundings: &ModelEnvironment<'_>) -> Result<PathBuf, ModelsError> {
     let pulled = config.file.to_str().and_then(|name| pull::path_of(name, surroundings.cache));
     let path = pulled.unwrap_or_else(|| surroundings.base.join(&config.file));
     if path.is_file() { Ok(path) } else { Err(ModelsError::ModelFileMissing { path, pull: pull::DEFAULT.to_owned() }) }
@@ -393,7 +393,7 @@ mod tests {
             configs.insert((*name).to_owned(), config);
         }
         let variable = |name: &str| (name == "THE_KEY").then(|| "sk-abcdefghijklmnop".to_owned());
-        let surroundings = Surroundings {
+        let surroundings = ModelEnvironment {
             variable: &variable,
             base: Path::new("/nowhere"),
             cache: Path::new("/nowhere/cache"),

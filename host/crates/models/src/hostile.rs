@@ -2,10 +2,10 @@
 //!
 //! It is the same decoder and the same assemblies that a request uses, within smaller caps.
 
+use crate::http_exchange::Assembly;
 use crate::prices::Prices;
 use crate::sse::Decoder;
 use crate::tool_names::Names;
-use crate::wire::Assembly;
 use crate::{anthropic, openai};
 use longhaul_core::model::{ModelReply, ModelRequest, ReplyFormat};
 use reqwest::header::HeaderMap;

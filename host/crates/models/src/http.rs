@@ -3,7 +3,7 @@
 //! Redirects are never followed, since a key would follow them. A key is refused over plain HTTP to
 //! another machine. An endpoint without TLS needs no CA certificates.
 
-use crate::{ModelsError, Secret};
+use crate::{ApiKey, ModelsError};
 use longhaul_core::text::truncate;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -18,7 +18,7 @@ const EXCERPT_BYTES_MAX: usize = 500;
 pub(crate) struct Endpoint {
     pub(crate) client: Client,
     pub(crate) base: Url,
-    pub(crate) key: Option<Secret>,
+    pub(crate) key: Option<ApiKey>,
     pub(crate) idle: Duration,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Endpoint {
 pub(crate) struct Reach<'a> {
     pub(crate) model: &'a str,
     pub(crate) base_url: &'a str,
-    pub(crate) key: Option<Secret>,
+    pub(crate) key: Option<ApiKey>,
     pub(crate) allow_plain_http: bool,
     pub(crate) connect: Duration,
     pub(crate) idle: Duration,
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn check(base_url: &str, key: bool, allow_plain_http: bool) -> Result<String, String> {
-        let key = key.then(|| Secret::new("m", "sk-abcdefghijklmnopqrstuv").unwrap());
+        let key = key.then(|| ApiKey::new("m", "sk-abcdefghijklmnopqrstuv").unwrap());
         let second = Duration::from_secs(1);
         let reach = Reach { model: "m", base_url, key, allow_plain_http, connect: second, idle: second };
         Endpoint::new(reach)

@@ -3,7 +3,7 @@
 //! [`ModelConfig`] is a table `[models.NAME]` of `longhaul.toml`; [`config::build`] makes a
 //! [`longhaul_core::model::Model`] of it. This crate counts no budget, keeps no conversation and
 //! decides no policy: it asks once, tries again where trying again can help, asks another model where the
-//! operator named one, and bounds everything that comes back. A key never leaves [`Secret`] except in the header
+//! operator named one, and bounds everything that comes back. A key never leaves [`ApiKey`] except in the header
 //! of its own endpoint.
 
 mod adaptation;
@@ -16,6 +16,7 @@ mod error;
 #[doc(hidden)]
 pub mod hostile;
 mod http;
+mod http_exchange;
 pub mod local;
 pub mod openai;
 mod picture;
@@ -33,16 +34,15 @@ mod secret;
 pub mod set;
 mod sse;
 mod tool_names;
-mod wire;
 
 #[cfg(test)]
 mod fake_server;
 
 pub use adaptation::Adaptations;
-pub use config::{ModelConfig, Provider, Surroundings};
+pub use config::{ModelConfig, ModelEnvironment, Provider};
 pub use discover::{Discovery, discover};
 pub use error::ModelsError;
 pub use pull::pull;
 pub use queue::Queues;
 pub use recorded::{Recorded, Recording};
-pub use secret::Secret;
+pub use secret::ApiKey;

@@ -14,9 +14,9 @@ mod dialogue;
 pub use config::LocalConfig;
 
 use crate::retry::outage;
-use child::{Job, Keeper, Launch, Said};
+use child::{ChildOutput, Job, Keeper, Launch};
 use dialogue::Dialogue;
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest};
+use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -64,7 +64,12 @@ impl Model for Local {
         ModelInfo { id: format!("local/{name}"), context_tokens_max: self.launch.config.context_tokens_max }
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, _cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        _cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         let dialogue = Dialogue::of(request)?;
         let (said, mut answers) = mpsc::channel(PIECES_WAITING_MAX);
         let job = Job { completion: dialogue.completion(), said };
@@ -75,9 +80,9 @@ impl Model for Local {
         }
         while let Some(said) = answers.recv().await {
             match said {
-                Said::Token(piece) if dialogue.is_plain() => heard(&piece),
-                Said::Token(_) => {}
-                Said::End(reply) => {
+                ChildOutput::Token(piece) if dialogue.is_plain() => heard(&piece),
+                ChildOutput::Token(_) => {}
+                ChildOutput::End(reply) => {
                     let reply = dialogue.reply(reply?)?;
                     if !dialogue.is_plain() {
                         heard(&reply.text);

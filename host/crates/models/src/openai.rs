@@ -1,7 +1,7 @@
 //! Any endpoint that speaks `POST /v1/chat/completions`: OpenAI, most clouds, most local servers.
 //!
 //! Tools that it names are only asked for, never trusted; a cost that it claims counts only when it is a
-//! sensible number. What is bounded on the way is [`crate::wire`]'s affair. This file never repairs JSON that
+//! sensible number. What is bounded on the way is [`crate::http_exchange`]'s affair. This file never repairs JSON that
 //! a model wrote.
 
 mod config;
@@ -10,13 +10,13 @@ mod request;
 
 pub use config::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
 
+use crate::http_exchange::{ExchangeRequest, HttpExchange};
 use crate::prefill::PrefillMode;
 use crate::problem::Problem;
 use crate::schema::Dialect;
 use crate::tool_names::Names;
-use crate::wire::{Ask, Wire};
 use crate::{Adaptations, ModelsError};
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage};
 use reply::OpenAiAssembly;
 use request::Sending;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const FORMS: u32 = 4;
 /// A model behind such an endpoint.
 pub struct OpenAi {
     config: OpenAiConfig,
-    wire: Wire,
+    exchange: HttpExchange,
 }
 
 impl OpenAi {
@@ -43,50 +43,55 @@ impl OpenAi {
     ) -> Result<Self, ModelsError> {
         request::check_settings(name, &config)?;
         let known = config.known(name)?;
-        let wire = Wire::new(&config.connection(name, known), variable)?;
-        Ok(Self { config, wire })
+        let exchange = HttpExchange::new(&config.connection(name, known), variable)?;
+        Ok(Self { config, exchange })
     }
 
     /// With what this process has learned of providers.
     #[must_use]
     pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
-        self.wire.adaptations = adaptations.clone();
+        self.exchange.adaptations = adaptations.clone();
         self
     }
 
     /// Whose rules a schema has to keep to, by the address.
     fn dialect(&self) -> Dialect {
-        let host = self.wire.endpoint.base.host_str().unwrap_or_default();
+        let host = self.exchange.endpoint.base.host_str().unwrap_or_default();
         if host.ends_with(".googleapis.com") {
             return Dialect::Gemini;
         }
         // A server on this machine runs an open model, which ends a text where a bound says so; a gateway that passes on to
         // another provider says when it does not take that.
-        if self.wire.endpoint.is_loopback() { Dialect::Vllm } else { Dialect::OpenAi }
+        if self.exchange.endpoint.is_loopback() { Dialect::Vllm } else { Dialect::OpenAi }
     }
 }
 
 #[async_trait::async_trait]
 impl Model for OpenAi {
     fn info(&self) -> ModelInfo {
-        ModelInfo { id: format!("openai/{}", self.config.id), context_tokens_max: self.wire.window_tokens() }
+        ModelInfo { id: format!("openai/{}", self.config.id), context_tokens_max: self.exchange.window_tokens() }
     }
 
     fn cost_most(&self, request: &ModelRequest) -> Usage {
-        self.wire.prices.most(request)
+        self.exchange.prices.most(request)
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
-        let endpoint = &self.wire.endpoint;
-        self.wire.find_window(&endpoint.bearer(), request).await;
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
+        let endpoint = &self.exchange.endpoint;
+        self.exchange.find_window(&endpoint.bearer(), request).await;
         let sending = |adaptation| Sending::of(&self.config, endpoint, self.dialect(), adaptation, request);
-        let sent = Mutex::new((sending(self.wire.adaptation())?, Vec::new()));
+        let sent = Mutex::new((sending(self.exchange.adaptation())?, Vec::new()));
         let adapt = |problem: &Problem, body: &Value| {
             let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
             // A simpler form of a schema may be the same body, so that the next one is tried at once.
             for _ in 0..FORMS {
-                let note = self.wire.learn(&sent.0.adaptation, problem, body);
-                let next = sending(self.wire.adaptation()).ok()?;
+                let note = self.exchange.learn(&sent.0.adaptation, problem, body);
+                let next = sending(self.exchange.adaptation()).ok()?;
                 let is_new = next.adaptation != sent.0.adaptation;
                 sent.0 = next;
                 sent.1.extend(note);
@@ -99,7 +104,7 @@ impl Model for OpenAi {
         let is_heard = request.prefill.is_none() || self.config.prefill != PrefillMode::Prompt;
         let opens = matches!(self.config.prefill, PrefillMode::Native | PrefillMode::Continue);
         let body = sent.lock().unwrap_or_else(PoisonError::into_inner).0.body.clone();
-        let ask = Ask {
+        let ask = ExchangeRequest {
             path: "chat/completions",
             headers: endpoint.bearer(),
             body,
@@ -110,8 +115,8 @@ impl Model for OpenAi {
         };
         let names = Names::of(&request.tools);
         let begin = || OpenAiAssembly::new(endpoint.key.as_ref());
-        let (assembly, headers) = self.wire.complete(&ask, begin, heard, cost).await?;
-        let mut reply = assembly.into_reply(request, &self.config, &names, &self.wire.prices, &headers);
+        let (assembly, headers) = self.exchange.complete(&ask, begin, heard, cost).await?;
+        let mut reply = assembly.into_reply(request, &self.config, &names, &self.exchange.prices, &headers);
         let (sent, notes) = sent.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(lowered) = &sent.lowered {
             reply.text = lowered.raise(reply.text);

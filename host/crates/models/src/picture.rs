@@ -1,10 +1,10 @@
 //! Pictures in requests: what a provider would refuse is refused before it is sent.
 
-use longhaul_core::model::{ModelError, Speaker};
+use longhaul_core::model::{MessageRole, ModelError};
 
 /// No provider takes a picture from an assistant.
-pub(crate) fn check_speaker(speaker: Speaker) -> Result<(), ModelError> {
-    if speaker == Speaker::Assistant {
+pub(crate) fn check_speaker(speaker: MessageRole) -> Result<(), ModelError> {
+    if speaker == MessageRole::Assistant {
         let text = "an assistant's message has a picture; give pictures in a user's message";
         return Err(ModelError::Invalid(text.to_owned()));
     }

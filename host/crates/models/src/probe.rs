@@ -6,8 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::model::{
-    Message, Model, ModelError, ModelReply, ModelRequest, OfferedTool, Part, ReplyFormat, Speaker, StopReason, Tally,
-    Usage,
+    Message, MessagePart, MessageRole, Model, ModelError, ModelReply, ModelRequest, OfferedTool, ReplyFormat,
+    StopReason, Usage, UsageTally,
 };
 use longhaul_core::text::truncate;
 use serde::Serialize;
@@ -24,7 +24,7 @@ const WHY_BYTES_MAX: usize = 700;
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ProbeKind {
     /// A text.
     Plain,
     /// A text that comes in pieces. Without, people who watch see a reply at its end.
@@ -37,7 +37,7 @@ pub enum Kind {
     Picture,
 }
 
-impl Kind {
+impl ProbeKind {
     /// All of them, in the order in which they are tried.
     pub const ALL: [Self; 5] = [Self::Plain, Self::Streaming, Self::Schema, Self::Tools, Self::Picture];
 
@@ -67,7 +67,7 @@ impl Kind {
 #[derive(Clone, Debug, Serialize)]
 pub struct Probed {
     /// What was tried.
-    pub kind: Kind,
+    pub kind: ProbeKind,
     /// Whether it works.
     pub works: bool,
     /// Whether runs cannot do without it.
@@ -85,8 +85,8 @@ pub struct Probed {
 pub async fn probe(model: &dyn Model, name: &str, output_tokens_max: u32) -> Vec<Probed> {
     let mut all: Vec<Probed> = Vec::new();
     let mut pieces = 0_u32;
-    for kind in Kind::ALL {
-        if kind == Kind::Streaming {
+    for kind in ProbeKind::ALL {
+        if kind == ProbeKind::Streaming {
             // It is the plain request that shows it.
             all.extend(all.first().filter(|plain| plain.works).map(|plain| streaming(pieces, plain)));
             continue;
@@ -95,10 +95,10 @@ pub async fn probe(model: &dyn Model, name: &str, output_tokens_max: u32) -> Vec
         let began = Instant::now();
         pieces = 0;
         let mut heard = |piece: &str| pieces = pieces.saturating_add(u32::from(!piece.is_empty()));
-        let tally = Tally::default();
+        let tally = UsageTally::default();
         let reply = model.ask(&request, &mut heard, &tally).await;
         let probed = judged(kind, reply, tally.wasted(), began.elapsed());
-        let is_over = kind == Kind::Plain && !probed.works;
+        let is_over = kind == ProbeKind::Plain && !probed.works;
         all.push(probed);
         if is_over {
             break;
@@ -111,10 +111,10 @@ fn streaming(pieces: u32, plain: &Probed) -> Probed {
     let works = pieces > 1;
     let why = if works { String::new() } else { "the reply came in one piece".to_owned() };
     let usage = Usage::default();
-    Probed { kind: Kind::Streaming, works, needed: false, why, took_ms: plain.took_ms, usage }
+    Probed { kind: ProbeKind::Streaming, works, needed: false, why, took_ms: plain.took_ms, usage }
 }
 
-fn judged(kind: Kind, reply: Result<ModelReply, ModelError>, wasted: Usage, took: Duration) -> Probed {
+fn judged(kind: ProbeKind, reply: Result<ModelReply, ModelError>, wasted: Usage, took: Duration) -> Probed {
     let (usage, why) = match &reply {
         Ok(reply) => {
             let wrong = wrong(kind, reply);
@@ -130,19 +130,19 @@ fn judged(kind: Kind, reply: Result<ModelReply, ModelError>, wasted: Usage, took
 }
 
 /// What is not as it was asked for.
-fn wrong(kind: Kind, reply: &ModelReply) -> Option<String> {
+fn wrong(kind: ProbeKind, reply: &ModelReply) -> Option<String> {
     let is_cut = reply.reason == StopReason::Length;
     let cut = if is_cut { " (it was cut at the cap of tokens)" } else { "" };
     match kind {
-        Kind::Plain | Kind::Streaming | Kind::Picture => {
+        ProbeKind::Plain | ProbeKind::Streaming | ProbeKind::Picture => {
             (reply.text.trim().is_empty() && !is_cut).then(|| "the reply is empty".to_owned())
         }
-        Kind::Schema => {
+        ProbeKind::Schema => {
             let said: Option<Value> = serde_json::from_str(reply.text.trim()).ok();
             let fits = said.is_some_and(|said| said["colour"].is_string() && said["details"].is_object());
             (!fits).then(|| format!("the reply does not fit the schema{cut}: {}", reply.text.trim()))
         }
-        Kind::Tools => {
+        ProbeKind::Tools => {
             let is_call = |call: &longhaul_core::model::RequestedCall| {
                 call.tool == "clock" && serde_json::from_str::<Value>(&call.arguments).is_ok_and(|it| it.is_object())
             };
@@ -156,8 +156,8 @@ fn wrong(kind: Kind, reply: &ModelReply) -> Option<String> {
     }
 }
 
-fn request(kind: Kind, model: &str, output_tokens_max: u32) -> ModelRequest {
-    let say = |text: &str| Message::text(Speaker::User, text);
+fn request(kind: ProbeKind, model: &str, output_tokens_max: u32) -> ModelRequest {
+    let say = |text: &str| Message::text(MessageRole::User, text);
     let plain = ModelRequest {
         model: model.to_owned(),
         system: "You are being tested for whether requests work at all. Answer briefly.".to_owned(),
@@ -171,23 +171,23 @@ fn request(kind: Kind, model: &str, output_tokens_max: u32) -> ModelRequest {
         seed: None,
     };
     match kind {
-        Kind::Plain | Kind::Streaming => plain,
-        Kind::Schema => ModelRequest {
+        ProbeKind::Plain | ProbeKind::Streaming => plain,
+        ProbeKind::Schema => ModelRequest {
             messages: vec![say("Name the colour of the sky by day, as JSON, with details of your choice.")],
             format: ReplyFormat::Schema(schema()),
             seed: Some(0),
             ..plain
         },
-        Kind::Tools => ModelRequest {
+        ProbeKind::Tools => ModelRequest {
             messages: vec![say("Call the function that tells the time, for the zone `utc`.")],
             tools: vec![clock()],
             ..plain
         },
-        Kind::Picture => {
+        ProbeKind::Picture => {
             let data = STANDARD.decode(PICTURE).unwrap_or_default();
-            let picture = Part::Image { media_type: "image/png".to_owned(), data };
-            let parts = vec![Part::Text("Which colour is this square?".to_owned()), picture];
-            ModelRequest { messages: vec![Message { speaker: Speaker::User, parts }], ..plain }
+            let picture = MessagePart::Image { media_type: "image/png".to_owned(), data };
+            let parts = vec![MessagePart::Text("Which colour is this square?".to_owned()), picture];
+            ModelRequest { messages: vec![Message { speaker: MessageRole::User, parts }], ..plain }
         }
     }
 }

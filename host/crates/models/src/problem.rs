@@ -1,7 +1,7 @@
 //! The error that an endpoint answers with: its message, its codes, and the numbers in it.
 //!
 //! Providers word the same error differently; what a caller asks of one is a method of [`Problem`]. This file decides
-//! nothing: whether to ask again is decided in `wire.rs`, what to send instead in `adaptation.rs`.
+//! nothing: whether to ask again is decided in `http_exchange.rs`, what to send instead in `adaptation.rs`.
 
 use serde_json::Value;
 

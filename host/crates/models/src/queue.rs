@@ -5,7 +5,7 @@
 //! that reach the same endpoint with the same key share a queue ([`Queues`]); other processes are not known
 //! of. A request that is made again is one more, and waits for the rates like any. Nothing is refused here.
 
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Usage};
+use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage};
 use longhaul_core::{Digest, InvocationId, LimitHit};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -256,7 +256,12 @@ impl Model for Queued {
         self.inner.cost_most(request)
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         let taken = f64::from(u32::try_from(request.tokens_most()).unwrap_or(u32::MAX));
         let _turn = self.queue.enter(&self.who, taken).await;
         let paced = Paced { queue: &self.queue, who: &self.who, tokens: taken, cost };

@@ -23,7 +23,9 @@ mod difference;
 
 use crate::ModelsError;
 use difference::Difference;
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Part, Usage};
+use longhaul_core::model::{
+    Cost, MessagePart, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage,
+};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId};
 use serde::{Deserialize, Serialize};
@@ -110,10 +112,10 @@ impl Recording {
     ///
     /// # Errors
     /// [`ModelsError::Recording`] when the file is no recording or cannot be written.
-    pub fn record(inner: Arc<dyn Model>, path: &Path) -> Result<Recorder, ModelsError> {
+    pub fn record(inner: Arc<dyn Model>, path: &Path) -> Result<RecordingModel, ModelsError> {
         let file = open_for_append(path)?;
         let file = Arc::new(RecordingFile { path: path.to_owned(), file: Mutex::new(file) });
-        Ok(Recorder { inner, within: None, file })
+        Ok(RecordingModel { inner, within: None, file })
     }
 
     /// The replies that `digest` has within `within`, in the order of the file.
@@ -195,7 +197,12 @@ impl Model for Recorded {
         self.info.clone()
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, _cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        _cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         let reply = self.answer(request)?;
         heard(&reply.text);
         Ok(reply)
@@ -216,14 +223,14 @@ impl Model for Recorded {
 }
 
 /// A model that asks another one and writes down what it replies.
-pub struct Recorder {
+pub struct RecordingModel {
     inner: Arc<dyn Model>,
     within: Option<String>,
     file: Arc<RecordingFile>,
 }
 
 #[async_trait::async_trait]
-impl Model for Recorder {
+impl Model for RecordingModel {
     fn info(&self) -> ModelInfo {
         self.inner.info()
     }
@@ -232,7 +239,12 @@ impl Model for Recorder {
         self.inner.cost_most(request)
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         let reply = self.inner.ask(request, heard, cost).await?;
         let line = Line {
             digest: request.digest(),
@@ -325,8 +337,11 @@ fn summary(request: &ModelRequest) -> String {
     let last = request.messages.last();
     let words = last.and_then(|message| {
         message.parts.iter().rev().find_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            Part::Image { .. } | Part::Requested(_) | Part::Answered { .. } | Part::Thought(_) => None,
+            MessagePart::Text(text) => Some(text.as_str()),
+            MessagePart::Image { .. }
+            | MessagePart::Requested(_)
+            | MessagePart::Answered { .. }
+            | MessagePart::Thought(_) => None,
         })
     });
     let speaker = last.map(|message| format!(", last {:?}", message.speaker).to_lowercase()).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! at a cap of the run. A model that failed rests, so that each request of a long outage does not wait for it
 //! anew. Which model replied, and which failed why, is kept with the reply; this file keeps nothing durable.
 
-use longhaul_core::model::{Cost, Heard, Model, ModelError, ModelInfo, ModelReply, ModelRequest, Route, Usage};
+use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Route, Usage};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId, Outage};
 use serde::{Deserialize, Serialize};
@@ -71,14 +71,14 @@ pub enum RouteBy {
 }
 
 /// One of several models.
-pub(crate) struct Member {
+pub(crate) struct RouteMember {
     pub(crate) name: String,
     pub(crate) model: Arc<dyn Model>,
 }
 
 /// Several models behind one name.
 pub(crate) struct Routed {
-    members: Vec<Member>,
+    members: Vec<RouteMember>,
     by: RouteBy,
     /// The window that the name is known by.
     window: u32,
@@ -91,7 +91,7 @@ pub(crate) struct Routed {
 impl Routed {
     /// `members` is not empty.
     pub(crate) fn new(
-        members: Vec<Member>,
+        members: Vec<RouteMember>,
         by: RouteBy,
         window: u32,
         falls_on: Vec<FallsThrough>,
@@ -102,27 +102,27 @@ impl Routed {
 
     /// The models in the order in which this request is to ask them: those whose window holds it, and of these
     /// those that do not rest, come first.
-    fn order(&self, request: &ModelRequest) -> Vec<&Member> {
+    fn order(&self, request: &ModelRequest) -> Vec<&RouteMember> {
         let needed = request.tokens_estimated();
-        let fits = |member: &Member| {
+        let fits = |member: &RouteMember| {
             let window = member.model.info().context_tokens_max;
             window == 0 || needed <= u64::from(window)
         };
-        let mut order: Vec<&Member> = self.members.iter().collect();
+        let mut order: Vec<&RouteMember> = self.members.iter().collect();
         if self.by == RouteBy::Cost {
             // Where nobody knows a price, it may be any.
-            let most = |member: &Member| member.model.cost_most(request).cost().unwrap_or(f64::INFINITY);
+            let most = |member: &RouteMember| member.model.cost_most(request).cost().unwrap_or(f64::INFINITY);
             order.sort_by(|a, b| most(a).total_cmp(&most(b)));
         }
         let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let rests = |member: &Member| resting.get(&member.name).is_some_and(|until| *until > now);
+        let rests = |member: &RouteMember| resting.get(&member.name).is_some_and(|until| *until > now);
         order.sort_by_key(|member| (!fits(member), rests(member)));
         order
     }
 
     /// A model that is not there, or that does not let us in, is asked again only after its rest.
-    fn note(&self, member: &Member, error: &ModelError) {
+    fn note(&self, member: &RouteMember, error: &ModelError) {
         let rest = match error {
             ModelError::Unavailable(outage) => {
                 self.rest.max(Duration::from_millis(outage.retry_after_ms.unwrap_or(0).into()))
@@ -159,7 +159,12 @@ impl Model for Routed {
         .unwrap_or_default()
     }
 
-    async fn ask(&self, request: &ModelRequest, heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         let mut failed: Vec<(String, ModelError)> = Vec::new();
         let mut window_max = 0;
         for member in self.order(request) {
@@ -194,7 +199,7 @@ impl Model for Routed {
         if narrowed.iter().all(Option::is_none) {
             return None;
         }
-        let own = |(member, narrowed): (&Member, Option<Arc<dyn Model>>)| Member {
+        let own = |(member, narrowed): (&RouteMember, Option<Arc<dyn Model>>)| RouteMember {
             name: member.name.clone(),
             model: narrowed.unwrap_or_else(|| Arc::clone(&member.model)),
         };
@@ -210,7 +215,12 @@ impl Model for Routed {
 }
 
 /// A reply says which way it came, unless that is the plain one.
-fn routed(mut reply: ModelReply, member: &Member, members: &[Member], failed: Vec<(String, ModelError)>) -> ModelReply {
+fn routed(
+    mut reply: ModelReply,
+    member: &RouteMember,
+    members: &[RouteMember],
+    failed: Vec<(String, ModelError)>,
+) -> ModelReply {
     let is_plain = failed.is_empty() && members.first().is_some_and(|first| first.name == member.name);
     if is_plain && reply.route.is_none() {
         return reply;

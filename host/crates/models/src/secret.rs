@@ -19,9 +19,9 @@ const TAIL_BYTES_MIN: usize = 4;
 
 /// A key that an endpoint asks for. `Debug` and `Display` show `[secret]`.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct ApiKey(String);
 
-impl Secret {
+impl ApiKey {
     /// Takes `text`, without white space at its ends.
     ///
     /// # Errors
@@ -96,13 +96,13 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(SHOWN)
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(SHOWN)
     }
@@ -124,13 +124,13 @@ fn tail_of(text: &str, key: &str) -> usize {
 }
 
 /// Takes a key out of a reply that comes in pieces, of which one may end inside the key.
-pub(crate) struct Sieve {
+pub(crate) struct KeyRedactor {
     key: Option<String>,
     held: String,
 }
 
-impl Sieve {
-    pub(crate) fn new(secret: Option<&Secret>) -> Self {
+impl KeyRedactor {
+    pub(crate) fn new(secret: Option<&ApiKey>) -> Self {
         let key = secret.map(|secret| secret.0.clone()).filter(|key| key.len() >= REPLY_SCRUB_BYTES_MIN);
         Self { key, held: String::new() }
     }
@@ -163,8 +163,8 @@ mod tests {
 
     const KEY: &str = "sk-test-abcdefghijklmnop";
 
-    fn secret() -> Secret {
-        Secret::new("m", KEY).unwrap()
+    fn secret() -> ApiKey {
+        ApiKey::new("m", KEY).unwrap()
     }
 
     #[test]
@@ -182,18 +182,18 @@ mod tests {
     #[test]
     fn a_key_split_over_pieces_never_passes_the_sieve() {
         for at in 0..=KEY.len() {
-            let mut sieve = Sieve::new(Some(&secret()));
-            let heard = sieve.push(&format!("é s{}", &KEY[..at]))
-                + &sieve.push(&format!("{} sk", &KEY[at..]))
-                + &sieve.finish();
+            let mut stream_redactor = KeyRedactor::new(Some(&secret()));
+            let heard = stream_redactor.push(&format!("é s{}", &KEY[..at]))
+                + &stream_redactor.push(&format!("{} sk", &KEY[at..]))
+                + &stream_redactor.finish();
             assert_eq!(heard, "é s[secret] sk", "cut at {at}");
         }
     }
 
     #[test]
     fn a_placeholder_key_does_not_damage_replies() {
-        let mut sieve = Sieve::new(Some(&Secret::new("m", "none").unwrap()));
-        assert_eq!(sieve.push("none of it"), "none of it");
+        let mut stream_redactor = KeyRedactor::new(Some(&ApiKey::new("m", "none").unwrap()));
+        assert_eq!(stream_redactor.push("none of it"), "none of it");
     }
 
     #[test]
@@ -204,18 +204,18 @@ mod tests {
         std::fs::write(&path, format!("{KEY}\n")).unwrap();
         for mode in [0o644, 0o640, 0o604, 0o610] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let text = Secret::from_file("m", &path).unwrap_err().to_string();
+            let text = ApiKey::from_file("m", &path).unwrap_err().to_string();
             assert!(text.contains(&format!("chmod 600 {}", path.display())), "{text}");
             assert!(!text.contains(KEY));
         }
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(Secret::from_file("m", &path).unwrap().expose(), KEY);
+        assert_eq!(ApiKey::from_file("m", &path).unwrap().expose(), KEY);
     }
 
     #[test]
     fn a_key_that_no_header_can_carry_is_refused_unseen() {
         for text in ["", "  \n", "two words", "é", "a\r\nX-Evil: 1", &"k".repeat(4097)] {
-            let error = Secret::new("m", text).unwrap_err();
+            let error = ApiKey::new("m", text).unwrap_err();
             assert!(matches!(error, ModelsError::KeyUnusable { .. }), "{error}");
             assert!(!error.to_string().contains("words"));
         }

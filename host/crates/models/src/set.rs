@@ -3,7 +3,7 @@
 //! All sets of a process share their queues and what was learned of providers, since a rate is a limit of the operator's and
 //! not of a run. Nothing is sent here, and nothing of the process is looked up: the program gives a [`ProgramEnvironment`].
 
-use crate::config::{Surroundings, asked, build};
+use crate::config::{ModelEnvironment, asked, build};
 use crate::{Adaptations, ModelConfig, ModelsError, Provider, Queues, Recorded, Recording};
 use longhaul_core::fault::Fault;
 use longhaul_core::model::{Model, Models};
@@ -128,7 +128,7 @@ fn live(
     project: &Path,
     environment: &ProgramEnvironment,
 ) -> Result<HashMap<String, Arc<dyn Model>>, ModelsError> {
-    let surroundings = Surroundings {
+    let surroundings = ModelEnvironment {
         variable: &environment.variable,
         base: project,
         cache: &environment.cache,

@@ -7,7 +7,7 @@
 
 /// The endpoint sent something that is not read further.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum SseError {
     /// A line is longer than this many bytes.
     Line(usize),
     /// The whole is longer than this many bytes.
@@ -41,8 +41,8 @@ impl Decoder {
     }
 
     /// The data of the events that end within `bytes`.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, Fault> {
-        self.bytes_left = self.bytes_left.checked_sub(bytes.len()).ok_or(Fault::Whole(self.bytes_max))?;
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, SseError> {
+        self.bytes_left = self.bytes_left.checked_sub(bytes.len()).ok_or(SseError::Whole(self.bytes_max))?;
         let mut events = Vec::new();
         while !bytes.is_empty() {
             // The line feed of a CRLF, which may come in another piece than its return.
@@ -53,7 +53,7 @@ impl Decoder {
             let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let part = &bytes[..end.unwrap_or(bytes.len())];
             if self.line.len() + part.len() > self.line_bytes_max {
-                return Err(Fault::Line(self.line_bytes_max));
+                return Err(SseError::Line(self.line_bytes_max));
             }
             self.line.extend_from_slice(part);
             let Some(end) = end else { break };
@@ -65,16 +65,16 @@ impl Decoder {
     }
 
     /// The data of the last event, when the endpoint left out the empty line after it.
-    pub(crate) fn finish(&mut self) -> Result<Option<String>, Fault> {
+    pub(crate) fn finish(&mut self) -> Result<Option<String>, SseError> {
         if !self.line.is_empty() {
             self.end_of_line()?;
         }
         Ok(self.data.take())
     }
 
-    fn end_of_line(&mut self) -> Result<Option<String>, Fault> {
+    fn end_of_line(&mut self) -> Result<Option<String>, SseError> {
         let line = std::mem::take(&mut self.line);
-        let mut line = std::str::from_utf8(&line).map_err(|_| Fault::Text)?;
+        let mut line = std::str::from_utf8(&line).map_err(|_| SseError::Text)?;
         if std::mem::take(&mut self.first_line) {
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
@@ -97,7 +97,7 @@ impl Decoder {
 mod tests {
     use super::*;
 
-    fn decode(pieces: &[&[u8]]) -> Result<Vec<String>, Fault> {
+    fn decode(pieces: &[&[u8]]) -> Result<Vec<String>, SseError> {
         let mut decoder = Decoder::new(40, 400);
         let mut events = Vec::new();
         for piece in pieces {
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn lines_the_whole_and_bytes_that_are_no_text_are_refused() {
         assert_eq!(decode(&[&[b'x'; 40], b"\n"]), Ok(vec![]));
-        assert_eq!(decode(&[&[b'x'; 40], b"x"]), Err(Fault::Line(40)));
+        assert_eq!(decode(&[&[b'x'; 40], b"x"]), Err(SseError::Line(40)));
         assert_eq!(decode(&[&[b'\n'; 400]]), Ok(vec![]));
-        assert_eq!(decode(&[&[b'\n'; 400], b"\n"]), Err(Fault::Whole(400)));
-        assert_eq!(decode(&[b"data: \xff\n\n"]), Err(Fault::Text));
-        assert_eq!(decode(&[b"data: \xf0\x9f"]), Err(Fault::Text));
+        assert_eq!(decode(&[&[b'\n'; 400], b"\n"]), Err(SseError::Whole(400)));
+        assert_eq!(decode(&[b"data: \xff\n\n"]), Err(SseError::Text));
+        assert_eq!(decode(&[b"data: \xf0\x9f"]), Err(SseError::Text));
     }
 }

@@ -8,10 +8,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `monitor.rs` | the looks at children and machine, and the end of a child that is over a limit |
-//! | `room.rs` | whether there is room for a task of an agent |
+//! | `admission.rs` | whether there is room for a task of an agent |
 
+mod admission;
 mod monitor;
-mod room;
 
+pub use admission::AdmissionController;
 pub use monitor::Monitor;
-pub use room::Doorkeeper;

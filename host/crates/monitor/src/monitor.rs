@@ -1,15 +1,15 @@
 //! Watches one process's children and its machine.
 
-use longhaul_api::resources::{ChildView, EndedView, GuestView, Resources};
-use longhaul_config::resources::{Settings, Watched};
-use longhaul_core::capacity::{Capacity, Need, Verdict};
-use longhaul_core::census::{Child, Guest, Listed as _};
+use longhaul_api::resources::{ChildView, EndedView, GuestView, ResourcesView};
+use longhaul_config::resources::{ResourceSettings, WatchedSettings};
+use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
 use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_core::process_registry::{Child, GuestRecord, Registered as _};
 use longhaul_core::{Clock, LimitHit};
-use longhaul_resources::cgroup::{Group, Groups};
+use longhaul_resources::cgroup::{CgroupParent, ChildCgroup};
 use longhaul_resources::{
-    Admission, Ended, GRACE, GpuUsage, History, Process, ResourceError, Rule, Sample, Sampler, Stat, SystemUsage,
-    Table, Usage, Watchdog, end_tree, gpu, mb,
+    GRACE, GpuUsage, History, PartialLimits, Process, ProcessTable, ProcessUsage, PromisedResources, ResourceError,
+    Sample, Sampler, Stat, SystemUsage, TreeEnd, Watchdog, end_tree, gpu, mb,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -31,39 +31,39 @@ const ENDED_MAX: usize = 100;
 /// Watches one process's children and its machine.
 pub struct Monitor {
     clock: Arc<dyn Clock>,
-    settings: Watched,
-    known: Mutex<Known>,
+    settings: WatchedSettings,
+    known: Mutex<KnownChild>,
     cards: Mutex<Vec<GpuUsage>>,
     watching: OnceLock<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownChild {
     sampler: Sampler,
     watchdog: Watchdog,
     history: History,
-    admission: Admission,
-    groups: Option<Result<Groups, String>>,
+    admission: PromisedResources,
+    groups: Option<Result<CgroupParent, String>>,
     /// Of children, by number and start.
-    group_of: BTreeMap<Process, Group>,
+    group_of: BTreeMap<Process, ChildCgroup>,
     ending: BTreeSet<Process>,
     ended: VecDeque<EndedView>,
     looked: bool,
 }
 
 /// A child that is there, and what it uses.
-struct Seen {
+struct ObservedChild {
     child: Arc<Child>,
     root: Process,
-    usage: Usage,
-    rule: Rule,
+    usage: ProcessUsage,
+    rule: PartialLimits,
 }
 
 impl Monitor {
     /// One that looks at nothing yet. Its settings are read from `resources.toml` in this directory.
     pub fn new(home: PathBuf, clock: Arc<dyn Clock>) -> Arc<Self> {
         let (known, cards, watching) = Default::default();
-        Arc::new(Self { clock, settings: Watched::of(home), known, cards, watching })
+        Arc::new(Self { clock, settings: WatchedSettings::of(home), known, cards, watching })
     }
 
     /// Looks from now on, as long as somebody holds this. Needs a runtime; only the first call does anything.
@@ -82,7 +82,7 @@ impl Monitor {
     }
 
     /// What is used now. Right after the start it takes a moment, so that shares of processors are of an interval.
-    pub async fn now(self: &Arc<Self>) -> fault::Result<Resources> {
+    pub async fn now(self: &Arc<Self>) -> fault::Result<ResourcesView> {
         if !self.lock().looked {
             let own = Arc::clone(self);
             tokio::task::spawn_blocking(move || own.shown()).await??;
@@ -98,13 +98,13 @@ impl Monitor {
     }
 
     /// Ends a child of this process by its number: asked first, and killed when it does not go.
-    pub async fn end(self: &Arc<Self>, pid: u32) -> fault::Result<Ended> {
+    pub async fn end(self: &Arc<Self>, pid: u32) -> fault::Result<TreeEnd> {
         let own = Arc::clone(self);
         tokio::task::spawn_blocking(move || own.end_child(pid)).await?
     }
 
-    fn end_child(&self, pid: u32) -> fault::Result<Ended> {
-        let table = Table::read()?;
+    fn end_child(&self, pid: u32) -> fault::Result<TreeEnd> {
+        let table = ProcessTable::read()?;
         let found = Child::all().into_iter().find(|child| child.pid == pid);
         let Some((child, root)) = found.and_then(|child| root_of(&table, &child).map(|root| (child, root))) else {
             if table.named(pid).is_none() {
@@ -130,11 +130,11 @@ impl Monitor {
         }
     }
 
-    fn look_at(self: &Arc<Self>, known: &mut Known, now_ms: u64) -> Result<(), ResourceError> {
+    fn look_at(self: &Arc<Self>, known: &mut KnownChild, now_ms: u64) -> Result<(), ResourceError> {
         let settings = self.settings.now();
-        let table = Table::read()?;
+        let table = ProcessTable::read()?;
         let seen = known.children(&table, &settings);
-        for Seen { child, root, usage, rule } in &seen {
+        for ObservedChild { child, root, usage, rule } in &seen {
             known.hold(&table, child, *root, rule);
             let hit = known.watchdog.look(*root, usage, rule, now_ms, settings.busy_s_max.saturating_mul(1_000));
             // Where there is no thread for it, the next look tries again.
@@ -148,8 +148,8 @@ impl Monitor {
         known.forget_all_but(&roots);
         if known.history.is_due(now_ms) {
             let machine = self.machine(known)?;
-            let usages: Vec<Usage> = seen.iter().map(|seen| seen.usage).collect();
-            let guests = Guest::all();
+            let usages: Vec<ProcessUsage> = seen.iter().map(|seen| seen.usage).collect();
+            let guests = GuestRecord::all();
             let held: u64 = guests.iter().map(|guest| guest.memory_bytes()).sum();
             let sample = Sample::new(now_ms, &machine, known.host(&table), &usages);
             known.history.push(Sample { guests: guests.len() as u64, guests_memory_mb: mb(held), ..sample });
@@ -175,14 +175,14 @@ impl Monitor {
         begun.is_ok()
     }
 
-    fn note(&self, child: &Child, reason: &str, ended: Result<Ended, ResourceError>) {
+    fn note(&self, child: &Child, reason: &str, ended: Result<TreeEnd, ResourceError>) {
         let ended = match ended {
             Ok(ended) => ended,
             // It was quicker.
-            Err(ResourceError::Absent { .. }) => Ended::default(),
+            Err(ResourceError::Absent { .. }) => TreeEnd::default(),
             Err(error) => {
                 tracing::warn!(pid = child.pid, %error, "a child could not be ended");
-                Ended::default()
+                TreeEnd::default()
             }
         };
         let mut known = self.lock();
@@ -192,10 +192,10 @@ impl Monitor {
         known.ended.push_back(EndedView::new(self.clock.now_ms(), child, reason, ended));
     }
 
-    fn shown(&self) -> fault::Result<Resources> {
+    fn shown(&self) -> fault::Result<ResourcesView> {
         let settings = self.settings.now();
         let mut known = self.lock();
-        let table = Table::read().context("what processes use")?;
+        let table = ProcessTable::read().context("what processes use")?;
         let children = known.children(&table, &settings);
         let system = self.machine(&mut known)?;
         let cgroups = match &known.groups {
@@ -203,18 +203,18 @@ impl Monitor {
             Some(Err(why)) => format!("none: {why}"),
             None => "not looked for yet: there was no child".to_owned(),
         };
-        let shown = |seen: &Seen| {
+        let shown = |seen: &ObservedChild| {
             let has_group = known.group_of.contains_key(&seen.root);
             ChildView::new(&seen.child, seen.usage, seen.rule, has_group)
         };
         let children = children.iter().map(shown).collect();
-        Ok(Resources {
+        Ok(ResourcesView {
             at_ms: self.clock.now_ms(),
             system,
             pid: std::process::id(),
             host: known.host(&table),
             children,
-            guests: Guest::all().iter().map(|guest| GuestView::of(guest)).collect(),
+            guests: GuestRecord::all().iter().map(|guest| GuestView::of(guest)).collect(),
             runs: Vec::new(),
             tasks: Vec::new(),
             ended: known.ended.iter().cloned().collect(),
@@ -223,18 +223,18 @@ impl Monitor {
         })
     }
 
-    fn machine(&self, known: &mut Known) -> Result<SystemUsage, ResourceError> {
+    fn machine(&self, known: &mut KnownChild) -> Result<SystemUsage, ResourceError> {
         let gpus = self.cards.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(SystemUsage { gpus, ..known.sampler.machine()? })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownChild> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Capacity for Monitor {
-    fn admit(&self, who: &str, begins: bool, need: Need) -> Verdict {
+    fn admit(&self, who: &str, begins: bool, need: Need) -> AdmissionVerdict {
         let settings = self.settings.now();
         let mut known = self.lock();
         match self.machine(&mut known) {
@@ -242,33 +242,33 @@ impl Capacity for Monitor {
             // A machine that tells nothing cannot be planned for.
             Err(error) => {
                 tracing::debug!(%error, "admitted unseen");
-                Verdict::Admit
+                AdmissionVerdict::Admit
             }
         }
     }
 }
 
-impl Known {
+impl KnownChild {
     /// The children that are there, each with what it uses and what it may.
-    fn children(&mut self, table: &Table, settings: &Settings) -> Vec<Seen> {
+    fn children(&mut self, table: &ProcessTable, settings: &ResourceSettings) -> Vec<ObservedChild> {
         let seen = Child::all().into_iter().filter_map(|child| {
             let root = root_of(table, &child)?;
             let usage = self.sampler.tree(table, root)?;
             let rule = settings.rule(&child);
-            Some(Seen { child, root, usage, rule })
+            Some(ObservedChild { child, root, usage, rule })
         });
         seen.collect()
     }
 
-    fn host(&mut self, table: &Table) -> Usage {
+    fn host(&mut self, table: &ProcessTable) -> ProcessUsage {
         let own = table.named(std::process::id()).map(|stat| stat.process);
         own.and_then(|own| self.sampler.alone(table, own)).unwrap_or_default()
     }
 
     /// Puts a child that is new into a group, where there are groups.
-    fn hold(&mut self, table: &Table, child: &Child, root: Process, rule: &Rule) {
+    fn hold(&mut self, table: &ProcessTable, child: &Child, root: Process, rule: &PartialLimits) {
         let groups = self.groups.get_or_insert_with(|| {
-            let taken = Groups::take();
+            let taken = CgroupParent::take();
             if let Err(why) = &taken {
                 tracing::debug!(why, "no control groups for children");
             }
@@ -300,7 +300,7 @@ impl Known {
 }
 
 /// The process that a child is, if it is one of ours and there.
-fn root_of(table: &Table, child: &Child) -> Option<Process> {
+fn root_of(table: &ProcessTable, child: &Child) -> Option<Process> {
     let stat = table.named(child.pid)?;
     // A number that was given away again may be anybody's, but hardly our child's.
     (stat.parent == std::process::id()).then_some(stat.process)

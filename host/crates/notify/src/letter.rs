@@ -1,20 +1,21 @@
 //! A letter: what somebody is told of a run or a task, as it is stored and sent. Refuses to know who is told, and how.
 
-use longhaul_config::notify::Occasion;
+use longhaul_config::notify::NotificationEvent;
 use longhaul_core::{Digest, Name, RunId};
 use longhaul_schedule::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct Notification {
     /// The same for every attempt.
     pub id: String,
     /// What happened.
-    pub occasion: Occasion,
+    #[serde(rename = "occasion")]
+    pub notification_event: NotificationEvent,
     /// To what. Its fields stand among the others.
     #[serde(flatten)]
-    pub about: About,
+    pub about: NotificationSubject,
     /// When it happened, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// What to type.
@@ -31,7 +32,7 @@ pub struct Letter {
 /// What a letter is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum About {
+pub enum NotificationSubject {
     /// An event of a run.
     Run {
         /// The project.
@@ -57,7 +58,7 @@ pub enum About {
     },
 }
 
-impl About {
+impl NotificationSubject {
     /// The run or the task.
     pub(super) fn name(&self) -> &str {
         match self {
@@ -82,7 +83,7 @@ impl About {
         }
     }
 
-    pub(super) fn letter_id(&self) -> String {
+    pub(super) fn notification_id(&self) -> String {
         let digest = Digest::of_parts(&[self.name().as_bytes(), &self.number().to_be_bytes()]).to_string();
         format!("n-{}", &digest[..16])
     }
@@ -93,20 +94,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(json: &str, about: &About) {
-        let letter: Letter = serde_json::from_str(json).expect("a letter");
-        assert_eq!(letter.about, *about);
-        assert_eq!(serde_json::to_string(&letter).expect("JSON"), json);
+    fn check(json: &str, about: &NotificationSubject) {
+        let notification: Notification = serde_json::from_str(json).expect("a letter");
+        assert_eq!(notification.about, *about);
+        assert_eq!(serde_json::to_string(&notification).expect("JSON"), json);
     }
 
     #[test]
     fn a_letter_about_a_run_is_as_it_always_was_and_one_about_a_task_names_that() {
-        let run = About::Run { project: "kept".into(), run: RunId::from_text("r-1"), event: 7 };
+        let run = NotificationSubject::Run { project: "kept".into(), run: RunId::from_text("r-1"), event: 7 };
         check(
             r#"{"id":"n-0","occasion":"parks","project":"kept","run":"r-1","event":7,"at_ms":5,"command":"c","text":"t","suppressed":2}"#,
             &run,
         );
-        let task = |limit: Option<&str>| About::Task {
+        let task = |limit: Option<&str>| NotificationSubject::Task {
             task: TaskId::from_text("t-1"),
             agent: "a".parse().expect("a name"),
             schedule: "s".parse().expect("a name"),
@@ -125,8 +126,12 @@ mod tests {
 
     #[test]
     fn letters_of_a_project_and_of_the_data_directory_are_counted_apart() {
-        let run = |project: &str| About::Run { project: project.into(), run: RunId::from_text("r-1"), event: 1 };
-        let task = |id: &str| About::Task {
+        let run = |project: &str| NotificationSubject::Run {
+            project: project.into(),
+            run: RunId::from_text("r-1"),
+            event: 1,
+        };
+        let task = |id: &str| NotificationSubject::Task {
             task: TaskId::from_text(id),
             agent: "a".parse().expect("a name"),
             schedule: "s".parse().expect("a name"),

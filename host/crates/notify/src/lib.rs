@@ -19,4 +19,4 @@ pub mod letter;
 mod notifier;
 mod send;
 
-pub use notifier::{Notifier, put_letter_of, put_letters};
+pub use notifier::{Notifier, put_notification_of, put_notifications};

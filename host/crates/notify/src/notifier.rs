@@ -1,10 +1,10 @@
 //! Letters in the store: writing one in the transaction of its event, and sending it when it is due, at most so many an
 //! hour. Refuses to read a project's `[notify]` that nobody trusts.
 
-use crate::letter::{About, Letter};
+use crate::letter::{Notification, NotificationSubject};
 use crate::send;
 use longhaul_agents::ExecutionResult;
-use longhaul_config::notify::{NotifyConfig, Occasion, Way};
+use longhaul_config::notify::{NotificationChannel, NotificationEvent, NotifyConfig};
 use longhaul_config::{Config, server};
 use longhaul_core::Clock;
 use longhaul_core::event::{Event, RunEvent};
@@ -14,7 +14,7 @@ use longhaul_core::text::{printable, truncate};
 use longhaul_home::Home;
 use longhaul_home::crash::CrashPoints;
 use longhaul_records::record::{self, RunRecord};
-use longhaul_schedule::Task;
+use longhaul_schedule::ScheduledTask;
 use longhaul_security::trust;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -39,24 +39,25 @@ const LAST_POST: Duration = Duration::from_secs(20);
 
 /// A letter in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stored {
-    letter: Letter,
-    ways: Vec<Sending>,
+struct StoredNotification {
+    #[serde(rename = "letter")]
+    notification: Notification,
+    ways: Vec<Delivery>,
 }
 
 /// A letter on one way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Sending {
-    way: Way,
+struct Delivery {
+    way: NotificationChannel,
     attempts: u32,
     /// When it is tried, or was tried for the last time.
     due_ms: u64,
-    state: SendState,
+    state: DeliveryState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum SendState {
+enum DeliveryState {
     Waits,
     Sent,
     GivenUp,
@@ -69,7 +70,7 @@ pub struct Notifier {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     crash: CrashPoints,
-    known: Mutex<Known>,
+    known: Mutex<KnownSettings>,
     /// Told when there may be a new one.
     wake: tokio::sync::Notify,
     sending: tokio::sync::Mutex<()>,
@@ -77,7 +78,7 @@ pub struct Notifier {
 
 /// What is known of `[notify]` of the data directory.
 #[derive(Default)]
-struct Known {
+struct KnownSettings {
     /// As it was read last.
     config: Option<NotifyConfig>,
     was_read: bool,
@@ -112,7 +113,7 @@ impl Notifier {
     pub fn config(&self) -> fault::Result<Option<NotifyConfig>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match server::notify(&self.home) {
-            Ok(config) => *known = Known { config, was_read: true, complaint: None },
+            Ok(config) => *known = KnownSettings { config, was_read: true, complaint: None },
             Err(error) => {
                 // What is wrong in TOML is shown over several lines.
                 let complaint = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -135,27 +136,29 @@ impl Notifier {
 ///
 /// # Errors
 /// When a letter cannot be written as JSON.
-pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::Result<Batch> {
-    if events.iter().all(|event| occasion(&event.event).is_none()) {
+pub fn put_notifications(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::Result<Batch> {
+    if events.iter().all(|event| notification_event(&event.event).is_none()) {
         return Ok(batch);
     }
     let Some(config) = record.config_now().ok().and_then(|config| config.notify) else { return Ok(batch) };
     for event in events {
-        let Some((occasion, command, text)) = occasion(&event.event).filter(|(one, ..)| config.on.contains(one)) else {
+        let Some((notification_event, command, text)) =
+            notification_event(&event.event).filter(|(one, ..)| config.on.contains(one))
+        else {
             continue;
         };
         let (project, run) = (record.project.clone(), record.run.clone());
-        let about = About::Run { project, run, event: event.number };
-        let letter = Letter {
-            id: about.letter_id(),
-            occasion,
+        let about = NotificationSubject::Run { project, run, event: event.number };
+        let notification = Notification {
+            id: about.notification_id(),
+            notification_event,
             about,
             at_ms: event.at_ms,
             command: command.replace("RUN", record.run.as_str()),
             text: told(&config, text),
             suppressed: 0,
         };
-        batch = put(batch, &config, letter)?;
+        batch = put(batch, &config, notification)?;
     }
     Ok(batch)
 }
@@ -166,32 +169,32 @@ pub fn put_letters(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) ->
 ///
 /// # Errors
 /// When the letter cannot be written as JSON.
-pub fn put_letter_of(
+pub fn put_notification_of(
     batch: Batch,
     notifier: &Notifier,
-    task: &Task,
+    task: &ScheduledTask,
     result: &ExecutionResult,
     at_ms: u64,
 ) -> fault::Result<Batch> {
     let config = notifier.config().ok().flatten();
-    let Some(config) = config.filter(|config| config.on.contains(&Occasion::Fails)) else { return Ok(batch) };
-    let about = About::Task {
+    let Some(config) = config.filter(|config| config.on.contains(&NotificationEvent::Fails)) else { return Ok(batch) };
+    let about = NotificationSubject::Task {
         task: task.id.clone(),
         agent: task.agent.clone(),
         schedule: task.schedule.clone(),
         attempts: task.attempts.len() as u64,
         limit: result.limit.clone(),
     };
-    let letter = Letter {
-        id: about.letter_id(),
-        occasion: Occasion::Fails,
+    let notification = Notification {
+        id: about.notification_id(),
+        notification_event: NotificationEvent::Fails,
         about,
         at_ms,
         command: format!("longhaul schedule tasks --task {}", task.id),
         text: result.error_message.as_deref().and_then(|error| told(&config, error)),
         suppressed: 0,
     };
-    put(batch, &config, letter)
+    put(batch, &config, notification)
 }
 
 /// A text as letters have it, where they may have any.
@@ -200,25 +203,25 @@ fn told(config: &NotifyConfig, text: &str) -> Option<String> {
 }
 
 /// Adds a letter that waits to be sent on each way.
-fn put(batch: Batch, config: &NotifyConfig, letter: Letter) -> fault::Result<Batch> {
-    let due_ms = letter.at_ms;
-    let waits = |way| Sending { way, attempts: 0, due_ms, state: SendState::Waits };
-    let stored = Stored { ways: config.ways().into_iter().map(waits).collect(), letter };
-    Ok(batch.put(Table::States, key(&stored.letter), serde_json::to_vec(&stored)?))
+fn put(batch: Batch, config: &NotifyConfig, notification: Notification) -> fault::Result<Batch> {
+    let due_ms = notification.at_ms;
+    let waits = |way| Delivery { way, attempts: 0, due_ms, state: DeliveryState::Waits };
+    let stored = StoredNotification { ways: config.ways().into_iter().map(waits).collect(), notification };
+    Ok(batch.put(Table::States, key(&stored.notification), serde_json::to_vec(&stored)?))
 }
 
 /// What an event is an occasion for, what to type then, and its text.
-fn occasion(event: &Event) -> Option<(Occasion, &str, &str)> {
+fn notification_event(event: &Event) -> Option<(NotificationEvent, &str, &str)> {
     match event {
         Event::Parked { question, answer_with } if answer_with.starts_with("longhaul approvals") => {
-            Some((Occasion::Asks, answer_with, question))
+            Some((NotificationEvent::Asks, answer_with, question))
         }
-        Event::Parked { question, answer_with } => Some((Occasion::Parks, answer_with, question)),
+        Event::Parked { question, answer_with } => Some((NotificationEvent::Parks, answer_with, question)),
         Event::RunEnded { status, summary, .. } => match status.as_str() {
-            "completed" => Some((Occasion::Completes, "longhaul report RUN", summary)),
+            "completed" => Some((NotificationEvent::Completes, "longhaul report RUN", summary)),
             // Who gave it up knows.
             "abandoned" => None,
-            _ => Some((Occasion::Fails, "longhaul report RUN", summary)),
+            _ => Some((NotificationEvent::Fails, "longhaul report RUN", summary)),
         },
         _ => None,
     }
@@ -263,18 +266,20 @@ impl Notifier {
     async fn deliver_due(&self) -> fault::Result<Option<u64>> {
         let _alone = self.sending.lock().await;
         let mut next: Option<u64> = None;
-        let (letters, keys) = letters(&*self.store)?;
-        for (at, stored) in letters.iter().enumerate() {
+        let (notifications, keys) = notifications(&*self.store)?;
+        for (at, stored) in notifications.iter().enumerate() {
             let now_ms = self.clock.now_ms();
-            let waits = |one: &&Sending| one.state == SendState::Waits;
+            let waits = |one: &&Delivery| one.state == DeliveryState::Waits;
             match stored.ways.iter().filter(waits).map(|one| one.due_ms).min() {
-                None if stored.letter.at_ms.saturating_add(HOUR_MS) < now_ms => forget(&*self.store, &keys[at]).await?,
+                None if stored.notification.at_ms.saturating_add(HOUR_MS) < now_ms => {
+                    forget(&*self.store, &keys[at]).await?
+                }
                 None => {}
                 Some(due_ms) if due_ms > now_ms => next = Some(next.map_or(due_ms, |known| known.min(due_ms))),
                 Some(_) => {
                     // Those that left in this round count as well.
-                    let (letters, _) = self::letters(&*self.store)?;
-                    let later = Post { notifier: self, letters: &letters }.send(stored.clone()).await?;
+                    let (notifications, _) = self::notifications(&*self.store)?;
+                    let later = Post { notifier: self, notifications: &notifications }.send(stored.clone()).await?;
                     next = next.into_iter().chain(later).min();
                 }
             }
@@ -286,43 +291,43 @@ impl Notifier {
 /// One round of sending, with all letters that there are for the limits.
 struct Post<'a> {
     notifier: &'a Notifier,
-    letters: &'a [Stored],
+    notifications: &'a [StoredNotification],
 }
 
 impl Post<'_> {
     /// Sends a letter on every way that is due; answers when it is to be tried again.
-    async fn send(&self, mut stored: Stored) -> fault::Result<Option<u64>> {
-        let is_of_a_task = matches!(stored.letter.about, About::Task { .. });
+    async fn send(&self, mut stored: StoredNotification) -> fault::Result<Option<u64>> {
+        let is_of_a_task = matches!(stored.notification.about, NotificationSubject::Task { .. });
         if is_of_a_task && self.notifier.config().is_err() {
             // Who mends the file wants to be told still.
             return Ok(Some(self.notifier.clock.now_ms().saturating_add(MEND_WAIT_MS)));
         }
-        let Some((config, directory)) = self.config(&stored.letter.about)? else {
+        let Some((config, directory)) = self.config(&stored.notification.about)? else {
             // Nobody is to be told any more.
             stored.ways.clear();
             return self.keep(&stored).await.map(|()| None);
         };
-        stored.letter.suppressed = self.suppressed(&stored.letter.about);
+        stored.notification.suppressed = self.suppressed(&stored.notification.about);
         let is_new = stored.ways.iter().all(|one| one.attempts == 0);
-        let over = is_new && self.sent(&stored.letter) >= config.per_hour_max;
+        let over = is_new && self.sent(&stored.notification) >= config.per_hour_max;
         for at in 0..stored.ways.len() {
             let one = &stored.ways[at];
-            if one.state != SendState::Waits || one.due_ms > self.notifier.clock.now_ms() {
+            if one.state != DeliveryState::Waits || one.due_ms > self.notifier.clock.now_ms() {
                 continue;
             }
             if over {
-                stored.ways[at].state = SendState::Suppressed;
+                stored.ways[at].state = DeliveryState::Suppressed;
                 continue;
             }
             self.attempt(&mut stored, at, &config, &directory).await?;
         }
         self.keep(&stored).await?;
-        Ok(stored.ways.iter().filter(|one| one.state == SendState::Waits).map(|one| one.due_ms).min())
+        Ok(stored.ways.iter().filter(|one| one.state == DeliveryState::Waits).map(|one| one.due_ms).min())
     }
 
     async fn attempt(
         &self,
-        stored: &mut Stored,
+        stored: &mut StoredNotification,
         at: usize,
         config: &NotifyConfig,
         directory: &Path,
@@ -334,27 +339,27 @@ impl Post<'_> {
         // Counted before it leaves: a kill in the middle must not make it a first attempt again.
         self.keep(stored).await?;
         self.notifier.crash.reach("notify.before-send");
-        let sent = send::send(&stored.letter, way, config, directory).await;
+        let sent = send::send(&stored.notification, way, config, directory).await;
         self.notifier.crash.reach("notify.after-send");
         stored.ways[at].state = match sent {
-            Ok(()) => SendState::Sent,
+            Ok(()) => DeliveryState::Sent,
             Err(error) => {
-                let of = stored.letter.about.name();
+                let of = stored.notification.about.name();
                 tracing::warn!(of, "attempt {attempts} to tell by {way}: {error:#}");
-                if attempts >= config.attempts_max { SendState::GivenUp } else { SendState::Waits }
+                if attempts >= config.attempts_max { DeliveryState::GivenUp } else { DeliveryState::Waits }
             }
         };
         self.keep(stored).await
     }
 
-    async fn keep(&self, stored: &Stored) -> fault::Result<()> {
-        let batch = Batch::new().put(Table::States, key(&stored.letter), serde_json::to_vec(stored)?);
+    async fn keep(&self, stored: &StoredNotification) -> fault::Result<()> {
+        let batch = Batch::new().put(Table::States, key(&stored.notification), serde_json::to_vec(stored)?);
         Ok(self.notifier.store.commit(batch).await?)
     }
 
     /// Who is told, and where commands run.
-    fn config(&self, about: &About) -> fault::Result<Option<(NotifyConfig, PathBuf)>> {
-        let About::Run { run, .. } = about else {
+    fn config(&self, about: &NotificationSubject) -> fault::Result<Option<(NotifyConfig, PathBuf)>> {
+        let NotificationSubject::Run { run, .. } = about else {
             let home = &self.notifier.home;
             return Ok(self.notifier.config()?.map(|config| (config, home.to_owned())));
         };
@@ -370,34 +375,34 @@ impl Post<'_> {
     }
 
     /// Letters that count with this one and left in the hour before it.
-    fn sent(&self, letter: &Letter) -> u32 {
-        let since = letter.at_ms.saturating_sub(HOUR_MS);
-        let left = |one: &&Stored| one.ways.iter().any(|sending| sending.attempts > 0);
-        let counted = |one: &&Stored| {
-            one.letter.about.counted_with() == letter.about.counted_with()
-                && one.letter.at_ms >= since
-                && one.letter.id != letter.id
+    fn sent(&self, notification: &Notification) -> u32 {
+        let since = notification.at_ms.saturating_sub(HOUR_MS);
+        let left = |one: &&StoredNotification| one.ways.iter().any(|sending| sending.attempts > 0);
+        let counted = |one: &&StoredNotification| {
+            one.notification.about.counted_with() == notification.about.counted_with()
+                && one.notification.at_ms >= since
+                && one.notification.id != notification.id
         };
-        u32::try_from(self.letters.iter().filter(counted).filter(left).count()).unwrap_or(u32::MAX)
+        u32::try_from(self.notifications.iter().filter(counted).filter(left).count()).unwrap_or(u32::MAX)
     }
 
-    fn suppressed(&self, about: &About) -> u32 {
+    fn suppressed(&self, about: &NotificationSubject) -> u32 {
         let since = self.notifier.clock.now_ms().saturating_sub(HOUR_MS);
-        let is_suppressed = |one: &&Stored| {
-            one.letter.about.counted_with() == about.counted_with()
-                && one.letter.at_ms >= since
-                && one.ways.iter().any(|sending| sending.state == SendState::Suppressed)
+        let is_suppressed = |one: &&StoredNotification| {
+            one.notification.about.counted_with() == about.counted_with()
+                && one.notification.at_ms >= since
+                && one.ways.iter().any(|sending| sending.state == DeliveryState::Suppressed)
         };
-        u32::try_from(self.letters.iter().filter(is_suppressed).count()).unwrap_or(u32::MAX)
+        u32::try_from(self.notifications.iter().filter(is_suppressed).count()).unwrap_or(u32::MAX)
     }
 }
 
 /// Every letter, by run or task, and their keys.
-fn letters(store: &dyn Store) -> fault::Result<(Vec<Stored>, Vec<Key>)> {
+fn notifications(store: &dyn Store) -> fault::Result<(Vec<StoredNotification>, Vec<Key>)> {
     let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a letter is damaged");
-    let letters = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<_>>()?;
-    Ok((letters, found.into_iter().map(|(key, _)| Key::from_bytes(key)).collect()))
+    let notifications = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<_>>()?;
+    Ok((notifications, found.into_iter().map(|(key, _)| Key::from_bytes(key)).collect()))
 }
 
 async fn forget(store: &dyn Store, key: &Key) -> fault::Result<()> {
@@ -410,6 +415,6 @@ fn prefix() -> Key {
     Key::of("letters")
 }
 
-fn key(letter: &Letter) -> Key {
-    prefix().and(letter.about.name()).number(letter.about.number())
+fn key(notification: &Notification) -> Key {
+    prefix().and(notification.about.name()).number(notification.about.number())
 }

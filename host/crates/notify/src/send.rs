@@ -4,8 +4,8 @@
 //! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use crate::letter::{About, Letter};
-use longhaul_config::notify::{EmailConfig, NotifyConfig, Occasion, Way, check_address};
+use crate::letter::{Notification, NotificationSubject};
+use longhaul_config::notify::{EmailConfig, NotificationChannel, NotificationEvent, NotifyConfig, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::variable;
 use reqwest::Client;
@@ -29,19 +29,24 @@ const ENVIRONMENT: [&str; 9] =
 ///
 /// # Errors
 /// What the other side said, or that it said nothing in time.
-pub async fn send(letter: &Letter, way: Way, config: &NotifyConfig, directory: &Path) -> fault::Result<()> {
+pub async fn send(
+    notification: &Notification,
+    way: NotificationChannel,
+    config: &NotifyConfig,
+    directory: &Path,
+) -> fault::Result<()> {
     match way {
-        Way::Command => run(&config.command, &json(letter)?, directory).await,
-        Way::Webhook => post(letter, &address(config)?).await,
-        Way::Email => {
+        NotificationChannel::Command => run(&config.command, &json(notification)?, directory).await,
+        NotificationChannel::Webhook => post(notification, &address(config)?).await,
+        NotificationChannel::Email => {
             let email = config.email.as_ref().context("[notify.email] is gone")?;
-            run(&email.sendmail, &message(letter, email), directory).await
+            run(&email.sendmail, &message(notification, email), directory).await
         }
     }
 }
 
-fn json(letter: &Letter) -> fault::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string(letter)?))
+fn json(notification: &Notification) -> fault::Result<String> {
+    Ok(format!("{}\n", serde_json::to_string(notification)?))
 }
 
 fn address(config: &NotifyConfig) -> fault::Result<String> {
@@ -52,7 +57,7 @@ fn address(config: &NotifyConfig) -> fault::Result<String> {
     }
 }
 
-async fn post(letter: &Letter, address: &str) -> fault::Result<()> {
+async fn post(notification: &Notification, address: &str) -> fault::Result<()> {
     let url = check_address(address)?;
     let tls = longhaul_tls::config(url.scheme() == "https").context("TLS cannot be used on this machine")?;
     let client = Client::builder()
@@ -66,7 +71,7 @@ async fn post(letter: &Letter, address: &str) -> fault::Result<()> {
         .build()
         .map_err(reqwest::Error::without_url)?;
     // The client's own words hold the address, which may be a secret.
-    let sent = client.post(url).header("idempotency-key", &letter.id).json(letter).send().await;
+    let sent = client.post(url).header("idempotency-key", &notification.id).json(notification).send().await;
     let status = sent.map_err(reqwest::Error::without_url)?.status();
     if status.is_success() { Ok(()) } else { bail!("it answered {status}") }
 }
@@ -102,9 +107,9 @@ async fn run(argv: &[String], input: &str, directory: &Path) -> fault::Result<()
 }
 
 /// A message as `sendmail -t` takes it. Every part is ASCII without line ends: checked addresses, names of ours.
-fn message(letter: &Letter, email: &EmailConfig) -> String {
-    let Letter { id, about, command, text, suppressed, at_ms, .. } = letter;
-    let (subject, first) = in_words(about, letter.occasion);
+fn message(notification: &Notification, email: &EmailConfig) -> String {
+    let Notification { id, about, command, text, suppressed, at_ms, .. } = notification;
+    let (subject, first) = in_words(about, notification.notification_event);
     let at = i64::try_from(*at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
     let date = jiff::fmt::rfc2822::to_string(&at.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default();
     let text = text.as_ref().map(|text| format!("\r\n{text}\r\n")).unwrap_or_default();
@@ -120,16 +125,18 @@ fn message(letter: &Letter, email: &EmailConfig) -> String {
 }
 
 /// The subject of a message, and its first line.
-fn in_words(about: &About, occasion: Occasion) -> (String, String) {
-    let what = match occasion {
-        Occasion::Asks => "asks for an answer",
-        Occasion::Parks => "waits",
-        Occasion::Fails => "ended, and not everything passes",
-        Occasion::Completes => "is complete",
+fn in_words(about: &NotificationSubject, notification_event: NotificationEvent) -> (String, String) {
+    let what = match notification_event {
+        NotificationEvent::Asks => "asks for an answer",
+        NotificationEvent::Parks => "waits",
+        NotificationEvent::Fails => "ended, and not everything passes",
+        NotificationEvent::Completes => "is complete",
     };
     match about {
-        About::Run { project, run, .. } => (format!("{project} {what}"), format!("Run {run} of {project} {what}.")),
-        About::Task { task, agent, schedule, attempts, limit } => {
+        NotificationSubject::Run { project, run, .. } => {
+            (format!("{project} {what}"), format!("Run {run} of {project} {what}."))
+        }
+        NotificationSubject::Task { task, agent, schedule, attempts, limit } => {
             let limit = limit.as_ref().map(|limit| format!(", limit: {limit}")).unwrap_or_default();
             let first =
                 format!("Agent {agent} failed at task {task} of schedule {schedule} (attempts: {attempts}{limit}).");

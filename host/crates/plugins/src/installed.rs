@@ -30,7 +30,7 @@ const DIGITS_MIN: usize = 8;
 /// One version of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Version {
+pub struct PluginVersion {
     /// The version that its manifest says.
     pub version: String,
     /// The digest of its bytes.
@@ -38,13 +38,13 @@ pub struct Version {
     /// The number of its bytes.
     pub bytes: u64,
     /// Where it came from.
-    pub source: Source,
+    pub source: PluginSource,
 }
 
 /// Where an installed plugin came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum PluginSource {
     /// A file of this machine.
     File(PathBuf),
     /// An address.
@@ -55,29 +55,31 @@ pub enum Source {
 
 /// Which plugin is meant: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PluginRef {
     /// The plugin.
     pub name: String,
-    which: Which,
+    which: VersionSelector,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Which {
+enum VersionSelector {
     Current,
     Version(String),
     /// The beginning of a digest.
     Digest(String),
 }
 
-impl FromStr for Wanted {
+impl FromStr for PluginRef {
     type Err = Fault;
 
     fn from_str(text: &str) -> fault::Result<Self> {
         let (name, which) = match text.split_once('@') {
-            None => (text, Which::Current),
+            None => (text, VersionSelector::Current),
             Some((name, which)) => match which.strip_prefix("sha256:") {
-                None => (name, Which::Version(which.to_owned())),
-                Some(digits) if digits.len() >= DIGITS_MIN => (name, Which::Digest(digits.to_ascii_lowercase())),
+                None => (name, VersionSelector::Version(which.to_owned())),
+                Some(digits) if digits.len() >= DIGITS_MIN => {
+                    (name, VersionSelector::Digest(digits.to_ascii_lowercase()))
+                }
                 Some(_) => bail!("`{text}`: write at least {DIGITS_MIN} digits of the digest"),
             },
         };
@@ -86,36 +88,36 @@ impl FromStr for Wanted {
     }
 }
 
-impl Wanted {
-    fn fits(&self, version: &Version, current: Option<Digest>) -> bool {
+impl PluginRef {
+    fn fits(&self, version: &PluginVersion, current: Option<Digest>) -> bool {
         match &self.which {
-            Which::Current => Some(version.digest) == current,
-            Which::Version(wanted) => version.version == *wanted,
-            Which::Digest(digits) => version.digest.to_string().starts_with(digits.as_str()),
+            VersionSelector::Current => Some(version.digest) == current,
+            VersionSelector::Version(wanted) => version.version == *wanted,
+            VersionSelector::Digest(digits) => version.digest.to_string().starts_with(digits.as_str()),
         }
     }
 }
 
 /// The folder of installed plugins.
 #[derive(Clone, Debug)]
-pub struct Installed {
+pub struct InstalledPlugins {
     folder: PathBuf,
 }
 
 /// The right to change it, until dropped.
-pub struct Change<'a> {
-    installed: &'a Installed,
+pub struct InstallLock<'a> {
+    installed: &'a InstalledPlugins,
     _lock: File,
 }
 
 /// What `versions.json` holds.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
-    versions: Vec<Version>,
+struct VersionsFile {
+    versions: Vec<PluginVersion>,
 }
 
-impl Installed {
+impl InstalledPlugins {
     /// Those of a data directory.
     pub fn of(home: &Home) -> Self {
         Self { folder: home.plugins() }
@@ -136,14 +138,14 @@ impl Installed {
     }
 
     /// The versions of a plugin, in the order in which they came.
-    pub fn versions(&self, name: &str) -> fault::Result<Vec<Version>> {
+    pub fn versions(&self, name: &str) -> fault::Result<Vec<PluginVersion>> {
         let path = self.record_path(name);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
         };
-        let record: Record = serde_json::from_str(&text).or_internal(|| {
+        let record: VersionsFile = serde_json::from_str(&text).or_internal(|| {
             let folder = self.folder_of(name);
             format!("`{}` is damaged; remove `{}` and install {name} again", path.display(), folder.display())
         })?;
@@ -156,7 +158,7 @@ impl Installed {
     }
 
     /// The component that is meant, and which one it is.
-    pub fn find(&self, wanted: &Wanted) -> fault::Result<(PathBuf, Version)> {
+    pub fn find(&self, wanted: &PluginRef) -> fault::Result<(PathBuf, PluginVersion)> {
         let name = &wanted.name;
         let (versions, current) = (self.versions(name)?, self.current(name));
         // Two builds of one version are told apart by their digests; the last one is meant otherwise.
@@ -168,15 +170,15 @@ impl Installed {
     }
 
     /// The versions that a removal would take, and those that it would leave.
-    pub fn parted(&self, wanted: &Wanted) -> fault::Result<(Vec<Version>, Vec<Version>)> {
+    pub fn parted(&self, wanted: &PluginRef) -> fault::Result<(Vec<PluginVersion>, Vec<PluginVersion>)> {
         let current = self.current(&wanted.name);
-        let goes = |version: &Version| wanted.which == Which::Current || wanted.fits(version, current);
+        let goes = |version: &PluginVersion| wanted.which == VersionSelector::Current || wanted.fits(version, current);
         Ok(self.versions(&wanted.name)?.into_iter().partition(goes))
     }
 
     /// Waits until no other process changes anything.
-    pub fn change(&self, say: longhaul_build::Say) -> fault::Result<Change<'_>> {
-        Ok(Change { installed: self, _lock: lock(&self.folder.join("versions/.lock"), say)? })
+    pub fn change(&self, say: longhaul_build::ProgressLine) -> fault::Result<InstallLock<'_>> {
+        Ok(InstallLock { installed: self, _lock: lock(&self.folder.join("versions/.lock"), say)? })
     }
 
     /// A file of that name which somebody put there without us.
@@ -204,10 +206,10 @@ impl Installed {
     }
 }
 
-impl Change<'_> {
+impl InstallLock<'_> {
     /// Installs a version, and has runs take it.
-    pub fn install(&self, name: &str, bytes: &[u8], version: Version) -> fault::Result<()> {
-        let Change { installed, .. } = self;
+    pub fn install(&self, name: &str, bytes: &[u8], version: PluginVersion) -> fault::Result<()> {
+        let InstallLock { installed, .. } = self;
         if let Some(foreign) = installed.foreign(name) {
             bail!("`{}` was not installed by this command; move it away first", foreign.display());
         }
@@ -219,7 +221,7 @@ impl Change<'_> {
         versions.retain(|old| old.digest != digest);
         versions.push(version);
         let dropped = versions.len().saturating_sub(VERSIONS_MAX);
-        let dropped: Vec<Version> = versions.drain(..dropped).collect();
+        let dropped: Vec<PluginVersion> = versions.drain(..dropped).collect();
         self.record(name, versions)?;
         self.point(name, digest)?;
         dropped.iter().try_for_each(|old| remove_file(&installed.component(name, old.digest)))
@@ -227,7 +229,7 @@ impl Change<'_> {
 
     /// Removes what is meant, every version where none is named. Gives what went; where the one that runs take was
     /// among it, they take the newest that is left.
-    pub fn remove(&self, wanted: &Wanted) -> fault::Result<Vec<Version>> {
+    pub fn remove(&self, wanted: &PluginRef) -> fault::Result<Vec<PluginVersion>> {
         let (installed, name) = (self.installed, &wanted.name);
         let current = installed.current(name);
         let (gone, left) = installed.parted(wanted)?;
@@ -249,12 +251,12 @@ impl Change<'_> {
         Ok(gone)
     }
 
-    fn record(&self, name: &str, versions: Vec<Version>) -> fault::Result<()> {
+    fn record(&self, name: &str, versions: Vec<PluginVersion>) -> fault::Result<()> {
         let path = self.installed.record_path(name);
         if versions.is_empty() {
             return remove_file(&path);
         }
-        let text = serde_json::to_string_pretty(&Record { versions })?;
+        let text = serde_json::to_string_pretty(&VersionsFile { versions })?;
         write_durably(&path, text.as_bytes()).with_context(|| format!("cannot write `{}`", path.display()))
     }
 
@@ -282,8 +284,8 @@ fn digest_in(path: &Path) -> Option<Digest> {
     path.file_stem()?.to_str()?.parse().ok()
 }
 
-fn list(versions: &[Version]) -> String {
-    let each = |version: &Version| format!("{} (sha256:{})", version.version, version.digest.short());
+fn list(versions: &[PluginVersion]) -> String {
+    let each = |version: &PluginVersion| format!("{} (sha256:{})", version.version, version.digest.short());
     versions.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
@@ -311,25 +313,25 @@ mod tests {
 
     fn quiet(_: &str) {}
 
-    fn place() -> (tempfile::TempDir, Installed) {
+    fn place() -> (tempfile::TempDir, InstalledPlugins) {
         let place = tempfile::tempdir().unwrap();
-        let installed = Installed { folder: place.path().join("plugins") };
+        let installed = InstalledPlugins { folder: place.path().join("plugins") };
         (place, installed)
     }
 
-    fn install(installed: &Installed, version: &str, bytes: &str) -> fault::Result<Digest> {
+    fn install(installed: &InstalledPlugins, version: &str, bytes: &str) -> fault::Result<Digest> {
         let digest = Digest::of(bytes.as_bytes());
-        let version = Version {
+        let version = PluginVersion {
             version: version.into(),
             digest,
             bytes: bytes.len() as u64,
-            source: Source::File("/a.wasm".into()),
+            source: PluginSource::File("/a.wasm".into()),
         };
         installed.change(quiet)?.install("a", bytes.as_bytes(), version)?;
         Ok(digest)
     }
 
-    fn read(installed: &Installed, wanted: &str) -> String {
+    fn read(installed: &InstalledPlugins, wanted: &str) -> String {
         match installed.find(&wanted.parse().unwrap()) {
             Ok((path, _)) => fs::read_to_string(path).unwrap(),
             Err(error) => format!("{error:#}"),
@@ -400,7 +402,7 @@ mod tests {
     #[test]
     fn names_that_are_paths_are_refused() {
         for wanted in ["../a", "a/b", "", "a@sha256:12", "A"] {
-            assert!(wanted.parse::<Wanted>().is_err(), "{wanted}");
+            assert!(wanted.parse::<PluginRef>().is_err(), "{wanted}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Refuses to run anything, and to show an author's words as they are: they could move the cursor of a terminal.
 
-use crate::manifest::Manifest;
+use crate::manifest::PluginManifest;
 use longhaul_core::LimitHit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
@@ -16,24 +16,24 @@ use std::path::Path;
 const WORDS_BYTES_MAX: usize = 500;
 
 /// A component and what it says of itself.
-pub struct Known {
+pub struct InspectedPlugin {
     /// What its bytes say.
     pub inspection: Inspection,
     /// What its author says.
-    pub manifest: Manifest,
+    pub manifest: PluginManifest,
     metadata: BTreeMap<String, String>,
 }
 
 /// What changed from one version of a plugin to the next. Lines with `+` are new, lines with `-` are gone.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct PluginChanges {
     /// What it asks for.
     pub asks: Vec<String>,
     /// Everything else.
     pub others: Vec<String>,
 }
 
-impl Known {
+impl InspectedPlugin {
     /// What is known of the component in a file.
     pub fn read(path: &Path) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -45,7 +45,7 @@ impl Known {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
             inspection: inspect(&name, bytes, &CompileLimits::default())?,
-            manifest: Manifest::of(path, bytes)?.unwrap_or_default(),
+            manifest: PluginManifest::of(path, bytes)?.unwrap_or_default(),
             metadata: sections(&name, bytes)?.metadata,
         })
     }
@@ -84,7 +84,7 @@ impl Known {
 
     /// The same as JSON, for programs.
     pub fn to_json(&self) -> Value {
-        let Manifest { name, version, description, asks, settings, .. } = &self.manifest;
+        let PluginManifest { name, version, description, asks, settings, .. } = &self.manifest;
         json!({
             "component": self.inspection, "name": name, "version": version, "description": description,
             "asks": asks, "settings": settings, "metadata": self.metadata,
@@ -92,7 +92,7 @@ impl Known {
     }
 
     /// What is another now than in `before`.
-    pub fn changes_since(&self, before: &Self) -> Changes {
+    pub fn changes_since(&self, before: &Self) -> PluginChanges {
         let (old, new) = (&before.inspection, &self.inspection);
         let mut others = Vec::new();
         if old.role != new.role {
@@ -109,7 +109,7 @@ impl Known {
         if old.bytes != new.bytes {
             others.push(format!("it had {} bytes, and has {}", old.bytes, new.bytes));
         }
-        Changes { asks: difference(&before.manifest.asks.lines(), &self.manifest.asks.lines()), others }
+        PluginChanges { asks: difference(&before.manifest.asks.lines(), &self.manifest.asks.lines()), others }
     }
 }
 
@@ -137,8 +137,8 @@ mod tests {
     use longhaul_core::Digest;
     use longhaul_engine::Role;
 
-    fn known(asks: &str, imports: &[&str]) -> Known {
-        Known {
+    fn known(asks: &str, imports: &[&str]) -> InspectedPlugin {
+        InspectedPlugin {
             inspection: Inspection {
                 role: Role::Tool,
                 contract: "0.1.0".into(),
@@ -148,7 +148,7 @@ mod tests {
                 imports: imports.iter().map(|name| (*name).to_owned()).collect(),
                 exports: Vec::new(),
             },
-            manifest: Manifest::parse(asks).unwrap(),
+            manifest: PluginManifest::parse(asks).unwrap(),
             metadata: BTreeMap::new(),
         }
     }
@@ -170,7 +170,7 @@ mod tests {
             ]
         );
         assert_eq!(changes.others, ["+ import wasi:http/types"]);
-        assert_eq!(new.changes_since(&new), Changes::default());
+        assert_eq!(new.changes_since(&new), PluginChanges::default());
     }
 
     #[test]

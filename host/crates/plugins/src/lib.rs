@@ -19,6 +19,6 @@ pub mod manifest;
 mod search;
 pub mod verdict;
 
-pub use known::{Changes, Known, read_bounded};
-pub use loaded::Loaded;
-pub use search::{Found, components_of, find, read};
+pub use known::{InspectedPlugin, PluginChanges, read_bounded};
+pub use loaded::LoadedPlugins;
+pub use search::{FoundPlugin, components_of, find, read};

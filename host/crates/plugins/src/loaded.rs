@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Plugins that were loaded, by name and digest.
 #[derive(Default)]
-pub struct Loaded {
+pub struct LoadedPlugins {
     plugins: Mutex<HashMap<(String, Digest), Arc<Plugin>>>,
     described: Mutex<HashSet<Digest>>,
 }
 
-impl Loaded {
+impl LoadedPlugins {
     /// The plugin of these bytes, loaded now if it was not before.
     pub async fn get(&self, engine: &Engine, name: &str, bytes: &[u8]) -> Result<Arc<Plugin>, LoadError> {
         let key = (name.to_owned(), Digest::of(bytes));

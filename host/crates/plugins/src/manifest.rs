@@ -6,7 +6,7 @@
 pub mod settings;
 
 use longhaul_build::toml_error;
-use longhaul_config::asks::Asks;
+use longhaul_config::asks::RequestedGrants;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::section::MANIFEST_BYTES_MAX;
 use longhaul_engine::{LoadError, Sections};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// `plugin.toml`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Manifest {
+pub struct PluginManifest {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -28,28 +28,28 @@ pub struct Manifest {
     /// In one line.
     pub description: String,
     /// What it asks for.
-    pub asks: Asks,
+    pub asks: RequestedGrants,
     /// What may be set for it; none: it does not say, and is handed what is written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub settings: Option<settings::Declared>,
+    pub settings: Option<settings::DeclaredSettings>,
 }
 
 /// The text of a manifest, and where it stands.
-pub struct Found {
+pub struct ManifestFile {
     /// The component that carries it, or the file that it is.
     pub place: PathBuf,
     /// The text.
     pub text: String,
 }
 
-impl Found {
+impl ManifestFile {
     /// Reads what it says; an error is one line with its place.
     pub fn read<T: DeserializeOwned>(&self) -> fault::Result<T> {
         Ok(toml::from_str(&self.text).map_err(|error| toml_error(&self.place, &self.text, &error))?)
     }
 }
 
-impl Manifest {
+impl PluginManifest {
     /// Reads the manifest of a component, if it has one.
     pub fn of(component: &Path, bytes: &[u8]) -> fault::Result<Option<Self>> {
         find(component, bytes)?.map(|found| found.read()).transpose()
@@ -62,11 +62,11 @@ impl Manifest {
 }
 
 /// The manifest that a component carries, else the one beside it, if there is one.
-pub fn find(component: &Path, bytes: &[u8]) -> fault::Result<Option<Found>> {
+pub fn find(component: &Path, bytes: &[u8]) -> fault::Result<Option<ManifestFile>> {
     let name = component.file_stem().unwrap_or_default().to_string_lossy();
     match longhaul_engine::sections(&name, bytes) {
         Ok(Sections { manifest: Some(text), .. }) => {
-            return Ok(Some(Found { place: component.to_owned(), text }));
+            return Ok(Some(ManifestFile { place: component.to_owned(), text }));
         }
         Err(error @ LoadError::Manifest { .. }) => return Err(error.into()),
         // What is no component is refused where it is loaded, with more to say.
@@ -74,7 +74,7 @@ pub fn find(component: &Path, bytes: &[u8]) -> fault::Result<Option<Found>> {
     }
     let path = component.with_extension("toml");
     match text_file::read(&path, MANIFEST_BYTES_MAX as u64) {
-        Ok(text) => Ok(Some(Found { place: path, text })),
+        Ok(text) => Ok(Some(ManifestFile { place: path, text })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).or_invalid(|| format!("cannot read `{}`", path.display())),
     }

@@ -3,8 +3,8 @@
 //! A project's own plugin is used only where `longhaul.toml` names it by a path, `./plugins/x.wasm`: agents write the
 //! files of a project, so a name never leads to one of them.
 
-use crate::installed::{self, Installed};
-use crate::manifest::Manifest;
+use crate::installed::{self, InstalledPlugins};
+use crate::manifest::PluginManifest;
 use crate::verdict;
 use longhaul_config::toml_text;
 use longhaul_core::Digest;
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A plugin's bytes and what it asks for, as a run pins them.
-pub struct Found {
+pub struct FoundPlugin {
     /// The component.
     pub bytes: Vec<u8>,
     /// Its manifest, whose name and version are some; without one it asks for nothing.
-    pub manifest: Option<Manifest>,
+    pub manifest: Option<PluginManifest>,
 }
 
 /// The file of a plugin that is named in a configuration.
@@ -35,7 +35,7 @@ pub fn find(name: &str, project: Option<&Path>, home: &Home) -> fault::Result<Pa
         bail!("`{name}` is no plugin's name; a path starts with `./` or `/`");
     }
     if name.contains('@') {
-        let (path, _) = Installed::of(home).find(&name.parse()?)?;
+        let (path, _) = InstalledPlugins::of(home).find(&name.parse()?)?;
         return Ok(path);
     }
     let searched = plugin_directories(home);
@@ -74,13 +74,13 @@ pub fn components_of(home: &Home) -> BTreeMap<String, PathBuf> {
 }
 
 /// Reads the plugin of that name.
-pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) -> fault::Result<Found> {
+pub fn read(name: &str, project: Option<&Path>, home: &Home, engine: &Engine) -> fault::Result<FoundPlugin> {
     let path = find(name, project, home)?;
     let bytes = engine.read(name, &path)?;
     check_digest(&path, &bytes)?;
-    let manifest = Manifest::of(&path, &bytes)?;
+    let manifest = PluginManifest::of(&path, &bytes)?;
     manifest.as_ref().map_or(Ok(()), verdict::check_names)?;
-    Ok(Found { bytes, manifest })
+    Ok(FoundPlugin { bytes, manifest })
 }
 
 /// The plugins in these directories, by name.

@@ -3,7 +3,7 @@
 //! `plugin check`, `plugin install`, `conform` and a run ask here, so none of them takes what another refuses. That a
 //! tool names each of its functions once is held by the engine, whoever has it described. Nothing is granted here.
 
-use crate::manifest::Manifest;
+use crate::manifest::PluginManifest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 const VERSION_CHARS_MAX: usize = 64;
 
 /// Refuses a manifest whose name or version is none.
-pub fn check_names(manifest: &Manifest) -> fault::Result<()> {
+pub fn check_names(manifest: &PluginManifest) -> fault::Result<()> {
     if manifest.name.is_empty() {
         bail!("its manifest has no name; write name = \"...\" into its plugin.toml");
     }
@@ -41,7 +41,7 @@ pub fn check_world(world: Option<&str>, role: Role) -> fault::Result<()> {
 }
 
 /// Refuses a manifest that is not one of a component of this role.
-pub fn check(manifest: &Manifest, role: Role) -> fault::Result<()> {
+pub fn check(manifest: &PluginManifest, role: Role) -> fault::Result<()> {
     check_names(manifest)?;
     check_world(manifest.world.as_deref(), role)
 }
@@ -64,7 +64,7 @@ mod tests {
 
     #[track_caller]
     fn says(manifest: &str, expected: &str) {
-        let manifest = Manifest::parse(manifest).unwrap();
+        let manifest = PluginManifest::parse(manifest).unwrap();
         let said = check(&manifest, Role::Tool).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(if expected.is_empty() { said.is_empty() } else { said.contains(expected) }, "{said}");
     }

@@ -2,10 +2,10 @@
 //!
 //! A finding is no error: an examination answers all of them, and fails where it could not be made.
 
-use crate::finding::{Found, of_diagnostic};
+use crate::finding::{Findings, of_diagnostic};
 use crate::machine::EmbeddingsCheck;
 use crate::overview::overview;
-use crate::scope::Scope;
+use crate::scope::CheckScope;
 use crate::{machine, plugins};
 use longhaul_api::checks::{Finding, Overview};
 use longhaul_config::{Config, FILE};
@@ -49,7 +49,8 @@ impl Checker {
             // Tools are asked what they can do, and those of a repository must not have its grants by then.
             config = config.without_powers();
         }
-        let (mut findings, overview) = self.examine_config(directory, &config, &text, options, &Scope::Run).await?;
+        let (mut findings, overview) =
+            self.examine_config(directory, &config, &text, options, &CheckScope::Run).await?;
         let (name, directory) = (config.project.name.clone(), directory.to_owned());
         findings.extend(trusted.err().map(|error| Finding::new(Some(FILE), None, &format!("{error:#}"))));
         let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
@@ -64,9 +65,9 @@ impl Checker {
         config: &Config,
         text: &str,
         options: &ModelOptions,
-        scope: &Scope,
+        scope: &CheckScope,
     ) -> fault::Result<(Vec<Finding>, Overview)> {
-        let mut found = Found::new(text.to_owned());
+        let mut found = Findings::new(text.to_owned());
         // It reads files, of which a network may hold some.
         let (at, own, options, of) = (directory.to_owned(), config.clone(), options.clone(), scope.clone());
         let checker = self.clone();

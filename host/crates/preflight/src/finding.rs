@@ -24,13 +24,13 @@ pub fn refuse(findings: &[Finding]) -> fault::Result<()> {
 }
 
 /// Findings while they are looked for.
-pub(crate) struct Found {
+pub(crate) struct Findings {
     /// `longhaul.toml`.
     text: String,
     findings: Vec<Finding>,
 }
 
-impl Found {
+impl Findings {
     /// None yet, of a `longhaul.toml` with this text.
     pub(crate) fn new(text: String) -> Self {
         Self { text, findings: Vec::new() }

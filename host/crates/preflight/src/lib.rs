@@ -23,4 +23,4 @@ mod scope;
 pub use checker::Checker;
 pub use finding::{of_goal, refuse};
 pub use longhaul_api::checks::{Finding, Overview};
-pub use scope::Scope;
+pub use scope::CheckScope;

@@ -2,8 +2,8 @@
 //!
 //! Refuses to start what it finds, and to ask a server whether it is there.
 
-use crate::finding::Found;
-use crate::scope::Scope;
+use crate::finding::Findings;
+use crate::scope::CheckScope;
 use longhaul_config::notify::NotifyConfig;
 use longhaul_config::tools::mcp::{is_wanted, sent_to};
 use longhaul_config::{Config, PluginConfig, powers};
@@ -11,8 +11,8 @@ use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::{Home, text_file, variable};
 use longhaul_mcp::McpConfig;
 use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
-use longhaul_security::secrets::{Vault, Wanting};
-use longhaul_worktree::{Branch, NativeCheck, Project};
+use longhaul_security::secrets::{SecretConsumer, SecretStore};
+use longhaul_worktree::{Branch, NativeCheck, UserRepository};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -38,12 +38,12 @@ pub(super) struct Program<'a> {
 
 /// Looks at all of it.
 pub(super) fn look(
-    found: &mut Found,
+    found: &mut Findings,
     program: &Program<'_>,
     config: &Config,
     directory: &Path,
     options: &ModelOptions,
-    scope: &Scope,
+    scope: &CheckScope,
 ) {
     let Program { home, environment, check_embeddings } = *program;
     limits(found, config, scope);
@@ -52,7 +52,7 @@ pub(super) fn look(
         directories(found, &table, part, directory);
         secrets(found, home, config.scope(), &table, part);
     }
-    if !matches!(scope, Scope::Ask) {
+    if !matches!(scope, CheckScope::Ask) {
         config.checks.iter().for_each(|(name, check)| program_of_check(found, name, check));
     }
     for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
@@ -62,7 +62,7 @@ pub(super) fn look(
         notified(found, notify, directory);
     }
     embeddings(found, config, check_embeddings);
-    if matches!(scope, Scope::Run | Scope::Planned) {
+    if matches!(scope, CheckScope::Run | CheckScope::Planned) {
         if let Err(error) = config.check_run() {
             found.at("agents", &format!("{error:#}"));
         }
@@ -93,10 +93,10 @@ pub fn goal(directory: &Path, config: &Config) -> fault::Result<String> {
     Ok(text)
 }
 
-fn limits(found: &mut Found, config: &Config, scope: &Scope) {
+fn limits(found: &mut Findings, config: &Config, scope: &CheckScope) {
     let (limits, table) = match scope {
-        Scope::Ask => (config.ask_limits(), "ask.limits"),
-        Scope::Run | Scope::Planned | Scope::Resume(_) => (config.run.limits.clone(), "run.limits"),
+        CheckScope::Ask => (config.ask_limits(), "ask.limits"),
+        CheckScope::Run | CheckScope::Planned | CheckScope::Resume(_) => (config.run.limits.clone(), "run.limits"),
     };
     if let Some(limit) = limits.unusable() {
         let text = format!("[{table}] `{limit}` is 0, so nothing could ever be done; set it to 1 or more");
@@ -105,7 +105,7 @@ fn limits(found: &mut Found, config: &Config, scope: &Scope) {
 }
 
 fn models(
-    found: &mut Found,
+    found: &mut Findings,
     config: &Config,
     directory: &Path,
     options: &ModelOptions,
@@ -119,7 +119,7 @@ fn models(
     }
 }
 
-fn directories(found: &mut Found, table: &str, part: &PluginConfig, directory: &Path) {
+fn directories(found: &mut Findings, table: &str, part: &PluginConfig, directory: &Path) {
     for given in part.directories.iter().filter(|given| !given.is_tree()) {
         let path = directory.join(&given.host);
         if !path.is_dir() {
@@ -132,15 +132,17 @@ fn directories(found: &mut Found, table: &str, part: &PluginConfig, directory: &
     }
 }
 
-fn secrets(found: &mut Found, home: &Home, project: &str, table: &str, part: &PluginConfig) {
+fn secrets(found: &mut Findings, home: &Home, project: &str, table: &str, part: &PluginConfig) {
     for granted in &part.secrets {
-        if let Err(error) = Vault::of(home).get(&granted.name, &Wanting { project, table, hosts: &granted.hosts }) {
+        if let Err(error) =
+            SecretStore::of(home).get(&granted.name, &SecretConsumer { project, table, hosts: &granted.hosts })
+        {
             found.at(&format!("{table}.secrets"), &format!("[{table}] secrets: {error:#}"));
         }
     }
 }
 
-fn program_of_check(found: &mut Found, name: &str, check: &NativeCheck) {
+fn program_of_check(found: &mut Findings, name: &str, check: &NativeCheck) {
     let Some(program) = check.argv.first() else { return };
     // What lies in the tree may be what the work is to make.
     if program.contains('/') && !program.starts_with('/') {
@@ -156,11 +158,12 @@ fn program_of_check(found: &mut Found, name: &str, check: &NativeCheck) {
     }
 }
 
-fn mcp(found: &mut Found, home: &Home, project: &str, name: &str, server: &McpConfig, directory: &Path) {
+fn mcp(found: &mut Findings, home: &Home, project: &str, name: &str, server: &McpConfig, directory: &Path) {
     let place = format!("mcp.{name}");
     for secret in server.secrets() {
         let hosts = sent_to(server);
-        if let Err(error) = Vault::of(home).get(secret, &Wanting { project, table: &place, hosts: &hosts }) {
+        if let Err(error) = SecretStore::of(home).get(secret, &SecretConsumer { project, table: &place, hosts: &hosts })
+        {
             found.at(&place, &format!("[mcp.{name}] {error:#}"));
         }
     }
@@ -178,7 +181,7 @@ fn mcp(found: &mut Found, home: &Home, project: &str, name: &str, server: &McpCo
     }
 }
 
-fn notified(found: &mut Found, notify: &NotifyConfig, directory: &Path) {
+fn notified(found: &mut Findings, notify: &NotifyConfig, directory: &Path) {
     let sendmail = notify.email.as_ref().map(|email| ("notify.email", "sendmail", &email.sendmail));
     let programs = [Some(("notify", "command", &notify.command)), sendmail];
     for (table, key, command) in programs.into_iter().flatten() {
@@ -195,7 +198,7 @@ fn notified(found: &mut Found, notify: &NotifyConfig, directory: &Path) {
     }
 }
 
-fn embeddings(found: &mut Found, config: &Config, check: &EmbeddingsCheck) {
+fn embeddings(found: &mut Findings, config: &Config, check: &EmbeddingsCheck) {
     if let Err(error) = check(config.memory.embeddings.as_deref()) {
         found.at("memory.embeddings", &format!("{error:#}"));
     }
@@ -203,7 +206,7 @@ fn embeddings(found: &mut Found, config: &Config, check: &EmbeddingsCheck) {
 
 /// Refuses a repository that no run can begin in.
 pub(super) fn repository(project: &str, directory: &Path) -> fault::Result<()> {
-    let repository = Project::open(directory)?;
+    let repository = UserRepository::open(directory)?;
     repository.check_clean()?;
     repository.start(&Branch::new(&format!("longhaul/{project}"))?)?;
     Ok(())

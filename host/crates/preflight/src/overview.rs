@@ -1,11 +1,11 @@
 //! What would run, in words.
 
-use crate::scope::Scope;
+use crate::scope::CheckScope;
 use longhaul_api::checks::Overview;
 use longhaul_config::{Config, PluginConfig};
 use longhaul_models::Provider;
 
-pub(crate) fn overview(config: &Config, scope: &Scope) -> Overview {
+pub(crate) fn overview(config: &Config, scope: &CheckScope) -> Overview {
     let parts = config.parts().filter(|(table, _)| !scope.leaves_out(table));
     let used = config.models.iter().filter(|(name, _)| config.uses_model(name));
     Overview {

@@ -4,9 +4,9 @@
 //! is planned so, and what is wrong with it shows. Refuses to connect to MCP servers, of which only what was pinned is
 //! known, and to give a component anything but the store of its own keys.
 
-use crate::finding::Found;
+use crate::finding::Findings;
 use crate::machine;
-use crate::scope::Scope;
+use crate::scope::CheckScope;
 use longhaul_config::tools::built_in::is_built_in;
 use longhaul_config::tools::mcp::{is_wanted, tool_name};
 use longhaul_config::{Config, PluginConfig, toml_text};
@@ -16,13 +16,13 @@ use longhaul_core::tool::ToolInfo;
 use longhaul_core::work::{CheckBody, Goal, Plan, RoleError};
 use longhaul_core::{Digest, InvocationId};
 use longhaul_engine::Cancel;
-use longhaul_harness::{Setup, plan};
-use longhaul_plugins::manifest::{Manifest, settings};
-use longhaul_records::pins::{Pin, Pins};
+use longhaul_harness::{HarnessSetup, plan};
+use longhaul_plugins::manifest::{PluginManifest, settings};
+use longhaul_records::pins::{PinnedPlugin, PinnedPlugins};
 use longhaul_toolbox::built_in;
 use longhaul_toolbox::gate::ToolGate;
 use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_toolbox::plugin_set::{self, Part};
+use longhaul_toolbox::plugin_set::{self, PreparedPlugin};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,11 +31,11 @@ const PYTHON: &str = "python";
 
 /// Looks at all of them; answers the features that the goal writes, if it does.
 pub(super) async fn look(
-    found: &mut Found,
+    found: &mut Findings,
     host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
-    scope: &Scope,
+    scope: &CheckScope,
 ) -> Option<Vec<String>> {
     let mut planner = None;
     for (table, part) in config.parts().filter(|(table, _)| !scope.leaves_out(table)) {
@@ -45,9 +45,11 @@ pub(super) async fn look(
         }
         let loaded = match scope {
             // What a run pinned was looked at when it began.
-            Scope::Resume(_) if !names_functions(&table, part) => continue,
-            Scope::Resume(pins) => plugin_set::pinned(host, config, pins, &table, directory).await,
-            Scope::Run | Scope::Planned | Scope::Ask => loaded(found, host, config, directory, &table, part).await,
+            CheckScope::Resume(_) if !names_functions(&table, part) => continue,
+            CheckScope::Resume(pins) => plugin_set::pinned(host, config, pins, &table, directory).await,
+            CheckScope::Run | CheckScope::Planned | CheckScope::Ask => {
+                loaded(found, host, config, directory, &table, part).await
+            }
         };
         match loaded {
             Ok(ready) if table == "planner" => planner = Some(ready),
@@ -57,29 +59,29 @@ pub(super) async fn look(
     }
     servers(found, host, config);
     match planner {
-        Some(planner) if matches!(scope, Scope::Run) => planned(found, host, config, directory, &planner).await,
+        Some(planner) if matches!(scope, CheckScope::Run) => planned(found, host, config, directory, &planner).await,
         _ => None,
     }
 }
 
 /// A part that is ready, once its manifest was held against its table.
 async fn loaded(
-    found: &mut Found,
+    found: &mut Findings,
     host: &PluginHost,
     config: &Config,
     directory: &Path,
     table: &str,
     part: &PluginConfig,
-) -> fault::Result<Part> {
+) -> fault::Result<PreparedPlugin> {
     let read = longhaul_plugins::read(&part.plugin, Some(directory), &host.home, &host.engine)?;
     let said = read.manifest.unwrap_or_default();
     manifest(found, table, part, &said);
     let (plugin, digest) = (part.plugin.clone(), Digest::of(&read.bytes));
-    let pin = Pin { plugin, digest, asks: said.asks, world: said.world };
+    let pin = PinnedPlugin { plugin, digest, asks: said.asks, world: said.world };
     plugin_set::ready(host, config, table, &pin, &read.bytes, directory, directory).await
 }
 
-fn manifest(found: &mut Found, table: &str, part: &PluginConfig, manifest: &Manifest) {
+fn manifest(found: &mut Findings, table: &str, part: &PluginConfig, manifest: &PluginManifest) {
     if let Some(declared) = &manifest.settings {
         for (name, wrong) in settings::faults(&part.plugin, declared, &part.settings) {
             let text = format!("[{table}.settings] {name}: {wrong}");
@@ -101,12 +103,12 @@ fn names_functions(table: &str, part: &PluginConfig) -> bool {
 
 /// A tool describes itself as the contract says, and the functions that its policy names are there.
 async fn functions(
-    found: &mut Found,
+    found: &mut Findings,
     host: &Arc<PluginHost>,
     config: &Config,
     table: &str,
     part: &PluginConfig,
-    ready: &Part,
+    ready: &PreparedPlugin,
 ) {
     let Some(tool) = table.strip_prefix("tools.") else { return };
     let (loaded, digest) = (&host.loaded, ready.plugin.digest());
@@ -118,14 +120,14 @@ async fn functions(
     match told.result {
         Ok(info) => {
             loaded.note_described(digest);
-            named(found, table, &ToolGate::of(tool, part, &Pins::new(), false), &info);
+            named(found, table, &ToolGate::of(tool, part, &PinnedPlugins::new(), false), &info);
         }
         Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
     }
 }
 
 async fn own_tool(
-    found: &mut Found,
+    found: &mut Findings,
     host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
@@ -136,16 +138,17 @@ async fn own_tool(
     let supervisor: Arc<dyn Supervisor> = Arc::new(Unsupervised);
     let name = &config.project.name;
     let sandbox_min = config.run.sandbox_min;
-    let site = built_in::Site { host, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
+    let site =
+        built_in::ToolSite { host, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
-        named(found, table, &ToolGate::of(tool, part, &Pins::new(), false), &info);
+        named(found, table, &ToolGate::of(tool, part, &PinnedPlugins::new(), false), &info);
     }
 }
 
 /// Of MCP servers only what was pinned is known: none is started for this. One whose tools nobody approved of would have
 /// none for its agents.
-fn servers(found: &mut Found, host: &Arc<PluginHost>, config: &Config) {
+fn servers(found: &mut Findings, host: &Arc<PluginHost>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
         let tool = tool_name(name);
         let known = longhaul_mcp::known(&*host.store, config.scope(), name, &tool, server);
@@ -162,7 +165,7 @@ fn servers(found: &mut Found, host: &Arc<PluginHost>, config: &Config) {
     }
 }
 
-fn named(found: &mut Found, table: &str, gate: &ToolGate, info: &ToolInfo) {
+fn named(found: &mut Findings, table: &str, gate: &ToolGate, info: &ToolInfo) {
     if let Some(wrong) = gate.unknown_function(info) {
         found.at(&format!("{table}.approval"), &wrong);
     }
@@ -170,11 +173,11 @@ fn named(found: &mut Found, table: &str, gate: &ToolGate, info: &ToolInfo) {
 
 /// What the planner makes of the goal without a model; answers the titles of its features.
 async fn planned(
-    found: &mut Found,
+    found: &mut Findings,
     host: &Arc<PluginHost>,
     config: &Config,
     directory: &Path,
-    planner: &Part,
+    planner: &PreparedPlugin,
 ) -> Option<Vec<String>> {
     let file = config.project.goal.display().to_string();
     let goal = machine::goal(directory, config).ok()?;
@@ -216,7 +219,7 @@ pub enum Planned {
 }
 
 /// Has the planner plan where there is nobody to ask.
-pub async fn plan_of(host: &Arc<PluginHost>, config: &Config, planner: &Part, goal: String) -> Planned {
+pub async fn plan_of(host: &Arc<PluginHost>, config: &Config, planner: &PreparedPlugin, goal: String) -> Planned {
     let native_checks: Vec<&String> = config.checks.keys().collect();
     let goal = Goal {
         text: goal,
@@ -235,7 +238,7 @@ pub async fn plan_of(host: &Arc<PluginHost>, config: &Config, planner: &Part, go
 }
 
 /// Holds a plan that the goal writes against what is configured.
-fn accepted(found: &mut Found, host: &PluginHost, config: &Config, directory: &Path, file: &str, plan: Plan) {
+fn accepted(found: &mut Findings, host: &PluginHost, config: &Config, directory: &Path, file: &str, plan: Plan) {
     let agents: Vec<String> = config.agents.keys().cloned().collect();
     for step in &plan.steps {
         let spec = &step.spec;
@@ -250,12 +253,12 @@ fn accepted(found: &mut Found, host: &PluginHost, config: &Config, directory: &P
     if has_python && let Err(error) = longhaul_plugins::find(PYTHON, Some(directory), &host.home) {
         found.in_file(file, None, &format!("a check is written in Python, and {error:#}"));
     }
-    let setup = Setup {
+    let setup = HarnessSetup {
         agents,
         checks: config.checks.keys().cloned().collect(),
         strategy: config.run.strategy,
         checks_only: config.checks_only(None),
-        ..Setup::default()
+        ..HarnessSetup::default()
     };
     if let Err(error) = plan::accept(plan, &setup, &config.run.limits) {
         found.in_file(file, None, &error.to_string());

@@ -1,10 +1,10 @@
 //! The parts of a project that are looked at: a run needs all of them, an ask fewer.
 
-use longhaul_records::pins::Pins;
+use longhaul_records::pins::PinnedPlugins;
 
 /// What is looked at.
 #[derive(Clone, Debug)]
-pub enum Scope {
+pub enum CheckScope {
     /// All of it, with the goal and its plan: before a run.
     Run,
     /// As for a run that follows a plan of its own.
@@ -12,10 +12,10 @@ pub enum Scope {
     /// What an ask needs, which has no goal, no checks and no evaluator.
     Ask,
     /// What is not pinned, of a run with these pins that is to go on.
-    Resume(Pins),
+    Resume(PinnedPlugins),
 }
 
-impl Scope {
+impl CheckScope {
     /// Whether a part is of no use there.
     pub(crate) fn leaves_out(&self, table: &str) -> bool {
         matches!(self, Self::Ask) && table == "evaluator"

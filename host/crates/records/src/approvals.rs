@@ -6,8 +6,8 @@
 //! those and not all of its run.
 
 use crate::record;
-use longhaul_approval::{Approval, RunRule, Standing};
-use longhaul_core::approval::Decision;
+use longhaul_approval::{Approval, ApprovalStatus, RunRule};
+use longhaul_core::approval::CallDecision;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
@@ -39,7 +39,7 @@ pub fn has_any(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
 
 /// Those that nobody has answered.
 pub fn open(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
-    Ok(list(store, run)?.into_iter().filter(|approval| approval.standing == Standing::Open).collect())
+    Ok(list(store, run)?.into_iter().filter(|approval| approval.standing == ApprovalStatus::Open).collect())
 }
 
 /// The approval that a person names by its id, or by the beginning of it, whatever run it is of.
@@ -73,7 +73,7 @@ pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> f
             batch = batch.put(Table::States, told_key(&approval), word);
         }
         events.extend(news.into_iter().map(|(_, event)| event));
-        if matches!(approval.standing, Standing::Used { .. } | Standing::Withdrawn) {
+        if matches!(approval.standing, ApprovalStatus::Used { .. } | ApprovalStatus::Withdrawn) {
             // Nothing changes about it any more.
             batch.push(Op::Delete(Table::States, news_key_of(&approval)));
         }
@@ -107,9 +107,9 @@ fn news_of(approval: &Approval, told: Option<&[u8]>) -> Vec<(&'static str, Event
         news.push((TOLD_ASKED, Event::ApprovalAsked { approval: id.clone(), invocation, call }));
     }
     let decision = match standing {
-        Standing::Open | Standing::Answered { .. } => return news,
-        Standing::Used { decision, .. } => word_of(decision),
-        Standing::Withdrawn => "withdrawn",
+        ApprovalStatus::Open | ApprovalStatus::Answered { .. } => return news,
+        ApprovalStatus::Used { decision, .. } => word_of(decision),
+        ApprovalStatus::Withdrawn => "withdrawn",
     };
     if told != Some(TOLD_ANSWERED.as_bytes()) {
         let decision = decision.to_owned();
@@ -118,14 +118,14 @@ fn news_of(approval: &Approval, told: Option<&[u8]>) -> Vec<(&'static str, Event
     news
 }
 
-fn word_of(decision: &Decision) -> &'static str {
+fn word_of(decision: &CallDecision) -> &'static str {
     match decision {
-        Decision::Allowed(_) => "allowed",
-        Decision::Denied(_) => "denied",
-        Decision::Rejected(_) => "rejected",
-        Decision::Corrected(_) => "corrected",
-        Decision::Stopped => "stopped",
-        Decision::Replied(_) => "replied",
+        CallDecision::Allowed(_) => "allowed",
+        CallDecision::Denied(_) => "denied",
+        CallDecision::Rejected(_) => "rejected",
+        CallDecision::Corrected(_) => "corrected",
+        CallDecision::Stopped => "stopped",
+        CallDecision::Replied(_) => "replied",
     }
 }
 
@@ -172,9 +172,9 @@ pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, 
     let is_own = subject.invocation.run() == *run && *id == subject.id() && key_of(&approval) == *at;
     let is_undecided = undecided.iter().any(|(of, entry)| (of, *entry) == (&subject.invocation, subject.entry));
     Ok(match standing {
-        Standing::Open => is_own,
-        Standing::Answered { .. } => false,
-        Standing::Used { .. } | Standing::Withdrawn => is_own && !is_undecided,
+        ApprovalStatus::Open => is_own,
+        ApprovalStatus::Answered { .. } => false,
+        ApprovalStatus::Used { .. } | ApprovalStatus::Withdrawn => is_own && !is_undecided,
     })
 }
 

@@ -5,7 +5,7 @@
 
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent};
-use longhaul_core::stream::Token;
+use longhaul_core::stream::StreamToken;
 use longhaul_core::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,11 @@ const SPEECHES_BYTES_MAX: usize = 64 << 20;
 
 /// Something that a watcher hears.
 #[derive(Clone, Debug)]
-pub enum Heard {
+pub enum BusMessage {
     /// An event, which is durable.
     Event(RunEvent),
     /// A part of what a model says, which is not.
-    Token(Token),
+    Token(StreamToken),
     /// The run's actor is gone: it ended, was paused, or its process stops.
     Gone {
         /// What ended it, if it was not the run itself.
@@ -37,7 +37,7 @@ pub enum Heard {
 
 /// A step of a component's work, not stored yet.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct PendingStep {
     /// The invocation that the component works in.
     pub invocation: InvocationId,
     /// Counts up within the invocation, and is the same when the invocation says it again.
@@ -48,34 +48,34 @@ pub struct Step {
 
 /// The watchers of one run.
 #[derive(Clone)]
-pub struct Bus(Arc<Inner>);
+pub struct EventBus(Arc<Inner>);
 
 struct Inner {
-    sender: broadcast::Sender<Heard>,
-    live: Mutex<Live>,
-    steps: Mutex<Vec<Step>>,
+    sender: broadcast::Sender<BusMessage>,
+    live: Mutex<LiveReplies>,
+    steps: Mutex<Vec<PendingStep>>,
     has_steps: Notify,
 }
 
 /// What models are saying.
 #[derive(Default)]
-struct Live {
+struct LiveReplies {
     /// The last event that was told.
     number: u64,
-    speeches: BTreeMap<InvocationId, Token>,
+    speeches: BTreeMap<InvocationId, StreamToken>,
     /// Of all of them.
     bytes: usize,
 }
 
 /// Everything from now on, and what models are in the middle of.
-pub struct Watching {
+pub struct Subscription {
     /// What comes.
-    pub receiver: broadcast::Receiver<Heard>,
+    pub receiver: broadcast::Receiver<BusMessage>,
     /// What was said so far, each as one part.
-    pub so_far: Vec<Token>,
+    pub so_far: Vec<StreamToken>,
 }
 
-impl Default for Bus {
+impl Default for EventBus {
     fn default() -> Self {
         Self(Arc::new(Inner {
             sender: broadcast::Sender::new(BACKLOG),
@@ -86,10 +86,10 @@ impl Default for Bus {
     }
 }
 
-impl Bus {
+impl EventBus {
     /// Tells everyone who watches.
-    pub fn tell(&self, heard: Heard) {
-        if let Heard::Event(event) = &heard {
+    pub fn tell(&self, heard: BusMessage) {
+        if let BusMessage::Event(event) = &heard {
             let mut live = lock(&self.0.live);
             live.number = event.number;
             if let Event::Thought { invocation, .. } | Event::InvocationEnded { invocation, .. } = &event.event {
@@ -101,19 +101,19 @@ impl Bus {
     }
 
     /// Hears everything from now on.
-    pub fn watch(&self) -> Watching {
+    pub fn watch(&self) -> Subscription {
         // Under the lock, so that no part is in neither or in both.
         let live = lock(&self.0.live);
-        Watching { receiver: self.0.sender.subscribe(), so_far: live.so_far() }
+        Subscription { receiver: self.0.sender.subscribe(), so_far: live.so_far() }
     }
 
     /// What models are saying right now, each as one part.
-    pub fn so_far(&self) -> Vec<Token> {
+    pub fn so_far(&self) -> Vec<StreamToken> {
         lock(&self.0.live).so_far()
     }
 
     /// Steps that were not taken yet, in the order in which they were made.
-    pub fn take_steps(&self) -> Vec<Step> {
+    pub fn take_steps(&self) -> Vec<PendingStep> {
         std::mem::take(&mut lock(&self.0.steps))
     }
 
@@ -123,14 +123,14 @@ impl Bus {
     }
 
     /// A step of somebody's work, under a number of its own in the invocation.
-    pub fn note(&self, step: Step) {
+    pub fn note(&self, step: PendingStep) {
         lock(&self.0.steps).push(step);
         self.0.has_steps.notify_one();
     }
 }
 
-impl Live {
-    fn so_far(&self) -> Vec<Token> {
+impl LiveReplies {
+    fn so_far(&self) -> Vec<StreamToken> {
         self.speeches.values().cloned().collect()
     }
 
@@ -140,8 +140,9 @@ impl Live {
     }
 
     /// Adds a piece to what an invocation's model says; gives the part that it is.
-    fn hear(&mut self, invocation: &InvocationId, text: &str) -> Token {
-        let fresh = || Token { invocation: invocation.clone(), after: 0, part: 0, text: String::new(), whole: true };
+    fn hear(&mut self, invocation: &InvocationId, text: &str) -> StreamToken {
+        let fresh =
+            || StreamToken { invocation: invocation.clone(), after: 0, part: 0, text: String::new(), whole: true };
         let speech = self.speeches.entry(invocation.clone()).or_insert_with(fresh);
         (speech.after, speech.part) = (self.number, speech.part + 1);
         speech.text.push_str(text);
@@ -152,8 +153,8 @@ impl Live {
             speech.text.drain(..half);
             self.bytes -= half;
         }
-        let Token { after, part, .. } = *speech;
-        Token { invocation: invocation.clone(), after, part, text: text.to_owned(), whole: false }
+        let StreamToken { after, part, .. } = *speech;
+        StreamToken { invocation: invocation.clone(), after, part, text: text.to_owned(), whole: false }
     }
 }
 
@@ -161,12 +162,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Watch for Bus {
+impl Watch for EventBus {
     fn heard(&self, invocation: &InvocationId, text: &str) {
         let mut live = lock(&self.0.live);
         let token = live.hear(invocation, text);
         // Under the lock: parts are told in the order of their numbers.
-        let _ = self.0.sender.send(Heard::Token(token));
+        let _ = self.0.sender.send(BusMessage::Token(token));
     }
 
     fn begins(&self, invocation: &InvocationId) {
@@ -174,7 +175,7 @@ impl Watch for Bus {
     }
 
     fn step(&self, invocation: &InvocationId, number: u32, event: Event) {
-        self.note(Step { invocation: invocation.clone(), number, event });
+        self.note(PendingStep { invocation: invocation.clone(), number, event });
     }
 }
 
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn who_comes_late_gets_what_was_said_so_far_as_one_part_and_then_the_next_ones() {
-        let bus = Bus::default();
+        let bus = EventBus::default();
         let one = id("r-1/plan");
         bus.begins(&one);
         bus.heard(&one, "Once ");
@@ -197,7 +198,7 @@ mod tests {
         bus.heard(&one, "a time");
         let [so_far] = late.so_far.as_slice() else { panic!("{:?}", late.so_far) };
         assert_eq!((so_far.text.as_str(), so_far.part, so_far.whole), ("Once upon ", 2, true));
-        let Ok(Heard::Token(next)) = late.receiver.try_recv() else { panic!("a part was lost") };
+        let Ok(BusMessage::Token(next)) = late.receiver.try_recv() else { panic!("a part was lost") };
         assert_eq!((next.text.as_str(), next.part, next.whole), ("a time", 3, false));
         bus.begins(&one);
         assert!(bus.so_far().is_empty(), "the next reply begins anew");
@@ -206,7 +207,7 @@ mod tests {
     /// Its beginning used to be missing.
     #[test]
     fn who_comes_late_to_a_long_reply_gets_the_whole_of_it() {
-        let bus = Bus::default();
+        let bus = EventBus::default();
         let one = id("r-1/plan");
         let parts: Vec<String> =
             (0..10_000).map(|number| format!("part {number}, of many as long as this one; ")).collect();
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn replies_without_end_are_not_kept_without_end() {
-        let bus = Bus::default();
+        let bus = EventBus::default();
         let piece = "é".repeat(512 << 10);
         for _ in 0..40 {
             for number in 0..4 {

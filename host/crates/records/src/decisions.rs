@@ -3,14 +3,14 @@
 //! Both go into the transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
 
 use crate::record::RunRecord;
-use longhaul_core::decision::{self, Decision, Hit, LogError, Outcome, newest, relevant};
+use longhaul_core::decision::{self, Decision, DecisionHit, DecisionOutcome, LogError, newest, relevant};
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::text::{count, truncate};
 use longhaul_core::work::{FeatureStatus, Mark, Task};
 use longhaul_core::{Clock, InvocationId};
-use longhaul_harness::State;
+use longhaul_harness::RunState;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub fn for_planner(store: &dyn Store, clock: &dyn Clock, project: &str, goal: &s
     Ok(told(relevant(all(store, project)?, goal, clock.now_ms(), PLANNER_MAX)))
 }
 
-fn told(hits: Vec<Hit>) -> Option<Value> {
+fn told(hits: Vec<DecisionHit>) -> Option<Value> {
     let cut = |text: &str| truncate(text, PLANNER_TEXT_BYTES_MAX);
     let told = hits.iter().map(|hit| {
         let Decision { context, decision, reasoning, outcome, lesson, .. } = &hit.decision;
@@ -61,10 +61,10 @@ pub fn put_of_events(
     mut batch: Batch,
     store: &dyn Store,
     record: &RunRecord,
-    state: &State,
+    state: &RunState,
     events: &[RunEvent],
 ) -> fault::Result<Batch> {
-    let ended: BTreeMap<&str, Outcome> =
+    let ended: BTreeMap<&str, DecisionOutcome> =
         events.iter().filter_map(ended).chain(events.iter().flat_map(reverted)).collect();
     let came_out = |feature: Option<&str>| feature.and_then(|feature| ended.get(feature)).copied();
     for event in events {
@@ -85,25 +85,25 @@ pub fn put_of_events(
 }
 
 /// What is known stays, but for what a revert took back. What had failed before is no part of that.
-fn may_become(known: Outcome, outcome: Outcome) -> bool {
+fn may_become(known: DecisionOutcome, outcome: DecisionOutcome) -> bool {
     match known {
-        Outcome::Open => true,
-        Outcome::Success | Outcome::Partial => outcome == Outcome::Reverted,
-        Outcome::Failure | Outcome::Reverted => false,
+        DecisionOutcome::Open => true,
+        DecisionOutcome::Success | DecisionOutcome::Partial => outcome == DecisionOutcome::Reverted,
+        DecisionOutcome::Failure | DecisionOutcome::Reverted => false,
     }
 }
 
 /// The features whose work was taken back.
-fn reverted(event: &RunEvent) -> Vec<(&str, Outcome)> {
+fn reverted(event: &RunEvent) -> Vec<(&str, DecisionOutcome)> {
     let Event::Reverted { features, .. } = &event.event else { return Vec::new() };
-    features.iter().map(|feature| (feature.as_str(), Outcome::Reverted)).collect()
+    features.iter().map(|feature| (feature.as_str(), DecisionOutcome::Reverted)).collect()
 }
 
 /// What came of the work on a feature.
-fn ended(event: &RunEvent) -> Option<(&str, Outcome)> {
+fn ended(event: &RunEvent) -> Option<(&str, DecisionOutcome)> {
     match &event.event {
-        Event::Feature { feature, status: FeatureStatus::Passing, .. } => Some((feature, Outcome::Success)),
-        Event::Feature { feature, status: FeatureStatus::Failing, .. } => Some((feature, Outcome::Failure)),
+        Event::Feature { feature, status: FeatureStatus::Passing, .. } => Some((feature, DecisionOutcome::Success)),
+        Event::Feature { feature, status: FeatureStatus::Failing, .. } => Some((feature, DecisionOutcome::Failure)),
         _ => None,
     }
 }
@@ -112,7 +112,7 @@ fn ended(event: &RunEvent) -> Option<(&str, Outcome)> {
 fn taken(
     store: &dyn Store,
     record: &RunRecord,
-    state: &State,
+    state: &RunState,
     step: &[RunEvent],
     event: &RunEvent,
 ) -> fault::Result<Vec<Decision>> {
@@ -196,7 +196,7 @@ fn round_again(own: Decision, feature: &str, round: u32, why: &str) -> Decision 
 }
 
 /// A feature that is taken up again after a session that ended without a commit.
-fn session_again(own: Decision, state: &State, feature: &str, why: &str) -> Option<Decision> {
+fn session_again(own: Decision, state: &RunState, feature: &str, why: &str) -> Option<Decision> {
     let found = state.feature(feature).filter(|found| found.sessions > 1)?;
     if why != format!("session {}", found.sessions) {
         return None;

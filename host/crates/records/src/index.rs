@@ -1,36 +1,36 @@
 //! Runs in short, kept in memory: to read the state of each for every list would cost more than the list.
 //!
-//! It holds nothing that is not in the store. [`Noticed`] stands before the store and notes of which runs something was
-//! written; those are read again when somebody asks next, and all of them once.
+//! It holds nothing that is not in the store. [`ChangeTrackingStore`] stands before the store and notes of which runs
+//! something was written; those are read again when somebody asks next, and all of them once.
 
 use longhaul_core::Digest;
 use longhaul_core::RunId;
 use longhaul_core::fault;
-use longhaul_core::store::{Batch, Collected, Key, Names, Op, Read, Row, Store, StoreError, Table};
+use longhaul_core::store::{Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, Table};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A store, and who notes what is written to it.
-pub struct Noticed {
+pub struct ChangeTrackingStore {
     store: Arc<dyn Store>,
-    touched: Arc<Touched>,
+    changed_runs: Arc<ChangedRuns>,
 }
 
 /// Runs of which something was written since this was last looked at.
 #[derive(Default)]
-pub struct Touched(Mutex<HashSet<RunId>>);
+pub struct ChangedRuns(Mutex<HashSet<RunId>>);
 
-impl Noticed {
+impl ChangeTrackingStore {
     /// Before a store.
-    pub fn new(store: Arc<dyn Store>) -> (Self, Arc<Touched>) {
-        let touched = Arc::new(Touched::default());
-        (Self { store, touched: Arc::clone(&touched) }, touched)
+    pub fn new(store: Arc<dyn Store>) -> (Self, Arc<ChangedRuns>) {
+        let changed_runs = Arc::new(ChangedRuns::default());
+        (Self { store, changed_runs: Arc::clone(&changed_runs) }, changed_runs)
     }
 }
 
 #[async_trait::async_trait]
-impl Store for Noticed {
+impl Store for ChangeTrackingStore {
     fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.get(table, key)
     }
@@ -47,23 +47,23 @@ impl Store for Noticed {
         self.store.blob(digest)
     }
 
-    fn copy_to(&self, file: &Path) -> Result<Read, StoreError> {
+    fn copy_to(&self, file: &Path) -> Result<ReadTotals, StoreError> {
         self.store.copy_to(file)
     }
 
-    fn read_all(&self) -> Result<Read, StoreError> {
+    fn read_all(&self) -> Result<ReadTotals, StoreError> {
         self.store.read_all()
     }
 
-    async fn collect(&self, names: &Names, dry_run: bool) -> Result<Collected, StoreError> {
+    async fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
         self.store.collect(names, dry_run).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
-        let touched: HashSet<RunId> = batch.ops.iter().filter_map(run_of).collect();
+        let changed_runs: HashSet<RunId> = batch.ops.iter().filter_map(run_of).collect();
         let committed = self.store.commit(batch).await;
         // Also when it failed: nobody is harmed by reading again what is as it was.
-        lock(&self.touched.0).extend(touched);
+        lock(&self.changed_runs.0).extend(changed_runs);
         committed
     }
 }
@@ -83,16 +83,16 @@ fn run_of(op: &Op) -> Option<RunId> {
 }
 
 /// What is kept of each run.
-pub struct Index<T> {
-    touched: Arc<Touched>,
+pub struct RunIndex<T> {
+    changed_runs: Arc<ChangedRuns>,
     /// None before the first look.
     known: Mutex<Option<BTreeMap<RunId, T>>>,
 }
 
-impl<T: Clone> Index<T> {
+impl<T: Clone> RunIndex<T> {
     /// Over what is noted as written.
-    pub fn new(touched: Arc<Touched>) -> Self {
-        Self { touched, known: Mutex::default() }
+    pub fn new(changed_runs: Arc<ChangedRuns>) -> Self {
+        Self { changed_runs, known: Mutex::default() }
     }
 
     /// What is kept of all runs: `all` names them, for the first look, and `read` reads one; none: it is gone.
@@ -102,11 +102,11 @@ impl<T: Clone> Index<T> {
         read: impl Fn(&RunId) -> fault::Result<Option<T>>,
     ) -> fault::Result<Vec<T>> {
         let mut known = lock(&self.known);
-        let touched = std::mem::take(&mut *lock(&self.touched.0));
+        let changed_runs = std::mem::take(&mut *lock(&self.changed_runs.0));
         let mut now = known.take();
         let wanted: Vec<RunId> = match &now {
             None => all()?,
-            Some(_) => touched.into_iter().collect(),
+            Some(_) => changed_runs.into_iter().collect(),
         };
         let runs = now.get_or_insert_default();
         for run in &wanted {
@@ -134,32 +134,32 @@ mod tests {
 
     #[tokio::test]
     async fn a_run_is_read_again_once_something_of_it_was_written_and_no_other_one() {
-        let (noticed, touched) = Noticed::new(Arc::new(MemoryStore::new()));
-        let index = Index::new(touched);
+        let (tracking_store, changed_runs) = ChangeTrackingStore::new(Arc::new(MemoryStore::new()));
+        let index = RunIndex::new(changed_runs);
         let read = RefCell::new(Vec::new());
         let look = || {
             read.borrow_mut().clear();
             let all = || Ok(["r-1", "r-2"].map(RunId::from_text).to_vec());
             let one = |run: &RunId| {
                 read.borrow_mut().push(run.to_string());
-                let value = noticed.get(Table::States, &Key::of(run.as_str()))?;
+                let value = tracking_store.get(Table::States, &Key::of(run.as_str()))?;
                 Ok(value.map(|value| String::from_utf8(value).unwrap()))
             };
             index.fresh(all, one).unwrap()
         };
-        let put = |run: &str, value: &str| noticed.commit(Batch::new().put(Table::States, Key::of(run), value));
+        let put = |run: &str, value: &str| tracking_store.commit(Batch::new().put(Table::States, Key::of(run), value));
         put("r-1", "a").await.unwrap();
         assert_eq!((look(), read.borrow().len()), (vec!["a".to_owned()], 2));
         assert_eq!((look(), read.borrow().len()), (vec!["a".to_owned()], 0));
         put("r-3", "b").await.unwrap();
-        noticed.commit(Batch::new().put(Table::Memory, Key::of("r-1"), "x")).await.unwrap();
-        noticed.commit(Batch::new().put(Table::States, Key::of("letters").and("r-1"), "x")).await.unwrap();
+        tracking_store.commit(Batch::new().put(Table::Memory, Key::of("r-1"), "x")).await.unwrap();
+        tracking_store.commit(Batch::new().put(Table::States, Key::of("letters").and("r-1"), "x")).await.unwrap();
         assert_eq!(look(), ["a", "b"]);
         assert_eq!(*read.borrow(), ["r-3"]);
         let mut gone = Batch::new();
         gone.push(Op::Delete(Table::States, Key::of("r-1").and("x")));
         gone.push(Op::Delete(Table::States, Key::of("r-1")));
-        noticed.commit(gone).await.unwrap();
+        tracking_store.commit(gone).await.unwrap();
         assert_eq!(look(), ["b"]);
     }
 }

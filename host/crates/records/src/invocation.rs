@@ -17,7 +17,7 @@ pub const APPROVAL: &str = longhaul_core::approval::ENTRY;
 /// What a finished invocation left in its journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept<T> {
+pub enum JournaledResult<T> {
     /// What the export returned.
     Returned(T),
     /// The error that it returned.

@@ -13,20 +13,20 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-pub use caps::Caps;
+pub use caps::RunCaps;
 pub use row::LedgerRow;
 
 use crate::record::RunRecord;
-use book::{Book, Room};
+use book::{Capacity, LedgerBook};
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::model::Usage;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
-use longhaul_core::supervisor::{Done, More, Reservation, Spent, Supervisor};
+use longhaul_core::supervisor::{InvocationTotals, InvocationUsage, Reservation, Supervisor, UsageDelta};
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, LimitHit, RunId};
-use longhaul_harness::{HarnessLimits, State};
+use longhaul_harness::{HarnessLimits, RunState};
 use row::HeldRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ const CORRECTIONS_MAX: usize = 20;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LedgerView {
     /// All rows together.
-    pub total: Spent,
+    pub total: InvocationUsage,
     /// What calls of models that are under way may cost at most.
     #[serde(default)]
     pub held: Usage,
@@ -58,7 +58,7 @@ pub struct LedgerView {
     pub wall_ms_max: Option<u64>,
     /// The other caps.
     #[serde(flatten)]
-    pub caps: Caps,
+    pub caps: RunCaps,
     /// One for each invocation that spent anything.
     pub rows: Vec<LedgerRow>,
 }
@@ -67,24 +67,24 @@ pub struct LedgerView {
 pub struct Ledger {
     run: RunId,
     store: Arc<dyn Store>,
-    room: Rooms,
+    room: LedgerState,
 }
 
 impl Ledger {
     /// The book as it was left. Calls that were under way then are charged.
     pub fn open(store: Arc<dyn Store>, run: &RunId) -> fault::Result<Self> {
-        let book = Arc::new(Mutex::new(Book::new(rows(&*store, run)?, held(&*store, run)?)));
-        Ok(Self { run: run.clone(), store, room: Rooms { book, freed: Arc::default() } })
+        let book = Arc::new(Mutex::new(LedgerBook::new(rows(&*store, run)?, held(&*store, run)?)));
+        Ok(Self { run: run.clone(), store, room: LedgerState { book, freed: Arc::default() } })
     }
 
     /// The caps as they are now. Who waits for room looks again.
     pub fn set_caps(&self, limits: &HarnessLimits) {
-        self.book().caps = Caps::of(limits);
+        self.book().caps = RunCaps::of(limits);
         self.room.freed.notify_waiters();
     }
 
     /// An invocation is over for now: what it did and spent in all stands in its row.
-    pub fn close(&self, invocation: &InvocationId, done: Done, more: More) -> Batch {
+    pub fn close(&self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> Batch {
         let row = self.book().close(invocation, done, more);
         self.put(Batch::new(), &row)
     }
@@ -100,7 +100,7 @@ impl Ledger {
 
     /// A tool that an invocation called used this.
     pub fn tool_used(&self, caller: &InvocationId, fuel: u64) {
-        self.book().tell(caller, Done::default(), More { tool_fuel: fuel, ..More::default() });
+        self.book().tell(caller, InvocationTotals::default(), UsageDelta { tool_fuel: fuel, ..UsageDelta::default() });
     }
 
     /// The cap that refused bytes of an invocation's tool since this was last asked.
@@ -124,7 +124,7 @@ impl Ledger {
         held.iter().fold(batch, put)
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, LedgerBook> {
         lock(&self.room.book)
     }
 
@@ -142,22 +142,22 @@ impl Ledger {
     }
 }
 
-fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+fn lock(book: &Mutex<LedgerBook>) -> MutexGuard<'_, LedgerBook> {
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a call holds while it is on its way.
-struct Held {
+struct HeldCharge {
     invocation: InvocationId,
     number: u64,
     most: Usage,
     again: bool,
-    room: Rooms,
+    room: LedgerState,
     is_settled: bool,
 }
 
 #[async_trait::async_trait]
-impl Reservation for Held {
+impl Reservation for HeldCharge {
     fn was_cut_off(&self) -> bool {
         self.again
     }
@@ -175,7 +175,7 @@ impl Reservation for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldCharge {
     fn drop(&mut self) {
         lock(&self.room.book).over(&self.invocation, self.number, self.is_settled);
         self.room.freed.notify_waiters();
@@ -184,15 +184,15 @@ impl Drop for Held {
 
 /// The book, and who is told of room in it.
 #[derive(Clone)]
-struct Rooms {
-    book: Arc<Mutex<Book>>,
+struct LedgerState {
+    book: Arc<Mutex<LedgerBook>>,
     /// Something that was held is free again, or there is more room.
     freed: Arc<Notify>,
 }
 
-impl Rooms {
+impl LedgerState {
     /// Waits until there is room; the number that it is held under.
-    async fn wait(&self, hold: impl Fn(&mut Book) -> Room) -> Result<u64, LimitHit> {
+    async fn wait(&self, hold: impl Fn(&mut LedgerBook) -> Capacity) -> Result<u64, LimitHit> {
         loop {
             // Listens before it looks, so that nothing is freed in between unheard.
             let freed = self.freed.notified();
@@ -200,9 +200,9 @@ impl Rooms {
             freed.as_mut().enable();
             let room = hold(&mut lock(&self.book));
             match room {
-                Room::Over(hit) => return Err(hit),
-                Room::Taken => freed.await,
-                Room::Held(number) => return Ok(number),
+                Capacity::Over(hit) => return Err(hit),
+                Capacity::Taken => freed.await,
+                Capacity::Held(number) => return Ok(number),
             }
         }
     }
@@ -210,7 +210,7 @@ impl Rooms {
 
 #[async_trait::async_trait]
 impl Supervisor for Ledger {
-    fn go_on(&self, invocation: &InvocationId, done: Done, more: More) -> Result<(), LimitHit> {
+    fn go_on(&self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> Result<(), LimitHit> {
         self.book().go_on(invocation, done, more)
     }
 
@@ -223,10 +223,10 @@ impl Supervisor for Ledger {
         let again = self.charge_cut_off(invocation, most, again).await;
         let number = self.room.wait(|book| book.hold(invocation, most)).await?;
         let (invocation, room) = (invocation.clone(), self.room.clone());
-        Ok(Box::new(Held { invocation, number, most, again, room, is_settled: false }))
+        Ok(Box::new(HeldCharge { invocation, number, most, again, room, is_settled: false }))
     }
 
-    fn spent(&self, invocation: &InvocationId, done: Done, more: More) -> Batch {
+    fn spent(&self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> Batch {
         let row = self.book().spend(invocation, done, more);
         let mut batch = self.ride_held(self.put(Batch::new(), &row));
         // What the call held is over with this transaction. A transaction that was made before and comes later may put
@@ -276,7 +276,7 @@ pub fn put_correction(batch: Batch, run: &RunId, feature: Option<&str>, number: 
 pub fn unheard(
     store: &dyn Store,
     run: &RunId,
-    state: &State,
+    state: &RunState,
     events: &[Event],
     mut batch: Batch,
 ) -> fault::Result<(Vec<Event>, Batch)> {
@@ -346,7 +346,7 @@ pub fn view(
     let is_open = |held: &&HeldRow| settled.get(&held.invocation).is_none_or(|settled| held.number > *settled);
     let under_way = held.iter().filter(is_open).filter(|_| is_worked_on);
     let under_way = under_way.fold(Usage::default(), |sum, held| sum.plus(held.most));
-    let book = Book::new(rows, if is_worked_on { Vec::new() } else { held });
+    let book = LedgerBook::new(rows, if is_worked_on { Vec::new() } else { held });
     Ok(LedgerView {
         total: book.total(),
         held: under_way,
@@ -354,7 +354,7 @@ pub fn view(
         replans,
         memory_bytes_at_once_peak: at_once,
         wall_ms_max: limits.wall_ms_max,
-        caps: Caps::of(limits),
+        caps: RunCaps::of(limits),
         rows: book.into_rows(),
     })
 }

@@ -7,13 +7,13 @@
 
 pub mod approvals;
 pub mod bus;
+pub mod checkpointing_journal;
 pub mod decisions;
 pub mod index;
 pub mod invocation;
 pub mod ledger;
-pub mod marked;
 pub mod pins;
 pub mod project;
 pub mod proposals;
 pub mod record;
-pub mod until;
+pub mod stop_condition;

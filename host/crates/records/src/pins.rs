@@ -1,6 +1,6 @@
 //! The plugins of a run, pinned by the digest of their bytes.
 
-use longhaul_config::asks::Asks;
+use longhaul_config::asks::RequestedGrants;
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,17 +10,17 @@ pub const PYTHON_CHECKS: &str = "checks.python";
 
 /// A plugin as a run pinned it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Pin {
+pub struct PinnedPlugin {
     /// The name in the configuration.
     pub plugin: String,
     /// The digest of its bytes, which the store keeps.
     pub digest: Digest,
     /// What it asked for when it was pinned.
-    pub asks: Asks,
+    pub asks: RequestedGrants,
     /// The world that its manifest says.
     #[serde(default)]
     pub world: Option<String>,
 }
 
 /// The pins of a run, by the tables of `longhaul.toml`.
-pub type Pins = BTreeMap<String, Pin>;
+pub type PinnedPlugins = BTreeMap<String, PinnedPlugin>;

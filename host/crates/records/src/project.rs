@@ -7,11 +7,11 @@ use crate::record::RunRecord;
 use longhaul_core::event::Event;
 use longhaul_core::project::ProjectStatus;
 use longhaul_harness::state::Phase;
-use longhaul_harness::{RunStatus, State};
+use longhaul_harness::{RunState, RunStatus};
 
 /// The status of a project whose newest run stands so.
 #[must_use]
-pub fn status_of(state: &State) -> ProjectStatus {
+pub fn status_of(state: &RunState) -> ProjectStatus {
     match state.status() {
         RunStatus::Paused => ProjectStatus::Paused,
         RunStatus::Completed => ProjectStatus::Completed,
@@ -25,13 +25,13 @@ pub fn status_of(state: &State) -> ProjectStatus {
 
 /// As [`changes`] for a run; an ask changes nothing about its project.
 #[must_use]
-pub fn changes_by(record: &RunRecord, before: &State, after: &State) -> Vec<Event> {
+pub fn changes_by(record: &RunRecord, before: &RunState, after: &RunState) -> Vec<Event> {
     if record.ask.is_some() { Vec::new() } else { changes(&record.project, before, after) }
 }
 
 /// The events of a step that took the run of `project` from one state to another.
 #[must_use]
-pub fn changes(project: &str, before: &State, after: &State) -> Vec<Event> {
+pub fn changes(project: &str, before: &RunState, after: &RunState) -> Vec<Event> {
     let mut from = status_of(before);
     let mut events = Vec::new();
     for to in from.way_to(status_of(after)) {
@@ -41,7 +41,7 @@ pub fn changes(project: &str, before: &State, after: &State) -> Vec<Event> {
     events
 }
 
-fn why(from: ProjectStatus, to: ProjectStatus, after: &State) -> String {
+fn why(from: ProjectStatus, to: ProjectStatus, after: &RunState) -> String {
     match (from, to) {
         (_, ProjectStatus::Initializing) => "a plan is made".to_owned(),
         (ProjectStatus::Initializing, ProjectStatus::Active) => "there is a plan".to_owned(),
@@ -59,13 +59,13 @@ fn why(from: ProjectStatus, to: ProjectStatus, after: &State) -> String {
 mod tests {
     use super::*;
     use longhaul_core::RunId;
-    use longhaul_core::event::Used;
+    use longhaul_core::event::WorkUsage;
     use longhaul_core::work::{Criterion, FeatureSpec, OnFailure, Plan, PlanStep};
-    use longhaul_harness::{HarnessLimits, Input, Reaction, Report, Setup, step};
+    use longhaul_harness::{HarnessLimits, HarnessSetup, Input, Reaction, WorkReport, step};
 
     /// The words of the project's changes while these inputs are taken.
     fn life(inputs: Vec<Input>) -> Vec<String> {
-        let mut state = State::new();
+        let mut state = RunState::new();
         let mut changed = Vec::new();
         for input in inputs {
             let before = state.clone();
@@ -85,7 +85,7 @@ mod tests {
             run: RunId::from_text("r-1"),
             goal: "build it".into(),
             context: serde_json::Value::Null,
-            setup: Setup { agents: vec!["code".into()], ..Setup::default() },
+            setup: HarnessSetup { agents: vec!["code".into()], ..HarnessSetup::default() },
             limits: HarnessLimits::default(),
         }
     }
@@ -103,7 +103,7 @@ mod tests {
             depends_on: vec![],
         };
         let plan = Plan { steps: vec![PlanStep { spec, on_failure: OnFailure::default() }], notes: String::new() };
-        Input::Done { key: "plan".into(), used: Used::default(), report: Report::Planned(plan) }
+        Input::Done { key: "plan".into(), used: WorkUsage::default(), report: WorkReport::Planned(plan) }
     }
 
     fn resume() -> Input {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn discarded() -> Input {
-        Input::Done { key: "f-a/discard".into(), used: Used::default(), report: Report::Discarded }
+        Input::Done { key: "f-a/discard".into(), used: WorkUsage::default(), report: WorkReport::Discarded }
     }
 
     #[test]

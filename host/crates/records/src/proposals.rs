@@ -29,11 +29,11 @@ pub struct Proposal {
     /// Who.
     pub by: InvocationId,
     /// What.
-    pub change: Change,
+    pub change: ProposedChange,
     /// Why.
     pub reason: String,
     /// What became of it.
-    pub standing: Standing,
+    pub standing: ProposalStatus,
     /// Whether an event told of it.
     pub told: bool,
 }
@@ -41,7 +41,7 @@ pub struct Proposal {
 /// What is proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
-pub enum Change {
+pub enum ProposedChange {
     /// One more feature.
     AddFeature {
         /// The feature.
@@ -69,7 +69,7 @@ pub enum Change {
 /// What became of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "standing", rename_all = "snake_case")]
-pub enum Standing {
+pub enum ProposalStatus {
     /// Nobody has decided.
     Open,
     /// A person took it.
@@ -90,10 +90,10 @@ impl Proposal {
     /// What it would change, in one line.
     pub fn line(&self) -> String {
         let text = match &self.change {
-            Change::AddFeature { spec } => format!("add feature `{}`: {}", spec.id, spec.title),
-            Change::DropFeature { feature } => format!("drop feature `{feature}`"),
-            Change::RestoreFeature { feature } => format!("take feature `{feature}` back onto the list"),
-            Change::NewProject { name, .. } => format!("start a project `{name}`"),
+            ProposedChange::AddFeature { spec } => format!("add feature `{}`: {}", spec.id, spec.title),
+            ProposedChange::DropFeature { feature } => format!("drop feature `{feature}`"),
+            ProposedChange::RestoreFeature { feature } => format!("take feature `{feature}` back onto the list"),
+            ProposedChange::NewProject { name, .. } => format!("start a project `{name}`"),
         };
         truncate(&text, LINE_BYTES_MAX)
     }
@@ -121,9 +121,11 @@ pub fn open(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Proposal>
         format!("there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them", truncate(id, 80))
     })?;
     match found.standing {
-        Standing::Open => Ok(found),
-        Standing::Accepted { .. } => bail!(Fault::conflict(format!("proposal `{id}` was accepted before"))),
-        Standing::Rejected { why, .. } => bail!(Fault::conflict(format!("proposal `{id}` was rejected before: {why}"))),
+        ProposalStatus::Open => Ok(found),
+        ProposalStatus::Accepted { .. } => bail!(Fault::conflict(format!("proposal `{id}` was accepted before"))),
+        ProposalStatus::Rejected { why, .. } => {
+            bail!(Fault::conflict(format!("proposal `{id}` was rejected before: {why}")))
+        }
     }
 }
 

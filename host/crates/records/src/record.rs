@@ -9,14 +9,14 @@ mod run;
 pub use parts::put as put_state;
 pub use run::RunRecord;
 
-use crate::until::Until;
+use crate::stop_condition::StopCondition;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, Context as _, Fault};
-use longhaul_core::journal::Question;
+use longhaul_core::journal::EffectQuestion;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::WaitFor;
-use longhaul_harness::{Lane, State};
+use longhaul_harness::{Lane, RunState};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub struct StoredRun {
     /// What it was started with.
     pub record: RunRecord,
     /// Where it is.
-    pub state: State,
+    pub state: RunState,
 }
 
 /// What a run was started with; none if there is no such run.
@@ -149,16 +149,20 @@ impl ProjectRecord {
 }
 
 /// The questions about effects that lanes wait with.
-pub fn questions(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Question>> {
+pub fn questions(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<Vec<EffectQuestion>> {
     kept_of(store, run, state.lanes.iter().filter(|lane| asks(lane)))
 }
 
 /// The questions that were answered, of work that may not have come to its effect again.
-pub fn questions_answered(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Question>> {
+pub fn questions_answered(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<Vec<EffectQuestion>> {
     kept_of(store, run, state.lanes.iter().filter(|lane| lane.wait.is_none()))
 }
 
-fn kept_of<'a>(store: &dyn Store, run: &RunId, lanes: impl Iterator<Item = &'a Lane>) -> fault::Result<Vec<Question>> {
+fn kept_of<'a>(
+    store: &dyn Store,
+    run: &RunId,
+    lanes: impl Iterator<Item = &'a Lane>,
+) -> fault::Result<Vec<EffectQuestion>> {
     let kept = lanes.map(|lane| store.get(Table::States, &question_key(run, &lane.work.key())));
     let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).or_internal(|| "the question of a run is damaged");
     kept.filter_map(|row| row.map(|bytes| bytes.map(read)).map_err(Fault::from).transpose())
@@ -167,7 +171,7 @@ fn kept_of<'a>(store: &dyn Store, run: &RunId, lanes: impl Iterator<Item = &'a L
 }
 
 /// Keeps the question with the step that parks the work of this key.
-pub fn put_question(batch: Batch, run: &RunId, work: &str, question: &Question) -> fault::Result<Batch> {
+pub fn put_question(batch: Batch, run: &RunId, work: &str, question: &EffectQuestion) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, question_key(run, work), serde_json::to_vec(question)?))
 }
 
@@ -187,7 +191,7 @@ fn asks(lane: &Lane) -> bool {
 }
 
 /// The keys of the questions of work that is over. One that was answered stays until then: the answer may be taken back.
-pub fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> fault::Result<Vec<Key>> {
+pub fn questions_over(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<Vec<Key>> {
     let open: Vec<_> = state.lanes.iter().map(|lane| question_key(run, &lane.work.key())).collect();
     let kept = store.scan(Table::States, &RunRecord::key(run).and("question"), None, QUESTIONS_MAX)?;
     let kept = kept.into_iter().map(|(key, _)| Key::from_bytes(key));
@@ -198,15 +202,15 @@ pub fn questions_over(store: &dyn Store, run: &RunId, state: &State) -> fault::R
 const QUESTIONS_MAX: usize = 1_000;
 
 /// How far a run was asked to go; to its end where nothing else was kept.
-pub fn until(store: &dyn Store, run: &RunId) -> fault::Result<Until> {
+pub fn until(store: &dyn Store, run: &RunId) -> fault::Result<StopCondition> {
     let bytes = store.get(Table::States, &until_key(run))?;
     let damaged = || format!("how far run {run} was asked to go is damaged");
-    bytes.map_or(Ok(Until::End), |bytes| serde_json::from_slice(&bytes).or_internal(damaged))
+    bytes.map_or(Ok(StopCondition::End), |bytes| serde_json::from_slice(&bytes).or_internal(damaged))
 }
 
 /// Keeps it with the step that begins the run, resumes it, or changes it.
-pub fn put_until(mut batch: Batch, run: &RunId, until: Until) -> fault::Result<Batch> {
-    if until == Until::End {
+pub fn put_until(mut batch: Batch, run: &RunId, until: StopCondition) -> fault::Result<Batch> {
+    if until == StopCondition::End {
         batch.push(Op::Delete(Table::States, until_key(run)));
         return Ok(batch);
     }
@@ -252,8 +256,8 @@ mod tests {
     async fn a_run_goes_to_its_end_unless_something_else_is_kept() {
         let (store, run) = (longhaul_testkit::MemoryStore::new(), RunId::from_text("r-1"));
         let keep = async |until| store.commit(put_until(Batch::new(), &run, until).unwrap()).await.unwrap();
-        assert_eq!(until(&store, &run).unwrap(), Until::End);
-        for one in [Until::Plan, Until::Sessions(2), Until::Session(7), Until::End] {
+        assert_eq!(until(&store, &run).unwrap(), StopCondition::End);
+        for one in [StopCondition::Plan, StopCondition::Sessions(2), StopCondition::Session(7), StopCondition::End] {
             keep(one).await;
             assert_eq!(until(&store, &run).unwrap(), one);
         }

@@ -15,7 +15,7 @@ use crate::link::Link;
 use crate::{RedisConfig, RedisError};
 use longhaul_core::Clock;
 use longhaul_core::memory::{
-    Entry, FullText, Hit, MemoryBackend, MemoryError, Page, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX,
+    FullText, KeyPage, MemoryBackend, MemoryEntry, MemoryError, MemoryHit, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX,
 };
 use redis::{Cmd, cmd};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ pub struct RedisMemory {
 /// An entry as the server has it.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    entry: Entry,
+    entry: MemoryEntry,
     until_ms: u64,
 }
 
@@ -112,7 +112,7 @@ impl RedisMemory {
     }
 
     /// What the server holds of an entry, if it is not over.
-    fn living(&self, bytes: Option<Vec<u8>>) -> Result<Option<Entry>, MemoryError> {
+    fn living(&self, bytes: Option<Vec<u8>>) -> Result<Option<MemoryEntry>, MemoryError> {
         let read = |bytes: Vec<u8>| serde_json::from_slice::<Stored>(&bytes);
         let stored = bytes.map(read).transpose();
         let stored = stored.map_err(|error| MemoryError::Failed(format!("an entry on the server is none: {error}")))?;
@@ -120,7 +120,7 @@ impl RedisMemory {
     }
 
     /// An entry as the server is to have it, and for how long, in milliseconds; none for one that is over.
-    fn stored(&self, namespace: &str, entry: Entry) -> Result<Option<(Vec<u8>, u64)>, MemoryError> {
+    fn stored(&self, namespace: &str, entry: MemoryEntry) -> Result<Option<(Vec<u8>, u64)>, MemoryError> {
         entry.check(namespace)?;
         let now_ms = self.clock.now_ms();
         let until_ms = entry.expires_at_ms.map_or_else(|| now_ms.saturating_add(self.ttl_ms), whole);
@@ -139,7 +139,7 @@ impl RedisMemory {
     }
 
     /// The entries of some keys that are not over. Keys whose entries are gone leave the index.
-    async fn entries(&self, namespace: &str, keys: &[String]) -> Result<Vec<Entry>, MemoryError> {
+    async fn entries(&self, namespace: &str, keys: &[String]) -> Result<Vec<MemoryEntry>, MemoryError> {
         let places: Vec<String> = keys.iter().map(|key| self.place(namespace, key)).collect();
         let found: Vec<Option<Vec<u8>>> = self.link.ask(cmd("MGET").arg(places)).await?;
         let mut entries = Vec::new();
@@ -155,7 +155,7 @@ impl RedisMemory {
 
 #[async_trait::async_trait]
 impl MemoryBackend for RedisMemory {
-    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+    async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError> {
         let key = entry.key.clone();
         let Some((bytes, left_ms)) = self.stored(namespace, entry)? else {
             return self.delete(namespace, &key).await.map(drop);
@@ -164,7 +164,12 @@ impl MemoryBackend for RedisMemory {
         Ok(())
     }
 
-    async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
+    async fn replace(
+        &self,
+        namespace: &str,
+        before: Option<&MemoryEntry>,
+        entry: MemoryEntry,
+    ) -> Result<bool, MemoryError> {
         let key = entry.key.clone();
         let Some((bytes, left_ms)) = self.stored(namespace, entry)? else {
             return self.delete(namespace, &key).await.map(|_| true);
@@ -178,12 +183,12 @@ impl MemoryBackend for RedisMemory {
         Ok(self.link.ask_once(&command).await?)
     }
 
-    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError> {
         let bytes: Option<Vec<u8>> = self.link.ask(cmd("GET").arg(self.place(namespace, key))).await?;
         self.living(bytes)
     }
 
-    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError> {
         let (mut entries, mut bytes) = (Vec::new(), 0_usize);
         let mut from = b"-".to_vec();
         while entries.len() < SEARCHED_MAX && bytes < SEARCHED_BYTES_MAX {
@@ -206,7 +211,13 @@ impl MemoryBackend for RedisMemory {
         Ok(was_there && deleted > 0)
     }
 
-    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError> {
+    async fn list(
+        &self,
+        namespace: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<KeyPage, MemoryError> {
         let mut from = match after.filter(|after| *after >= prefix) {
             Some(after) => behind(after),
             None => [b"[", prefix.as_bytes()].concat(),
@@ -216,11 +227,11 @@ impl MemoryBackend for RedisMemory {
         let mut listed: Vec<String> = Vec::new();
         loop {
             let keys = self.keys(namespace, &from, &to).await?;
-            let Some(last) = keys.last() else { return Ok(Page { keys: listed, next: None }) };
+            let Some(last) = keys.last() else { return Ok(KeyPage { keys: listed, next: None }) };
             from = behind(last);
             for entry in self.entries(namespace, &keys).await? {
                 if listed.len() == limit as usize {
-                    return Ok(Page { next: listed.last().cloned(), keys: listed });
+                    return Ok(KeyPage { next: listed.last().cloned(), keys: listed });
                 }
                 listed.push(entry.key);
             }

@@ -5,7 +5,7 @@ mod server;
 
 use longhaul_conform::{Bench, conform_backend};
 use longhaul_core::Clock as _;
-use longhaul_core::memory::{Entry, MemoryBackend, MemoryError};
+use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryError};
 use longhaul_core::shared::{RunShare as _, SharedError};
 use longhaul_redis::{RedisConfig, RedisMemory, SharedRuns};
 use longhaul_testkit::HandClock;
@@ -22,8 +22,8 @@ fn memory(config: &RedisConfig, clock: &Arc<HandClock>) -> RedisMemory {
     RedisMemory::new(config, &|_| None, Path::new("/"), clock).expect("the configuration fits")
 }
 
-fn entry(key: &str, value: &str) -> Entry {
-    Entry { key: key.into(), value: serde_json::json!(value).to_string(), tags: Vec::new(), expires_at_ms: None }
+fn entry(key: &str, value: &str) -> MemoryEntry {
+    MemoryEntry { key: key.into(), value: serde_json::json!(value).to_string(), tags: Vec::new(), expires_at_ms: None }
 }
 
 struct OnServer {
@@ -100,7 +100,7 @@ async fn what_has_no_lifetime_of_its_own_lives_a_day_also_on_the_server() {
     clock.advance_ms(2_000);
     assert!(shelf.get("n", "k").await.expect("read").is_none());
     #[expect(clippy::cast_precision_loss, reason = "a time")]
-    let over = Entry { expires_at_ms: Some(clock.now_ms() as f64), ..entry("now", "v") };
+    let over = MemoryEntry { expires_at_ms: Some(clock.now_ms() as f64), ..entry("now", "v") };
     shelf.put("n", over).await.expect("taken");
     assert!(shelf.get("n", "now").await.expect("read").is_none(), "a lifetime of 0 is over at once");
 }

@@ -3,7 +3,7 @@
 //! A file with errors gives what can be told of it. The parsers' steps and the nodes that are walked are capped: of a file
 //! that would take more, and of all behind it once the sum is used up, nothing is told.
 
-use crate::input::{BYTES_MAX, FILE_BYTES_MAX, File};
+use crate::input::{BYTES_MAX, FILE_BYTES_MAX, SourceFile};
 use crate::language::{self, Language, Sort};
 use crate::text::plain;
 use std::ops::ControlFlow;
@@ -40,9 +40,9 @@ const STEPS_OF_ALL_MAX: u32 = 400_000;
 const NODES_MAX: u32 = 500_000;
 
 /// What each file defines, in the files' order.
-pub(crate) fn of_all(files: &[&File]) -> Vec<Vec<Definition>> {
+pub(crate) fn of_all(files: &[&SourceFile]) -> Vec<Vec<Definition>> {
     let (mut steps, mut bytes) = (STEPS_OF_ALL_MAX, BYTES_MAX);
-    let mut one = |file: &&File| {
+    let mut one = |file: &&SourceFile| {
         let text = file.text.as_deref()?;
         let language = language::of(&file.path)?;
         let length = text.len() as u64;

@@ -10,7 +10,7 @@ pub const BYTES_MAX: u64 = 16 << 20;
 
 /// A file of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct SourceFile {
     /// From the top, with `/`.
     pub path: String,
     /// What is in it; none when it was not read, see [`crate::wants`].

@@ -16,7 +16,7 @@ mod symbols;
 mod tests;
 mod text;
 
-pub use input::{BYTES_MAX, FILE_BYTES_MAX, File, Purpose};
+pub use input::{BYTES_MAX, FILE_BYTES_MAX, Purpose, SourceFile};
 pub use text::tokens;
 
 use rank::Ranks;
@@ -43,8 +43,8 @@ pub fn wants(path: &str, bytes: u64) -> bool {
 
 /// Makes the map. `files` may stand in any order.
 #[must_use]
-pub fn map(files: &[File], purpose: &Purpose<'_>) -> Map {
-    let mut files: Vec<&File> = files.iter().collect();
+pub fn map(files: &[SourceFile], purpose: &Purpose<'_>) -> Map {
+    let mut files: Vec<&SourceFile> = files.iter().collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
     let left_out = files.len().saturating_sub(FILES_MAX);

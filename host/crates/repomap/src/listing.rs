@@ -1,6 +1,6 @@
 //! The list of files, by directory. What does not fit stays a line with how many files are below.
 
-use crate::input::File;
+use crate::input::SourceFile;
 use crate::text::{plain, tokens};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ struct Directory<'a> {
 const DEPTH_MAX: usize = 24;
 
 /// The list, within so many tokens as far as the first lines allow.
-pub(crate) fn text(files: &[&File], left_out: usize, tokens_max: usize) -> String {
+pub(crate) fn text(files: &[&SourceFile], left_out: usize, tokens_max: usize) -> String {
     let mut top = Directory::default();
     for file in files {
         top.put(&file.path, 0);

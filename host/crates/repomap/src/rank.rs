@@ -1,7 +1,7 @@
 //! Which files matter for a task. Whole numbers throughout, so that every machine ranks alike.
 
 use crate::definitions::Definition;
-use crate::input::{File, Purpose};
+use crate::input::{Purpose, SourceFile};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How much each reason counts.
@@ -41,7 +41,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    pub(crate) fn of(files: &[&File], defined: &[Vec<Definition>], purpose: &Purpose<'_>) -> Self {
+    pub(crate) fn of(files: &[&SourceFile], defined: &[Vec<Definition>], purpose: &Purpose<'_>) -> Self {
         let names = Names::of(files, defined);
         let words = words_of_task(purpose.words);
         let rarity = rarity(files, defined, &words);
@@ -83,7 +83,7 @@ struct Name {
 }
 
 impl<'a> Names<'a> {
-    fn of(files: &[&'a File], defined: &'a [Vec<Definition>]) -> Self {
+    fn of(files: &[&'a SourceFile], defined: &'a [Vec<Definition>]) -> Self {
         let mut known: HashMap<&str, Name> = HashMap::new();
         for (at, definitions) in (1..).zip(defined) {
             for one in definitions.iter().filter(|one| one.name.len() >= WORD_CHARS_MIN) {
@@ -156,7 +156,7 @@ fn keep(found: &mut BTreeSet<String>, part: &str) {
 }
 
 /// What each word of the task counts, from 1 to 8: one that is everywhere leads nowhere.
-fn rarity(files: &[&File], defined: &[Vec<Definition>], words: &BTreeSet<String>) -> BTreeMap<String, u64> {
+fn rarity(files: &[&SourceFile], defined: &[Vec<Definition>], words: &BTreeSet<String>) -> BTreeMap<String, u64> {
     let mut in_files: BTreeMap<&str, u64> = words.iter().map(|word| (word.as_str(), 0)).collect();
     for (file, definitions) in files.iter().zip(defined) {
         let mut of_file = parts(&file.path);

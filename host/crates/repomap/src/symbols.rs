@@ -1,7 +1,7 @@
 //! What files define, the ones that matter most first, as far as the room allows.
 
 use crate::definitions::Definition;
-use crate::input::File;
+use crate::input::SourceFile;
 use crate::rank::Ranks;
 use crate::text::{plain, tokens};
 
@@ -12,7 +12,12 @@ const SHOWN_MAX: usize = 24;
 const HEAD: &str = "\nWhat files define, those first that matter most here:\n";
 
 /// The text, and how many files are in it.
-pub(crate) fn text(files: &[&File], defined: &[Vec<Definition>], ranks: &Ranks, tokens_max: usize) -> (String, usize) {
+pub(crate) fn text(
+    files: &[&SourceFile],
+    defined: &[Vec<Definition>],
+    ranks: &Ranks,
+    tokens_max: usize,
+) -> (String, usize) {
     let mut room = tokens_max.saturating_sub(tokens(HEAD));
     let (mut text, mut count) = (String::new(), 0);
     for at in &ranks.order {

@@ -3,12 +3,12 @@
 use super::*;
 use expect_test::{Expect, expect};
 
-fn file(path: &str, text: &str) -> File {
-    File { path: path.to_owned(), text: Some(text.to_owned()) }
+fn file(path: &str, text: &str) -> SourceFile {
+    SourceFile { path: path.to_owned(), text: Some(text.to_owned()) }
 }
 
 #[track_caller]
-fn check(files: &[File], words: &str, tokens_max: usize, expected: Expect) {
+fn check(files: &[SourceFile], words: &str, tokens_max: usize, expected: Expect) {
     let map = map(files, &Purpose { words, recent: &[], tokens_max });
     assert!(tokens(&map.text) <= tokens_max, "{} tokens:\n{}", tokens(&map.text), map.text);
     expected.assert_eq(&map.text);
@@ -44,7 +44,7 @@ fn every_language_tells_what_it_defines() {
             "public class Shop {\n  private final int n = 1;\n  public Shop(int n) { }\n  List<String> names() { return null; }\n}\n",
         ),
         file("i.sh", "deploy() {\n  echo hi\n}\n"),
-        File { path: "README.md".into(), text: None },
+        SourceFile { path: "README.md".into(), text: None },
     ];
     check(
         &files,
@@ -99,7 +99,7 @@ fn every_language_tells_what_it_defines() {
 }
 
 /// A repository of so many files in ten directories, of which one is about invoices.
-fn large(count: usize) -> Vec<File> {
+fn large(count: usize) -> Vec<SourceFile> {
     let of = |at: usize| {
         let (topic, text) = if at == count / 2 {
             ("invoice_rounding".to_owned(), "def round_total(value):\n    return value\n".to_owned())
@@ -111,7 +111,7 @@ fn large(count: usize) -> Vec<File> {
         };
         file(&format!("src/part{}/{topic}.py", at % 10), &text)
     };
-    let mut files: Vec<File> = (0..count).map(of).collect();
+    let mut files: Vec<SourceFile> = (0..count).map(of).collect();
     files.push(file("src/core.py", "def dispatch(event, number):\n    return event\n"));
     files
 }

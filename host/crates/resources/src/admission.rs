@@ -5,7 +5,7 @@
 
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
-use longhaul_core::capacity::{Need, Verdict};
+use longhaul_core::capacity::{AdmissionVerdict, Need};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,12 +31,12 @@ impl Default for Reserve {
 
 /// Newcomers that were let in and have not settled.
 #[derive(Debug, Default)]
-pub struct Admission {
+pub struct PromisedResources {
     /// Their needs and the times of their admission, by name.
     promised: BTreeMap<String, (Need, u64)>,
 }
 
-impl Admission {
+impl PromisedResources {
     /// Lets somebody in, or says why they have to wait. Who begins counts as having what it needs for [`SETTLES_MS`]; who
     /// was let in before and goes on has its memory already, and is not counted again.
     pub fn admit(
@@ -47,19 +47,19 @@ impl Admission {
         reserve: &Reserve,
         system: &SystemUsage,
         now_ms: u64,
-    ) -> Verdict {
+    ) -> AdmissionVerdict {
         // A clock that was set back must not keep a promise for ever.
         self.promised.retain(|_, (_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
         let own = self.promised.remove(who);
         let promised = |of: fn(&Need) -> f64| sum(self.promised.values().map(|(need, _)| of(need)));
         let (memory, gpu) = (promised(|need| need.memory_mb), promised(|need| need.gpu_memory_mb));
         if let Some(why) = memory_fits(need, reserve, system, memory).or_else(|| gpu_fits(need, reserve, system, gpu)) {
-            return Verdict::Wait(why);
+            return AdmissionVerdict::Wait(why);
         }
         if let Some(promise) = if begins { Some((need, now_ms)) } else { own } {
             self.promised.insert(who.to_owned(), promise);
         }
-        Verdict::Admit
+        AdmissionVerdict::Admit
     }
 }
 
@@ -111,9 +111,9 @@ mod tests {
     fn check(need: (f64, f64), available: f64, expected: Option<&str>) {
         let (need, reserve) =
             (Need { memory_mb: need.0, gpu_memory_mb: need.1 }, Reserve { memory_mb: 500.0, gpu_memory_mb: 0.0 });
-        match (Admission::default().admit("one", true, need, &reserve, &machine(available), 0), expected) {
-            (Verdict::Admit, None) => {}
-            (Verdict::Wait(why), Some(part)) => assert!(why.contains(part), "{why}"),
+        match (PromisedResources::default().admit("one", true, need, &reserve, &machine(available), 0), expected) {
+            (AdmissionVerdict::Admit, None) => {}
+            (AdmissionVerdict::Wait(why), Some(part)) => assert!(why.contains(part), "{why}"),
             (verdict, _) => panic!("{verdict:?}"),
         }
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_machine_without_a_card_says_so() {
         let need = Need { memory_mb: 1.0, gpu_memory_mb: 1.0 };
-        let verdict = Admission::default().admit(
+        let verdict = PromisedResources::default().admit(
             "one",
             true,
             need,
@@ -138,32 +138,32 @@ mod tests {
             &SystemUsage { gpus: Vec::new(), ..machine(4_000.0) },
             0,
         );
-        assert!(matches!(verdict, Verdict::Wait(why) if why.contains("tells of none")));
+        assert!(matches!(verdict, AdmissionVerdict::Wait(why) if why.contains("tells of none")));
     }
 
     #[test]
     fn two_that_begin_at_once_do_not_get_the_same_memory() {
-        let (mut room, reserve) = (Admission::default(), Reserve::default());
+        let (mut room, reserve) = (PromisedResources::default(), Reserve::default());
         let need = Need { memory_mb: 600.0, gpu_memory_mb: 0.0 };
         let mut ask = |who: &str, now_ms| room.admit(who, true, need, &reserve, &machine(1_000.0), now_ms);
-        assert_eq!(ask("one", 0), Verdict::Admit);
-        assert!(matches!(ask("two", 1_000), Verdict::Wait(why) if why.contains("promised")));
+        assert_eq!(ask("one", 0), AdmissionVerdict::Admit);
+        assert!(matches!(ask("two", 1_000), AdmissionVerdict::Wait(why) if why.contains("promised")));
         // By then the first one's memory is among what is used, or it took none.
-        assert_eq!(ask("two", SETTLES_MS), Verdict::Admit);
+        assert_eq!(ask("two", SETTLES_MS), AdmissionVerdict::Admit);
     }
 
     #[test]
     fn who_goes_on_again_and_again_is_counted_once() {
-        let (mut room, reserve) = (Admission::default(), Reserve::default());
+        let (mut room, reserve) = (PromisedResources::default(), Reserve::default());
         let need = Need { memory_mb: 300.0, gpu_memory_mb: 0.0 };
         let mut ask = |who: &str, begins, now_ms| room.admit(who, begins, need, &reserve, &machine(1_000.0), now_ms);
-        assert_eq!(ask("one", true, 0), Verdict::Admit);
+        assert_eq!(ask("one", true, 0), AdmissionVerdict::Admit);
         for piece in 1..100 {
-            assert_eq!(ask("one", false, piece), Verdict::Admit, "{piece}");
+            assert_eq!(ask("one", false, piece), AdmissionVerdict::Admit, "{piece}");
         }
-        assert_eq!(ask("two", true, 100), Verdict::Admit);
-        assert!(matches!(ask("three", true, 100), Verdict::Wait(_)), "two have begun");
+        assert_eq!(ask("two", true, 100), AdmissionVerdict::Admit);
+        assert!(matches!(ask("three", true, 100), AdmissionVerdict::Wait(_)), "two have begun");
         // What went on did not begin again.
-        assert_eq!(ask("three", true, SETTLES_MS), Verdict::Admit);
+        assert_eq!(ask("three", true, SETTLES_MS), AdmissionVerdict::Admit);
     }
 }

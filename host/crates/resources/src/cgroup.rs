@@ -4,7 +4,7 @@
 //! processes of its own can have none with limits below, and give each child a group beside. Refuses to touch a group
 //! that nobody handed over to us, and to take a limit for set that was not written.
 
-use crate::limits::Rule;
+use crate::limits::PartialLimits;
 use crate::own_cgroup::own_group;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ const PERIOD_US: u64 = 100_000;
 
 /// The control group in which groups for children can be made.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub struct CgroupParent {
     top: PathBuf,
 }
 
 /// The group of one child, removed when it is dropped; who is left in it then is killed.
 #[derive(Debug)]
-pub struct Group {
+pub struct ChildCgroup {
     path: PathBuf,
 }
 
-impl Groups {
+impl CgroupParent {
     /// The group that could be taken over, without doing so.
     ///
     /// # Errors
@@ -74,17 +74,17 @@ impl Groups {
     ///
     /// # Errors
     /// The system's.
-    pub fn make(&self, name: &str, rule: &Rule) -> io::Result<Group> {
+    pub fn make(&self, name: &str, rule: &PartialLimits) -> io::Result<ChildCgroup> {
         let path = self.top.join(name);
         make(&path)?;
-        let group = Group { path };
+        let group = ChildCgroup { path };
         group.limit(rule)?;
         Ok(group)
     }
 }
 
-impl Group {
-    fn limit(&self, rule: &Rule) -> io::Result<()> {
+impl ChildCgroup {
+    fn limit(&self, rule: &PartialLimits) -> io::Result<()> {
         if let Some(mb) = rule.max_memory_mb {
             write(&self.path, "memory.max", &whole(mb * 1_048_576.0).to_string())?;
             // All of it, and not the largest one of it: half a program is of no use.
@@ -110,7 +110,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ChildCgroup {
     fn drop(&mut self) {
         // Empty by now, or else what is left of it goes.
         let _ = write(&self.path, "cgroup.kill", "1");
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn limits_are_written_as_the_kernel_reads_them() {
         let top = handed_over("cpuset cpu io memory pids\n");
-        let groups = Groups::at(top.path(), 42).unwrap();
-        let rule = Rule { max_memory_mb: Some(256.0), max_cpu_percent: Some(80.0), max_processes: Some(5) };
+        let groups = CgroupParent::at(top.path(), 42).unwrap();
+        let rule = PartialLimits { max_memory_mb: Some(256.0), max_cpu_percent: Some(80.0), max_processes: Some(5) };
         let group = groups.make("child-7", &rule).unwrap();
         group.add(7).unwrap();
         let read = |file: &str| std::fs::read_to_string(top.path().join(file)).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_group_without_what_limits_need_is_refused_by_name() {
         let top = handed_over("cpu pids\n");
-        let refused = Groups::at(top.path(), 42).unwrap_err().to_string();
+        let refused = CgroupParent::at(top.path(), 42).unwrap_err().to_string();
         assert!(refused.contains("`memory`"), "{refused}");
         let read = std::fs::read_to_string(top.path().join("host/cgroup.procs")).unwrap();
         assert_eq!(read, "", "nobody was moved");

@@ -5,7 +5,7 @@
 //! to take a process for gone that is only slow.
 
 use crate::error::ResourceError;
-use crate::process::{Process, Stat, Table, start_of};
+use crate::process::{Process, ProcessTable, Stat, start_of};
 use std::time::Duration;
 
 /// Most time for a tree to end by itself once it was asked.
@@ -19,7 +19,7 @@ const PASSES: usize = 25;
 
 /// The end of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct TreeEnd {
     /// Processes that went when they were asked.
     pub asked: usize,
     /// Processes that had to be killed.
@@ -33,16 +33,16 @@ pub struct Ended {
 ///
 /// # Errors
 /// [`ResourceError::Absent`] when there is nothing to end, [`ResourceError::NotOurs`], [`ResourceError::StillThere`].
-pub fn end_tree(root: Process, grace: Duration, is_keeper: &dyn Fn(&Stat) -> bool) -> Result<Ended, ResourceError> {
+pub fn end_tree(root: Process, grace: Duration, is_keeper: &dyn Fn(&Stat) -> bool) -> Result<TreeEnd, ResourceError> {
     let absent = || ResourceError::Absent { pid: root.pid };
-    let table = Table::read()?;
+    let table = ProcessTable::read()?;
     let tree = table.tree(root);
     let held = hold(&tree);
     if held.is_empty() {
         return Err(absent());
     }
-    let kept = |held: &Held| tree.iter().any(|stat| stat.process == held.process && is_keeper(stat));
-    let asked: Vec<&Held> = held.iter().filter(|held| !kept(held)).collect();
+    let kept = |held: &ProcessHandle| tree.iter().any(|stat| stat.process == held.process && is_keeper(stat));
+    let asked: Vec<&ProcessHandle> = held.iter().filter(|held| !kept(held)).collect();
     let asked = if asked.is_empty() { held.iter().collect() } else { asked };
     let refused = asked.iter().filter(|held| held.ask() == Heard::NotOurs).count();
     if refused == held.len() {
@@ -50,15 +50,15 @@ pub fn end_tree(root: Process, grace: Duration, is_keeper: &dyn Fn(&Stat) -> boo
     }
     let left = wait(held, grace);
     let gone = tree.len() - left.len();
-    kill(root, left).map(|killed| Ended { asked: gone, killed })
+    kill(root, left).map(|killed| TreeEnd { asked: gone, killed })
 }
 
 /// Kills what is left, and what that started meanwhile, until nothing is.
-fn kill(root: Process, mut left: Vec<Held>) -> Result<usize, ResourceError> {
+fn kill(root: Process, mut left: Vec<ProcessHandle>) -> Result<usize, ResourceError> {
     let mut killed = 0;
     for _ in 0..PASSES {
         // Also those that the last look did not show, and that left the family since.
-        let table = Table::read()?;
+        let table = ProcessTable::read()?;
         let known: Vec<Process> = left.iter().map(|held| held.process).collect();
         let mut found = table.tree(root);
         for process in &known {
@@ -83,8 +83,8 @@ fn kill(root: Process, mut left: Vec<Held>) -> Result<usize, ResourceError> {
 }
 
 /// The processes of the tree that are still there and are the ones that were seen.
-fn hold(tree: &[&Stat]) -> Vec<Held> {
-    tree.iter().filter_map(|stat| Held::of(stat.process)).collect()
+fn hold(tree: &[&Stat]) -> Vec<ProcessHandle> {
+    tree.iter().filter_map(|stat| ProcessHandle::of(stat.process)).collect()
 }
 
 /// The outcome of a signal.
@@ -96,7 +96,7 @@ enum Heard {
 }
 
 #[cfg(target_os = "linux")]
-use linux::{Held, wait};
+use linux::{ProcessHandle, wait};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -108,12 +108,12 @@ mod linux {
     use std::time::{Duration, Instant};
 
     /// A process that cannot be mistaken.
-    pub(super) struct Held {
+    pub(super) struct ProcessHandle {
         pub(super) process: Process,
         fd: OwnedFd,
     }
 
-    impl Held {
+    impl ProcessHandle {
         /// A handle of the process; none: it is gone, or its number is another's.
         pub(super) fn of(process: Process) -> Option<Self> {
             let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
@@ -140,7 +140,7 @@ mod linux {
     }
 
     /// Waits until all have ended, or for so long; answers those that have not.
-    pub(super) fn wait(mut held: Vec<Held>, most: Duration) -> Vec<Held> {
+    pub(super) fn wait(mut held: Vec<ProcessHandle>, most: Duration) -> Vec<ProcessHandle> {
         let since = Instant::now();
         loop {
             held.retain(|held| !has_ended(held));
@@ -156,14 +156,14 @@ mod linux {
         }
     }
 
-    fn has_ended(held: &Held) -> bool {
+    fn has_ended(held: &ProcessHandle) -> bool {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(poll(&mut [PollFd::new(&held.fd, PollFlags::IN)], Some(&at_once)), Ok(1..))
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{Held, wait};
+use elsewhere::{ProcessHandle, wait};
 
 /// Without descriptors for processes nothing is held, so nothing is signalled.
 #[cfg(not(target_os = "linux"))]
@@ -171,11 +171,11 @@ mod elsewhere {
     use super::{Heard, Process};
     use std::time::Duration;
 
-    pub(super) struct Held {
+    pub(super) struct ProcessHandle {
         pub(super) process: Process,
     }
 
-    impl Held {
+    impl ProcessHandle {
         pub(super) fn of(_process: Process) -> Option<Self> {
             None
         }
@@ -189,7 +189,7 @@ mod elsewhere {
         }
     }
 
-    pub(super) fn wait(held: Vec<Held>, _most: Duration) -> Vec<Held> {
+    pub(super) fn wait(held: Vec<ProcessHandle>, _most: Duration) -> Vec<ProcessHandle> {
         held
     }
 }

@@ -1,7 +1,7 @@
 //! The last samples of what was used, for plots. Refuses to grow.
 
 use crate::numbers::sum;
-use crate::usage::{SystemUsage, Usage};
+use crate::usage::{ProcessUsage, SystemUsage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -26,9 +26,9 @@ pub struct Sample {
     /// Memory of all its graphics cards that is used, in MB.
     pub gpu_memory_used_mb: f64,
     /// Usage of the host itself, without its children.
-    pub host: Usage,
+    pub host: ProcessUsage,
     /// Usage of all its children together; `num_children` is their number.
-    pub children: Usage,
+    pub children: ProcessUsage,
     /// Instances of components.
     pub guests: u64,
     /// Memory of instances, in MB. It is part of the host's.
@@ -38,8 +38,8 @@ pub struct Sample {
 impl Sample {
     /// Makes a sample of a measurement.
     #[must_use]
-    pub fn new(at_ms: u64, system: &SystemUsage, host: Usage, children: &[Usage]) -> Self {
-        let mut all = Usage::default();
+    pub fn new(at_ms: u64, system: &SystemUsage, host: ProcessUsage, children: &[ProcessUsage]) -> Self {
+        let mut all = ProcessUsage::default();
         for usage in children {
             all.memory_mb += usage.memory_mb;
             all.cpu_percent += usage.cpu_percent;
@@ -110,8 +110,11 @@ mod tests {
 
     #[test]
     fn children_are_summed_with_their_roots() {
-        let child = Usage { memory_mb: 2.0, cpu_percent: 10.0, num_threads: 3, num_children: 1 };
-        let sample = Sample::new(1, &SystemUsage::default(), Usage::default(), &[child, child]);
-        assert_eq!(sample.children, Usage { memory_mb: 4.0, cpu_percent: 20.0, num_threads: 6, num_children: 4 });
+        let child = ProcessUsage { memory_mb: 2.0, cpu_percent: 10.0, num_threads: 3, num_children: 1 };
+        let sample = Sample::new(1, &SystemUsage::default(), ProcessUsage::default(), &[child, child]);
+        assert_eq!(
+            sample.children,
+            ProcessUsage { memory_mb: 4.0, cpu_percent: 20.0, num_threads: 6, num_children: 4 }
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! since every program is busy for a moment. Refuses to end anything itself.
 
 use crate::process::Process;
-use crate::usage::Usage;
+use crate::usage::ProcessUsage;
 use longhaul_core::LimitHit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,21 +30,21 @@ impl Default for ResourceLimits {
 impl ResourceLimits {
     /// Whether any limit is exceeded.
     #[must_use]
-    pub fn exceeds(&self, usage: &Usage) -> bool {
+    pub fn exceeds(&self, usage: &ProcessUsage) -> bool {
         self.exceeded(usage).is_some()
     }
 
     /// The limit that is exceeded: memory before processes before processor time.
     #[must_use]
-    pub fn exceeded(&self, usage: &Usage) -> Option<LimitHit> {
-        Rule::from(*self).exceeded(usage)
+    pub fn exceeded(&self, usage: &ProcessUsage) -> Option<LimitHit> {
+        PartialLimits::from(*self).exceeded(usage)
     }
 }
 
 /// Limits of which some may be left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rule {
+pub struct PartialLimits {
     /// See [`ResourceLimits::max_memory_mb`].
     pub max_memory_mb: Option<f64>,
     /// See [`ResourceLimits::max_cpu_percent`].
@@ -53,7 +53,7 @@ pub struct Rule {
     pub max_processes: Option<u64>,
 }
 
-impl From<ResourceLimits> for Rule {
+impl From<ResourceLimits> for PartialLimits {
     fn from(limits: ResourceLimits) -> Self {
         let ResourceLimits { max_memory_mb, max_cpu_percent, max_processes } = limits;
         Self {
@@ -64,7 +64,7 @@ impl From<ResourceLimits> for Rule {
     }
 }
 
-impl Rule {
+impl PartialLimits {
     /// The lower one of each limit.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -81,11 +81,11 @@ impl Rule {
 
     /// The limit that is exceeded: memory before processes before processor time.
     #[must_use]
-    pub fn exceeded(&self, usage: &Usage) -> Option<LimitHit> {
+    pub fn exceeded(&self, usage: &ProcessUsage) -> Option<LimitHit> {
         self.exceeded_at_once(usage).or_else(|| self.busy(usage))
     }
 
-    fn exceeded_at_once(&self, usage: &Usage) -> Option<LimitHit> {
+    fn exceeded_at_once(&self, usage: &ProcessUsage) -> Option<LimitHit> {
         let memory = self.max_memory_mb.and_then(|max| over("max_memory_mb", usage.memory_mb, max));
         memory.or_else(|| {
             let max = self.max_processes?;
@@ -93,7 +93,7 @@ impl Rule {
         })
     }
 
-    fn busy(&self, usage: &Usage) -> Option<LimitHit> {
+    fn busy(&self, usage: &ProcessUsage) -> Option<LimitHit> {
         self.max_cpu_percent.and_then(|max| over("max_cpu_percent", usage.cpu_percent, max))
     }
 }
@@ -114,8 +114,8 @@ impl Watchdog {
     pub fn look(
         &mut self,
         root: Process,
-        usage: &Usage,
-        rule: &Rule,
+        usage: &ProcessUsage,
+        rule: &PartialLimits,
         now_ms: u64,
         busy_ms_max: u64,
     ) -> Option<LimitHit> {
@@ -143,33 +143,36 @@ mod tests {
     #[test]
     fn nothing_at_its_limit_is_over_it() {
         let limits = ResourceLimits::default();
-        let edge = Usage { memory_mb: 256.0, cpu_percent: 80.0, num_threads: 900, num_children: 5 };
+        let edge = ProcessUsage { memory_mb: 256.0, cpu_percent: 80.0, num_threads: 900, num_children: 5 };
         assert!(!limits.exceeds(&edge));
-        assert!(limits.exceeds(&Usage { memory_mb: 256.1, ..edge }));
-        assert!(limits.exceeds(&Usage { cpu_percent: 80.1, ..edge }));
-        assert!(limits.exceeds(&Usage { num_children: 6, ..edge }));
+        assert!(limits.exceeds(&ProcessUsage { memory_mb: 256.1, ..edge }));
+        assert!(limits.exceeds(&ProcessUsage { cpu_percent: 80.1, ..edge }));
+        assert!(limits.exceeds(&ProcessUsage { num_children: 6, ..edge }));
     }
 
     #[test]
     fn a_program_may_be_busy_for_a_while_and_hold_too_much_for_no_while() {
         let (mut dog, root) = (Watchdog::default(), Process { pid: 1, start_ticks: 1 });
-        let rule = Rule::from(ResourceLimits::default());
-        let busy = Usage { cpu_percent: 100.0, ..Usage::default() };
-        let mut look = |usage: &Usage, now_ms| dog.look(root, usage, &rule, now_ms, 10_000).map(|hit| hit.name);
+        let rule = PartialLimits::from(ResourceLimits::default());
+        let busy = ProcessUsage { cpu_percent: 100.0, ..ProcessUsage::default() };
+        let mut look = |usage: &ProcessUsage, now_ms| dog.look(root, usage, &rule, now_ms, 10_000).map(|hit| hit.name);
         assert_eq!(look(&busy, 0), None);
         assert_eq!(look(&busy, 9_999), None);
-        assert_eq!(look(&Usage::default(), 9_999), None, "it rested");
+        assert_eq!(look(&ProcessUsage::default(), 9_999), None, "it rested");
         assert_eq!(look(&busy, 10_000), None);
         assert_eq!(look(&busy, 20_000).as_deref(), Some("max_cpu_percent"));
-        assert_eq!(look(&Usage { memory_mb: 257.0, ..busy }, 0).as_deref(), Some("max_memory_mb"));
+        assert_eq!(look(&ProcessUsage { memory_mb: 257.0, ..busy }, 0).as_deref(), Some("max_memory_mb"));
     }
 
     #[test]
     fn of_two_rules_the_lower_limits_hold() {
-        let one = Rule { max_memory_mb: Some(10.0), max_cpu_percent: None, max_processes: Some(9) };
-        let two = Rule { max_memory_mb: Some(20.0), max_cpu_percent: Some(50.0), max_processes: Some(3) };
-        let both = Rule { max_memory_mb: Some(10.0), max_cpu_percent: Some(50.0), max_processes: Some(3) };
+        let one = PartialLimits { max_memory_mb: Some(10.0), max_cpu_percent: None, max_processes: Some(9) };
+        let two = PartialLimits { max_memory_mb: Some(20.0), max_cpu_percent: Some(50.0), max_processes: Some(3) };
+        let both = PartialLimits { max_memory_mb: Some(10.0), max_cpu_percent: Some(50.0), max_processes: Some(3) };
         assert_eq!((one.and(two), two.and(one)), (both, both));
-        assert_eq!(Rule::default().exceeded(&Usage { memory_mb: 1e9, ..Usage::default() }), None);
+        assert_eq!(
+            PartialLimits::default().exceeded(&ProcessUsage { memory_mb: 1e9, ..ProcessUsage::default() }),
+            None
+        );
     }
 }

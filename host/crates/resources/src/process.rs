@@ -39,7 +39,7 @@ pub struct Stat {
 
 /// All processes at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct ProcessTable {
     /// Since the machine began, in milliseconds.
     pub uptime_ms: u64,
     /// Ticks of the system in a second.
@@ -47,7 +47,7 @@ pub struct Table {
     stats: BTreeMap<u32, Stat>,
 }
 
-impl Table {
+impl ProcessTable {
     /// A table of these processes.
     pub fn of(uptime_ms: u64, ticks_per_second: u64, stats: impl IntoIterator<Item = Stat>) -> Self {
         let stats = stats.into_iter().map(|stat| (stat.process.pid, stat)).collect();
@@ -110,12 +110,12 @@ pub(crate) fn start_of(pid: u32) -> Option<u64> {
 
 #[cfg(target_os = "linux")]
 mod read {
-    use super::{Process, Stat, Table};
+    use super::{Process, ProcessTable, Stat};
     use crate::error::ResourceError;
     use procfs::process::Stat as Told;
     use procfs::{Current as _, Uptime};
 
-    pub(super) fn table() -> Result<Table, ResourceError> {
+    pub(super) fn table() -> Result<ProcessTable, ResourceError> {
         let untold = |error: procfs::ProcError| ResourceError::Untold { why: error.to_string() };
         let all = procfs::process::all_processes().map_err(untold)?;
         // Who ends while it is read is not there.
@@ -124,7 +124,7 @@ mod read {
         // Behind the processes, so that nobody is older than the machine.
         let uptime = Uptime::current().map_err(untold)?.uptime_duration();
         let uptime_ms = u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX);
-        Ok(Table::of(uptime_ms, procfs::ticks_per_second(), stats))
+        Ok(ProcessTable::of(uptime_ms, procfs::ticks_per_second(), stats))
     }
 
     pub(super) fn start_of(pid: u32) -> Option<u64> {
@@ -154,10 +154,10 @@ mod read {
 
 #[cfg(not(target_os = "linux"))]
 mod read {
-    use super::Table;
+    use super::ProcessTable;
     use crate::error::ResourceError;
 
-    pub(super) fn table() -> Result<Table, ResourceError> {
+    pub(super) fn table() -> Result<ProcessTable, ResourceError> {
         Err(ResourceError::Untold { why: "it has no /proc".to_owned() })
     }
 
@@ -192,7 +192,7 @@ pub(crate) mod tests {
             // Older than the leader that is asked about, so of an earlier group of the number.
             stat(32, 1, 40, 90),
         ];
-        let table = Table::of(10_000, 100, stats);
+        let table = ProcessTable::of(10_000, 100, stats);
         let found = table.tree(Process { pid: root.0, start_ticks: root.1 });
         assert_eq!(found.iter().map(|stat| stat.process.pid).collect::<Vec<_>>(), expected);
     }
@@ -214,7 +214,7 @@ pub(crate) mod tests {
 
     #[test]
     fn this_process_is_seen_with_its_memory_and_its_threads() {
-        let table = Table::read().unwrap();
+        let table = ProcessTable::read().unwrap();
         let own = table.named(std::process::id()).expect("we are there");
         assert!(own.rss_bytes > 100 << 10 && own.threads >= 1, "{own:?}");
         assert_eq!(start_of(own.process.pid), Some(own.process.start_ticks));

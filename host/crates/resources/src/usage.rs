@@ -6,14 +6,14 @@
 use crate::error::ResourceError;
 use crate::gpu::GpuUsage;
 use crate::numbers::mb;
-use crate::process::{Process, Stat, Table};
+use crate::process::{Process, ProcessTable, Stat};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Usage of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// Memory that is there now, of all of them together, in MB. What they share counts for each.
     pub memory_mb: f64,
     /// Processor time since the last look, where 100 is one processor all the time.
@@ -66,7 +66,7 @@ struct Busy {
 
 impl Sampler {
     /// Usage of a tree; none: it is not there any more.
-    pub fn tree(&mut self, table: &Table, root: Process) -> Option<Usage> {
+    pub fn tree(&mut self, table: &ProcessTable, root: Process) -> Option<ProcessUsage> {
         let tree = table.tree(root);
         if tree.is_empty() {
             self.trees.remove(&root);
@@ -78,17 +78,17 @@ impl Sampler {
     }
 
     /// Usage of one process, without its children.
-    pub fn alone(&mut self, table: &Table, process: Process) -> Option<Usage> {
+    pub fn alone(&mut self, table: &ProcessTable, process: Process) -> Option<ProcessUsage> {
         let stat = table.get(process)?;
         Some(self.used(table, process, &[stat], stat.cpu_ms))
     }
 
-    fn used(&mut self, table: &Table, root: Process, all: &[&Stat], cpu_ms: u64) -> Usage {
+    fn used(&mut self, table: &ProcessTable, root: Process, all: &[&Stat], cpu_ms: u64) -> ProcessUsage {
         let born_ms = root.start_ticks.saturating_mul(1_000) / table.ticks_per_second;
         let before = self.trees.get(&root).copied().unwrap_or(Seen { at_ms: born_ms, cpu_ms: 0, percent: 0.0 });
         let seen = before.then(table.uptime_ms, cpu_ms);
         self.trees.insert(root, seen);
-        Usage {
+        ProcessUsage {
             memory_mb: mb(sum(all, |stat| stat.rss_bytes)),
             cpu_percent: seen.percent,
             num_threads: sum(all, |stat| stat.threads),
@@ -193,10 +193,10 @@ mod tests {
     use super::*;
     use crate::process::tests::stat;
 
-    fn at(uptime_ms: u64, cpu_ms: [u64; 2]) -> Table {
+    fn at(uptime_ms: u64, cpu_ms: [u64; 2]) -> ProcessTable {
         let [root, child] = cpu_ms;
         let stats = [Stat { cpu_ms: root, ..stat(10, 1, 10, 100) }, Stat { cpu_ms: child, ..stat(11, 10, 10, 100) }];
-        Table::of(uptime_ms, 100, stats)
+        ProcessTable::of(uptime_ms, 100, stats)
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let (mut sampler, root) = (Sampler::default(), Process { pid: 10, start_ticks: 100 });
         // Born at second 1; at second 3 it has had one second.
         let first = sampler.tree(&at(3_000, [500, 500]), root).unwrap();
-        assert_eq!(first, Usage { memory_mb: 2.0, cpu_percent: 50.0, num_threads: 2, num_children: 1 });
+        assert_eq!(first, ProcessUsage { memory_mb: 2.0, cpu_percent: 50.0, num_threads: 2, num_children: 1 });
         // Two processors for half a second.
         assert_eq!(sampler.tree(&at(3_500, [1_000, 1_000]), root).map(|usage| usage.cpu_percent), Some(200.0));
         // Too soon: what was known.

@@ -1,6 +1,8 @@
 //! Trees of real processes: measured, and ended.
 
-use longhaul_resources::{Ended, Process, ResourceError, ResourceLimits, Sampler, Table, Usage, end_tree};
+use longhaul_resources::{
+    Process, ProcessTable, ProcessUsage, ResourceError, ResourceLimits, Sampler, TreeEnd, end_tree,
+};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -14,13 +16,13 @@ fn shell(script: &str) -> (Child, Process) {
     let mut child = command.spawn().expect("a shell");
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("it says a line");
-    let table = Table::read().expect("the machine tells");
+    let table = ProcessTable::read().expect("the machine tells");
     let process = table.named(child.id()).expect("it runs").process;
     (child, process)
 }
 
 fn left(root: Process) -> usize {
-    Table::read().expect("the machine tells").tree(root).len()
+    ProcessTable::read().expect("the machine tells").tree(root).len()
 }
 
 const NO_KEEPER: &dyn Fn(&longhaul_resources::Stat) -> bool = &|_| false;
@@ -29,10 +31,10 @@ const NO_KEEPER: &dyn Fn(&longhaul_resources::Stat) -> bool = &|_| false;
 fn a_tree_that_hears_goes_when_it_is_asked() {
     let (mut child, root) = shell("sleep 600 & sleep 600 & echo ready; wait");
     assert_eq!(left(root), 3);
-    let usage = Sampler::default().tree(&Table::read().unwrap(), root).unwrap();
+    let usage = Sampler::default().tree(&ProcessTable::read().unwrap(), root).unwrap();
     assert!(usage.num_children == 2 && usage.num_threads == 3 && usage.memory_mb > 0.0, "{usage:?}");
     let ended = end_tree(root, Duration::from_secs(30), NO_KEEPER).unwrap();
-    assert_eq!(ended, Ended { asked: 3, killed: 0 });
+    assert_eq!(ended, TreeEnd { asked: 3, killed: 0 });
     child.wait().unwrap();
     assert_eq!(left(root), 0);
 }
@@ -51,11 +53,11 @@ fn a_tree_that_does_not_hear_is_killed_with_what_it_started() {
 fn what_lost_its_parent_is_ended_too() {
     let (mut child, root) = shell("sh -c 'trap \"\" TERM; sleep 600 & echo ready; sleep 600' & wait");
     // The middle one is killed, and its child belongs to process 1 from then on.
-    let table = Table::read().unwrap();
+    let table = ProcessTable::read().unwrap();
     let middle = table.tree(root).iter().find(|stat| stat.parent == root.pid).map(|stat| stat.process).unwrap();
     let killed = Command::new("kill").args(["-9", &middle.pid.to_string()]).status().unwrap();
     assert!(killed.success());
-    while Table::read().unwrap().get(middle).is_some() {
+    while ProcessTable::read().unwrap().get(middle).is_some() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let _ = end_tree(root, Duration::from_millis(300), NO_KEEPER);
@@ -88,12 +90,12 @@ fn a_process_that_is_gone_is_an_error_and_nobody_else_is_hit() {
 fn a_busy_tree_shows_the_processor_time_that_it_had() {
     let (mut child, root) = shell("echo ready; while :; do :; done");
     let mut sampler = Sampler::default();
-    sampler.tree(&Table::read().unwrap(), root).unwrap();
-    let mut usage = Usage::default();
+    sampler.tree(&ProcessTable::read().unwrap(), root).unwrap();
+    let mut usage = ProcessUsage::default();
     // A machine that is busy with others gives it a share in the end.
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(150));
-        usage = sampler.tree(&Table::read().unwrap(), root).unwrap();
+        usage = sampler.tree(&ProcessTable::read().unwrap(), root).unwrap();
         if usage.cpu_percent > 0.0 {
             break;
         }
@@ -114,7 +116,7 @@ fn each_of_the_cases_of_limits_has_its_answer() {
         let Ok(suite) = serde_json::from_slice::<serde_json::Value>(&text) else { continue };
         let cases = suite["cases"].as_array().into_iter().flatten().filter(|_| suite["suite"] == "executor_tasks");
         for case in cases.filter(|case| case["usage"].is_object()) {
-            let usage: Usage = serde_json::from_value(case["usage"].clone()).unwrap();
+            let usage: ProcessUsage = serde_json::from_value(case["usage"].clone()).unwrap();
             let limits: ResourceLimits = serde_json::from_value(case["limits"].clone()).unwrap();
             assert_eq!(Some(limits.exceeds(&usage)), case["expected"].as_bool(), "{}", case["id"]);
             seen += 1;

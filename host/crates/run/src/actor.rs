@@ -1,23 +1,24 @@
 //! The owner of one run: takes orders and results one after the other, and stores before it acts.
 
-use super::stage::{Closing, End, Ended, Stage};
+use super::executor::{Closing, EndedWork, WorkEnd, WorkExecutor};
 use super::step_rows::put_step;
-use super::steps::{Fresh, Marks};
-use longhaul_approval::Standing;
+use super::steps::{EventMarks, NewEvents};
+use longhaul_approval::ApprovalStatus;
 use longhaul_core::InvocationId;
-use longhaul_core::capacity::{Capacity, Need, Verdict};
-use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
+use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::fault::{self, Fault};
-use longhaul_core::journal::Question;
+use longhaul_core::journal::EffectQuestion;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
 use longhaul_harness::state::Phase;
 use longhaul_harness::{
-    Action, Failure, Input, Reaction, Refusal, Report, RunStatus, State, Wanted, Work, pending, step,
+    Action, Input, OrderRefusal, PersonRequest, Reaction, RunState, RunStatus, Work, WorkFailure, WorkReport, pending,
+    step,
 };
-use longhaul_records::bus::{Bus, Heard};
+use longhaul_records::bus::{BusMessage, EventBus};
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_records::until::Until;
+use longhaul_records::stop_condition::StopCondition;
 use longhaul_records::{approvals, ledger, project};
 use longhaul_toolbox::plugin_host::PluginHost;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ use tokio::task::JoinHandle;
 /// Something that an operator wants of a run.
 pub enum Order {
     /// An input of the harness, with what is stored with it if it is taken; the answer says whether it was.
-    Input(Box<Input>, Batch, oneshot::Sender<Result<(), Refusal>>),
+    Input(Box<Input>, Batch, oneshot::Sender<Result<(), OrderRefusal>>),
     /// Stop without a trace: another process, or a later one, goes on from the store.
     Stop,
     /// The same, once the effects and the models' answers that are on their way have come.
@@ -40,9 +41,9 @@ pub enum Order {
 
 /// How others reach a run that is active in this process.
 #[derive(Clone)]
-pub struct Handle {
+pub struct RunHandle {
     orders: mpsc::Sender<Order>,
-    bus: Bus,
+    bus: EventBus,
     waits: Waits,
 }
 
@@ -60,7 +61,7 @@ impl Waits {
     }
 }
 
-impl Handle {
+impl RunHandle {
     /// Hands in an input.
     pub async fn input(&self, input: Input) -> fault::Result<()> {
         self.input_with(input, Batch::new()).await
@@ -74,7 +75,7 @@ impl Handle {
         Ok(answered.await.map_err(|_| stopped())??)
     }
 
-    /// Asks it to stop; it is gone when [`Heard::Gone`] is heard.
+    /// Asks it to stop; it is gone when [`BusMessage::Gone`] is heard.
     pub async fn stop(&self) {
         let _ = self.orders.send(Order::Stop).await;
     }
@@ -90,24 +91,24 @@ impl Handle {
     }
 
     /// The watchers.
-    pub fn bus(&self) -> &Bus {
+    pub fn bus(&self) -> &EventBus {
         &self.bus
     }
 }
 
 /// One piece of work that is under way.
-struct Running {
+struct RunningWork {
     cancel: Cancel,
-    task: JoinHandle<Ended>,
+    task: JoinHandle<EndedWork>,
 }
 
 /// How long a run worked: the clock goes while something is under way in this process.
-struct Worked {
+struct WorkClock {
     before_ms: u64,
     since: Option<Instant>,
 }
 
-impl Worked {
+impl WorkClock {
     fn ms(&self) -> u64 {
         let now = self.since.map_or(0, |since| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
         self.before_ms.saturating_add(now)
@@ -124,24 +125,24 @@ impl Worked {
 }
 
 /// The owner of one run.
-pub struct Actor {
+pub struct RunActor {
     host: Arc<PluginHost>,
     /// Called after each step that was stored.
     wake: Arc<dyn Fn() + Send + Sync>,
     capacity: Arc<dyn Capacity>,
-    stage: Arc<Stage>,
+    executor: Arc<WorkExecutor>,
     record: RunRecord,
-    state: State,
+    state: RunState,
     event_number: u64,
-    bus: Bus,
+    bus: EventBus,
     orders: mpsc::Receiver<Order>,
     /// By key.
-    running: BTreeMap<String, Running>,
-    until: Until,
+    running: BTreeMap<String, RunningWork>,
+    until: StopCondition,
     /// As the store has it.
-    until_kept: Until,
-    marks: Marks,
-    worked: Worked,
+    until_kept: StopCondition,
+    marks: EventMarks,
+    worked: WorkClock,
     need: Need,
     /// Whether it was let in before.
     let_in: bool,
@@ -197,7 +198,7 @@ pub(super) fn applied(host: &PluginHost, stored: &StoredRun, input: Input) -> fa
     Ok(batch)
 }
 
-impl Actor {
+impl RunActor {
     /// An actor of a stored run, and the way to reach it. It does nothing before [`Self::live`].
     ///
     /// `wake` is called after each step that was stored: there may be a new notification. `capacity` says whether the
@@ -206,29 +207,29 @@ impl Actor {
     /// # Errors
     /// When the store, or the configuration of the run, cannot be read.
     pub fn new(
-        stage: Stage,
+        executor: WorkExecutor,
         stored: StoredRun,
-        bus: Bus,
-        until: Until,
+        bus: EventBus,
+        until: StopCondition,
         wake: Arc<dyn Fn() + Send + Sync>,
         capacity: Arc<dyn Capacity>,
-    ) -> fault::Result<(Self, Handle)> {
-        let host = Arc::clone(stage.host());
+    ) -> fault::Result<(Self, RunHandle)> {
+        let host = Arc::clone(executor.host());
         let (sender, orders) = mpsc::channel(64);
         let event_number = record::last_event(&*host.store, &stored.record.run)?;
         let waits = Waits::default();
-        let handle = Handle { orders: sender, bus: bus.clone(), waits: waits.clone() };
+        let handle = RunHandle { orders: sender, bus: bus.clone(), waits: waits.clone() };
         let StoredRun { record, state } = stored;
-        let stage = Arc::new(stage);
-        let worked = Worked { before_ms: ledger::wall_ms(&*host.store, &record.run)?, since: None };
-        let (running, marks, need) = (BTreeMap::new(), Marks::default(), record.config_now()?.run.needs());
+        let executor = Arc::new(executor);
+        let worked = WorkClock { before_ms: ledger::wall_ms(&*host.store, &record.run)?, since: None };
+        let (running, marks, need) = (BTreeMap::new(), EventMarks::default(), record.config_now()?.run.needs());
         let let_in = false;
         let until_kept = record::until(&*host.store, &record.run)?;
         let actor = Self {
             host,
             wake,
             capacity,
-            stage,
+            executor,
             record,
             state,
             event_number,
@@ -263,7 +264,7 @@ impl Actor {
             self.stop_all().await;
         }
         // What was seen up to here, and what was cut off; a store that fails has said so already.
-        let cut_off = self.stage.ledger().ride(Batch::new());
+        let cut_off = self.executor.ledger().ride(Batch::new());
         let kept = self.keep(cut_off, Vec::new()).await;
         let lived = lived.and(kept);
         // Whoever orders something from here on hears at once that the run has stopped.
@@ -274,7 +275,7 @@ impl Actor {
         if let Some(why) = &why {
             tracing::error!(run = %self.record.run, "the run stopped: {why}");
         }
-        self.bus.tell(Heard::Gone { why });
+        self.bus.tell(BusMessage::Gone { why });
     }
 
     async fn live_on(&mut self, first: Option<Input>) -> fault::Result<()> {
@@ -334,9 +335,9 @@ impl Actor {
     }
 
     /// It has come as far as was asked. The work that comes next is in the state; a resume starts it.
-    async fn pause_as_asked(&mut self) -> fault::Result<Result<(), Refusal>> {
+    async fn pause_as_asked(&mut self) -> fault::Result<Result<(), OrderRefusal>> {
         // Kept with the pause and not before: a kill in between must not let it go on to its end.
-        self.until = Until::End;
+        self.until = StopCondition::End;
         Box::pin(self.take(Input::PauseRequested, None)).await
     }
 
@@ -357,16 +358,16 @@ impl Actor {
     }
 
     /// Work under way may have read an answer, and acts on it.
-    fn may_take(&self, input: &Input) -> Result<(), Refusal> {
+    fn may_take(&self, input: &Input) -> Result<(), OrderRefusal> {
         match input {
-            Input::AnswerTakenBack { key, .. } if self.running.contains_key(key) => Err(Refusal::AnswerUsed),
+            Input::AnswerTakenBack { key, .. } if self.running.contains_key(key) => Err(OrderRefusal::AnswerUsed),
             _ => Ok(()),
         }
     }
 
     /// One step of the harness: stored with its events, and with the end of the invocation that led to
     /// it, before anything is done about it.
-    async fn take(&mut self, input: Input, closing: Option<Closing>) -> fault::Result<Result<(), Refusal>> {
+    async fn take(&mut self, input: Input, closing: Option<Closing>) -> fault::Result<Result<(), OrderRefusal>> {
         self.take_with(input, closing, Batch::new(), Vec::new()).await
     }
 
@@ -376,7 +377,7 @@ impl Actor {
         closing: Option<Closing>,
         also: Batch,
         before: Vec<Event>,
-    ) -> fault::Result<Result<(), Refusal>> {
+    ) -> fault::Result<Result<(), OrderRefusal>> {
         let mut next = self.state.clone();
         let reaction = match step(&mut next, self.host.clock.now_ms(), input) {
             Ok(reaction) => reaction,
@@ -403,7 +404,7 @@ impl Actor {
         let is_far_enough = self.until.is_reached(&self.state, &next, &events);
         if next.limits != self.state.limits {
             // Who waits for room under the old ones looks again.
-            self.stage.ledger().set_caps(&next.limits);
+            self.executor.ledger().set_caps(&next.limits);
         }
         self.state = next;
         self.keep_closing(also, events, closing).await?;
@@ -424,7 +425,7 @@ impl Actor {
         let run = &self.record.run;
         // Steps of components change nothing of the state.
         let is_a_step_of_the_run = closing.is_some() || !events.is_empty() || !batch.ops.is_empty();
-        let Fresh { events: mut all, mut batch, marks } =
+        let NewEvents { events: mut all, mut batch, marks } =
             self.marks.fresh(&*self.host.store, run, self.bus.take_steps(), batch)?;
         if !is_a_step_of_the_run && all.is_empty() {
             return Ok(());
@@ -443,7 +444,7 @@ impl Actor {
         } else {
             record::put_events(&mut batch, run, &numbered)?;
         }
-        batch = self.stage.ledger().ride(batch);
+        batch = self.executor.ledger().ride(batch);
         match closing {
             Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
             None => self.host.store.commit(batch).await?,
@@ -455,7 +456,7 @@ impl Actor {
         (self.wake)();
         for event in numbered {
             self.event_number = event.number;
-            self.bus.tell(Heard::Event(event));
+            self.bus.tell(BusMessage::Event(event));
         }
         Ok(())
     }
@@ -481,13 +482,13 @@ impl Actor {
         if self.running.contains_key(&key) || !self.has_room().await? {
             return Ok(());
         }
-        if let Some(event) = self.stage.announcement(&work) {
+        if let Some(event) = self.executor.announcement(&work) {
             self.keep(Batch::new(), vec![event]).await?;
         }
         let cancel = Cancel::default();
-        let (stage, state, own) = (Arc::clone(&self.stage), self.state.around(&work), cancel.clone());
-        let task = tokio::spawn(async move { stage.perform(&work, &state, &own).await });
-        self.running.insert(key, Running { cancel, task });
+        let (executor, state, own) = (Arc::clone(&self.executor), self.state.around(&work), cancel.clone());
+        let task = tokio::spawn(async move { executor.perform(&work, &state, &own).await });
+        self.running.insert(key, RunningWork { cancel, task });
         self.worked.go();
         Ok(())
     }
@@ -499,7 +500,7 @@ impl Actor {
             return Ok(true);
         }
         let admitted = self.capacity.admit(self.record.run.as_str(), !self.let_in, self.need);
-        let Verdict::Wait(why) = admitted else {
+        let AdmissionVerdict::Wait(why) = admitted else {
             self.let_in = true;
             self.waits.set(None);
             return Ok(true);
@@ -519,12 +520,12 @@ impl Actor {
         if running.is_some() || self.waits.get().is_some() {
             let used = match running {
                 Some(running) => running.stop().await.map(|ended| ended.used).unwrap_or_default(),
-                None => Used::default(),
+                None => WorkUsage::default(),
             };
             if self.running.is_empty() {
                 self.worked.rest();
             }
-            let report = Report::Failed(Failure::Failed("called off".into()));
+            let report = WorkReport::Failed(WorkFailure::Failed("called off".into()));
             let input = Input::Done { key: key.to_owned(), used, report };
             Box::pin(self.take(input, None)).await??;
         }
@@ -545,36 +546,36 @@ impl Actor {
         self.worked.rest();
     }
 
-    async fn work_ended(&mut self, key: String, ended: Result<Ended, String>) -> fault::Result<()> {
+    async fn work_ended(&mut self, key: String, ended: Result<EndedWork, String>) -> fault::Result<()> {
         let ended = match ended {
             Ok(ended) => ended,
             // A panic in the host ends one piece of work and nothing else.
-            Err(panic) => Ended::failed(format!("a defect of longhaul: {panic}")),
+            Err(panic) => EndedWork::failed(format!("a defect of longhaul: {panic}")),
         };
         let events = ended.events(&self.record.run, &key);
-        let Ended { used, end, closing, batch, .. } = ended;
+        let EndedWork { used, end, closing, batch, .. } = ended;
         let (input, batch) = match end {
-            End::Report(report) => (Input::Done { key, used, report }, batch),
-            End::Outage(outage) => {
-                (Input::Done { key, used, report: Report::Failed(Failure::Suspended(outage)) }, batch)
+            WorkEnd::Report(report) => (Input::Done { key, used, report }, batch),
+            WorkEnd::Outage(outage) => {
+                (Input::Done { key, used, report: WorkReport::Failed(WorkFailure::Suspended(outage)) }, batch)
             }
-            End::Parked(Question { approval: Some(id), text, invocation, .. }) => {
+            WorkEnd::Parked(EffectQuestion { approval: Some(id), text, invocation, .. }) => {
                 let batch = record::forget_question(batch, &self.record.run, &key);
-                let input = Input::Parked { key, question: text, wanted: Wanted::Approval(id.clone()) };
+                let input = Input::Parked { key, question: text, wanted: PersonRequest::Approval(id.clone()) };
                 self.take_with(input, closing, batch, events).await??;
                 return self.go_on_if_answered(&id, &invocation).await;
             }
-            End::Parked(question) => {
+            WorkEnd::Parked(question) => {
                 let batch = record::put_question(batch, &self.record.run, &key, &question)?;
-                let wanted = Wanted::Effect(question.answer_with());
+                let wanted = PersonRequest::Effect(question.answer_with());
                 (Input::Parked { key, question: question.text, wanted }, batch)
             }
-            End::Stuck(reason) => {
+            WorkEnd::Stuck(reason) => {
                 // Not about the effect that an earlier question was about.
                 let batch = record::forget_question(batch, &self.record.run, &key);
-                (Input::Parked { key, question: reason, wanted: Wanted::Words }, batch)
+                (Input::Parked { key, question: reason, wanted: PersonRequest::Words }, batch)
             }
-            End::Cancelled => return Ok(()),
+            WorkEnd::Cancelled => return Ok(()),
         };
         self.take_with(input, closing, batch, events).await??;
         Ok(())
@@ -583,7 +584,7 @@ impl Actor {
     /// A person may have been quicker than the work that asked them was in coming to rest.
     async fn go_on_if_answered(&mut self, id: &str, asked_by: &InvocationId) -> fault::Result<()> {
         let found = approvals::get(&*self.host.store, &self.record.run, id)?;
-        if found.is_none_or(|approval| approval.standing == Standing::Open) {
+        if found.is_none_or(|approval| approval.standing == ApprovalStatus::Open) {
             return Ok(());
         }
         // It waits no more where somebody has answered since.
@@ -592,15 +593,15 @@ impl Actor {
     }
 }
 
-impl Running {
-    async fn stop(self) -> Option<Ended> {
+impl RunningWork {
+    async fn stop(self) -> Option<EndedWork> {
         self.cancel.cancel();
         self.task.await.ok()
     }
 }
 
 /// The first work that has ended, taken off the list; never, if there is none.
-async fn finished(running: &mut BTreeMap<String, Running>) -> (String, Result<Ended, String>) {
+async fn finished(running: &mut BTreeMap<String, RunningWork>) -> (String, Result<EndedWork, String>) {
     let (key, ended) = std::future::poll_fn(|cx| {
         let mut ended = running.iter_mut().filter_map(|(key, running)| match Pin::new(&mut running.task).poll(cx) {
             Poll::Ready(ended) => Some((key.clone(), ended)),

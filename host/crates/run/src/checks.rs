@@ -3,7 +3,7 @@
 //! What a check runs comes from the run's state, where it was written when the work started, never from
 //! the tree; an agent can run one and can neither change nor add one.
 
-use longhaul_capabilities::{Console, Setup};
+use longhaul_capabilities::{Console, InvocationSetup};
 use longhaul_config::Config;
 use longhaul_core::event::Event;
 use longhaul_core::grant::Grants;
@@ -14,10 +14,10 @@ use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_harness::TrialOutcome;
 use longhaul_records::pins::PYTHON_CHECKS;
-use longhaul_toolbox::plugin_set::{Cast, Part};
+use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 use longhaul_worktree::{ExactCopy, NativeError};
 
-use super::stage::Native;
+use super::executor::NativeChecks;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,11 +27,11 @@ const WHY_BYTES_MAX: usize = 300;
 /// The checks of one feature.
 pub struct PinnedChecks {
     /// Who runs Python.
-    pub cast: Arc<Cast>,
+    pub plugin_set: Arc<PluginSet>,
     /// The native checks of the operator, as they were when the run started.
     pub config: Arc<Config>,
     /// How native checks are run.
-    pub native: Arc<Native>,
+    pub native: Arc<NativeChecks>,
     /// Whose call it is, for the log.
     pub caller: InvocationId,
     /// Ends a check that is no longer wanted.
@@ -58,13 +58,13 @@ impl Checks for PinnedChecks {
     async fn run(&self, name: &str) -> Result<CheckReport, CheckError> {
         let spec = self.specs.iter().find(|spec| spec.name == name);
         let spec = spec.ok_or_else(|| CheckError::UnknownCheck(truncate(name, 120)))?;
-        self.cast.crash().reach("check.before-start");
+        self.plugin_set.crash().reach("check.before-start");
         let ran = match &spec.body {
             CheckBody::Python(source) => self.python(name, source).await,
             CheckBody::Native(native) => self.native(name, native).await,
         };
-        self.cast.crash().reach("check.after-end");
-        let redactor = self.cast.redactor();
+        self.plugin_set.crash().reach("check.after-end");
+        let redactor = self.plugin_set.redactor();
         ran.map(|report| CheckReport {
             stdout: redactor.scrub(&report.stdout),
             stderr: redactor.scrub(&report.stderr),
@@ -82,7 +82,7 @@ fn describe(body: &CheckBody) -> String {
 
 /// What the plugin `python` answers.
 #[derive(serde::Deserialize)]
-struct Ran {
+struct CheckRun {
     stdout: String,
     stderr: String,
     exit_code: i32,
@@ -90,9 +90,9 @@ struct Ran {
 
 /// What it answers of a check that ran apart from the work.
 #[derive(serde::Deserialize)]
-struct RanApart {
+struct ApartCheckRun {
     #[serde(flatten)]
-    ran: Ran,
+    ran: CheckRun,
     /// Why that decides nothing.
     beside: Option<String>,
     /// Whether the work ended before the check had.
@@ -100,7 +100,7 @@ struct RanApart {
 }
 
 /// What came of a check apart from the work.
-enum Apart {
+enum ApartOutcome {
     Decided(CheckReport),
     /// It has to be judged beside the work, for this reason.
     Undecided(String),
@@ -120,7 +120,7 @@ struct Twin {
 }
 
 /// One call of the plugin `python`.
-struct Asked<'a> {
+struct PythonCall<'a> {
     function: &'static str,
     /// The check.
     name: &'a str,
@@ -129,7 +129,7 @@ struct Asked<'a> {
     console: Option<Console>,
 }
 
-type Answered = Result<Result<ToolOutput, ToolError>, CallError>;
+type PythonAnswer = Result<Result<ToolOutput, ToolError>, CallError>;
 
 impl PinnedChecks {
     /// What people should hear of checks that passed on weaker evidence than others.
@@ -146,39 +146,45 @@ impl PinnedChecks {
     /// The work never shares an interpreter with what judges it, unless the check looks at more than data.
     async fn python(&self, name: &str, source: &str) -> Result<CheckReport, CheckError> {
         let missing = || CheckError::Failed("this run has no plugin that runs Python".into());
-        let part = self.cast.part(PYTHON_CHECKS).ok_or_else(missing)?;
+        let part = self.plugin_set.part(PYTHON_CHECKS).ok_or_else(missing)?;
         match self.apart(part, name, source).await? {
-            Apart::Decided(report) => Ok(report),
-            Apart::Undecided(why) => self.beside(part, name, source, &printable(&why, WHY_BYTES_MAX)).await,
+            ApartOutcome::Decided(report) => Ok(report),
+            ApartOutcome::Undecided(why) => self.beside(part, name, source, &printable(&why, WHY_BYTES_MAX)).await,
         }
     }
 
     /// Runs the check where nothing of the work is seen, and the work in an instance of its own, which answers what the
     /// check asks for through a pipe. Each has the limits of a call.
-    async fn apart(&self, part: &Part, name: &str, source: &str) -> Result<Apart, CheckError> {
+    async fn apart(&self, part: &PreparedPlugin, name: &str, source: &str) -> Result<ApartOutcome, CheckError> {
         let copy = self.native.exact_copy().await.map_err(not_run)?;
         let (judge, work) = Console::pair();
         let grants = Grants { table: PYTHON_CHECKS.into(), ..Grants::default() };
-        let judge = Asked { function: "check_apart", name, source, grants, console: Some(judge) };
+        let judge = PythonCall { function: "check_apart", name, source, grants, console: Some(judge) };
         let grants = grants_of(part, &copy);
-        let work = Asked { function: "serve", name, source: "", grants, console: Some(work) };
+        let work = PythonCall { function: "serve", name, source: "", grants, console: Some(work) };
         let (judged, served) = tokio::join!(self.ask_python(part, judge), self.ask_python(part, work));
         tokio::task::spawn_blocking(move || copy.done());
         match judged {
             Ok(Ok(output)) => decided(name, &output, served),
             Ok(Err(ToolError::UnknownFunction(_))) => {
-                Ok(Apart::Undecided("this run pinned a plugin `python` of before".into()))
+                Ok(ApartOutcome::Undecided("this run pinned a plugin `python` of before".into()))
             }
-            Ok(Err(error)) => Ok(Apart::Undecided(error.to_string())),
+            Ok(Err(error)) => Ok(ApartOutcome::Undecided(error.to_string())),
             // What crosses the pipe counts, too, and the check alone may be within them.
-            Err(error) if !error.is_retryable() => Ok(Apart::Undecided(error.to_string())),
+            Err(error) if !error.is_retryable() => Ok(ApartOutcome::Undecided(error.to_string())),
             Err(error) => Err(CheckError::Failed(error.to_string())),
         }
     }
 
     /// A pass is believed once each twin of the check failed, each beside a copy of the work of its own: the work shares
     /// the interpreter with the check, and can make any single one say what it likes.
-    async fn beside(&self, part: &Part, name: &str, source: &str, why: &str) -> Result<CheckReport, CheckError> {
+    async fn beside(
+        &self,
+        part: &PreparedPlugin,
+        name: &str,
+        source: &str,
+        why: &str,
+    ) -> Result<CheckReport, CheckError> {
         let ran = self.beside_the_work(part, name, source).await?;
         if !ran.passed {
             return Ok(ran);
@@ -196,10 +202,15 @@ impl PinnedChecks {
         Ok(CheckReport { stdout, ..ran })
     }
 
-    async fn beside_the_work(&self, part: &Part, name: &str, source: &str) -> Result<CheckReport, CheckError> {
+    async fn beside_the_work(
+        &self,
+        part: &PreparedPlugin,
+        name: &str,
+        source: &str,
+    ) -> Result<CheckReport, CheckError> {
         let copy = self.native.exact_copy().await.map_err(not_run)?;
         let grants = grants_of(part, &copy);
-        let called = self.ask_python(part, Asked { function: "check", name, source, grants, console: None }).await;
+        let called = self.ask_python(part, PythonCall { function: "check", name, source, grants, console: None }).await;
         tokio::task::spawn_blocking(move || copy.done());
         match called {
             Ok(Ok(output)) => report(name, &output.output, output.truncated),
@@ -211,9 +222,9 @@ impl PinnedChecks {
     }
 
     /// Made in an instance that sees nothing of the work. A run that pinned a plugin of before has none.
-    async fn twins(&self, part: &Part, name: &str, source: &str) -> Result<Vec<Twin>, CheckError> {
+    async fn twins(&self, part: &PreparedPlugin, name: &str, source: &str) -> Result<Vec<Twin>, CheckError> {
         let grants = Grants { table: PYTHON_CHECKS.into(), ..Grants::default() };
-        let asked = Asked { function: "judge", name, source, grants, console: None };
+        let asked = PythonCall { function: "judge", name, source, grants, console: None };
         let why = match self.ask_python(part, asked).await {
             Ok(Ok(output)) => match serde_json::from_str::<Audit>(&output.output) {
                 Ok(audit) => return Ok(audit.twins),
@@ -226,11 +237,11 @@ impl PinnedChecks {
         Err(CheckError::Failed(format!("the plugin `python` made no twins of it: {why}")))
     }
 
-    async fn ask_python(&self, part: &Part, asked: Asked<'_>) -> Answered {
-        let Asked { function, name, source, grants, console } = asked;
+    async fn ask_python(&self, part: &PreparedPlugin, asked: PythonCall<'_>) -> PythonAnswer {
+        let PythonCall { function, name, source, grants, console } = asked;
         let arguments = serde_json::json!({ "source": source }).to_string();
         let call = ToolCall { tool: "python".into(), function: function.into(), arguments };
-        let setup = Setup { console, ..self.cast.setup_tool(part, &self.caller, grants) };
+        let setup = InvocationSetup { console, ..self.plugin_set.setup_tool(part, &self.caller, grants) };
         part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await.result
     }
 
@@ -260,7 +271,7 @@ fn not_run(error: NativeError) -> CheckError {
 }
 
 /// Checks see the copy, under the name by which they see the work.
-fn grants_of(part: &Part, copy: &ExactCopy) -> Grants {
+fn grants_of(part: &PreparedPlugin, copy: &ExactCopy) -> Grants {
     let mut grants = part.grants.clone();
     for directory in &mut grants.directories {
         directory.host = copy.dir();
@@ -269,30 +280,30 @@ fn grants_of(part: &Part, copy: &ExactCopy) -> Grants {
 }
 
 /// What a check that ran apart says, with what became of the work.
-fn decided(name: &str, output: &ToolOutput, served: Answered) -> Result<Apart, CheckError> {
-    let RanApart { ran, beside, gone } = read(&output.output)?;
+fn decided(name: &str, output: &ToolOutput, served: PythonAnswer) -> Result<ApartOutcome, CheckError> {
+    let ApartCheckRun { ran, beside, gone } = read(&output.output)?;
     if gone {
         return ended(name, served);
     }
     Ok(match beside {
-        Some(why) => Apart::Undecided(why),
-        None => Apart::Decided(reported(name, ran, output.truncated)),
+        Some(why) => ApartOutcome::Undecided(why),
+        None => ApartOutcome::Decided(reported(name, ran, output.truncated)),
     })
 }
 
 /// The work ended before its check had.
-fn ended(name: &str, served: Answered) -> Result<Apart, CheckError> {
+fn ended(name: &str, served: PythonAnswer) -> Result<ApartOutcome, CheckError> {
     let why = match served {
         Err(error) if error.is_retryable() => return Err(CheckError::Failed(error.to_string())),
         // What it waits for the check, and each answer, counts towards the others.
         Err(CallError::Limit { ref hit, .. }) if !LIMITS_OF_COMPUTING.contains(&hit.name.as_str()) => {
-            return Ok(Apart::Undecided(format!("the work reached `{}` while it answered", hit.name)));
+            return Ok(ApartOutcome::Undecided(format!("the work reached `{}` while it answered", hit.name)));
         }
         Err(error) => error.to_string(),
         Ok(Ok(_)) => "the work ended the check before it was through".to_owned(),
         Ok(Err(error)) => error.to_string(),
     };
-    Ok(Apart::Decided(failed(name, &why)))
+    Ok(ApartOutcome::Decided(failed(name, &why)))
 }
 
 /// Limits that the work has reached by itself when it reaches them.
@@ -306,7 +317,7 @@ fn report(name: &str, output: &str, truncated: bool) -> Result<CheckReport, Chec
     Ok(reported(name, read(output)?, truncated))
 }
 
-fn reported(name: &str, ran: Ran, truncated: bool) -> CheckReport {
+fn reported(name: &str, ran: CheckRun, truncated: bool) -> CheckReport {
     CheckReport {
         name: name.to_owned(),
         passed: ran.exit_code == 0,
@@ -376,10 +387,10 @@ mod tests {
     use longhaul_core::LimitHit;
     use longhaul_core::work::Criterion;
 
-    fn said(apart: Result<Apart, CheckError>) -> String {
+    fn said(apart: Result<ApartOutcome, CheckError>) -> String {
         match apart {
-            Ok(Apart::Decided(report)) => format!("passed {}: {}", report.passed, report.stderr),
-            Ok(Apart::Undecided(why)) => format!("undecided: {why}"),
+            Ok(ApartOutcome::Decided(report)) => format!("passed {}: {}", report.passed, report.stderr),
+            Ok(ApartOutcome::Undecided(why)) => format!("undecided: {why}"),
             Err(error) => format!("error: {error}"),
         }
     }

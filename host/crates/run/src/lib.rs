@@ -3,12 +3,12 @@
 //! | module | holds |
 //! |---|---|
 //! | `actor` | the owner of one run: it takes orders and results one after the other, and stores before it acts |
-//! | `stage` | the execution of one piece of work: plugins that are called, checks, commits |
+//! | `executor` | the execution of one piece of work: plugins that are called, checks, commits |
 //! | `checks` | the pinned checks of a feature |
 //! | `step_rows` | the rows that a step of a run writes |
 //! | `steps` | steps of components as events, each once |
 //! | [`revert`] | the way back to an earlier commit |
-//! | `grounds` | the trees of a run beside its branch |
+//! | `worktrees` | the trees of a run beside its branch |
 //!
 //! The harness decides, in a pure step; the actor stores the state with the events in one transaction and then starts the
 //! work; the stage carries the work out. What is stored of a run is in `longhaul-records`. This crate refuses to take a
@@ -16,12 +16,12 @@
 
 mod actor;
 mod checks;
-mod grounds;
+mod executor;
 pub mod revert;
-mod stage;
 mod step_rows;
 mod steps;
+mod worktrees;
 
-pub use actor::{Actor, Handle, apply, apply_with};
-pub use stage::{End, Stage};
+pub use actor::{RunActor, RunHandle, apply, apply_with};
+pub use executor::{WorkEnd, WorkExecutor};
 pub use step_rows::put_step;

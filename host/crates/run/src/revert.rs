@@ -5,19 +5,19 @@
 //! again. Refuses to lose work that is in no commit, and reads nothing of the user's checkout.
 
 use super::actor::applied;
-use super::grounds;
-use longhaul_api::runs::Reverted;
+use super::worktrees;
+use longhaul_api::runs::RevertOutcome;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
-use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, NewCall, Next};
+use longhaul_core::journal::{Began, CallVerdict, EffectClass, Finished, Journal as _, NewCall};
 use longhaul_core::store::{Batch, Key, Op, Table};
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{Digest, InvocationId, RunId};
-use longhaul_harness::{Action, Feature, Input, Reaction, State, step};
+use longhaul_harness::{Action, Feature, Input, Reaction, RunState, step};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_records::record::{self, RunRecord, StoredRun, put_best_effort};
 use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_worktree::{Branch, Project, RevertOrder, TreeError, WayBack, keep_as};
+use longhaul_worktree::{Branch, RevertOrder, TreeError, UserRepository, WayBack, keep_as};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,47 +29,47 @@ const STASH_BYTES_MAX: u64 = 16 << 20;
 const NAMED_MAX: usize = 20;
 
 /// A revert that can be carried out.
-pub struct Looked {
-    noted: Noted,
-    /// In the order of the names in [`Reverted::stashed`].
+pub struct PlannedRevert {
+    noted: StoredRevert,
+    /// In the order of the names in [`RevertOutcome::stashed`].
     stashes: Vec<Vec<u8>>,
 }
 
 /// The order as it is kept until it is carried out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Noted {
+struct StoredRevert {
     /// Counts the reverts of a run, from 1.
     number: u32,
-    order: Reverted,
+    order: RevertOutcome,
 }
 
 /// Looks at everything that can be refused. Changes nothing but that a run whose tree is gone gets it again.
 ///
 /// # Errors
 /// In one line: the word, the branch, or work that is in no commit.
-pub async fn look(host: &Arc<PluginHost>, stored: &StoredRun, word: &str, stash: bool) -> fault::Result<Looked> {
+pub async fn look(host: &Arc<PluginHost>, stored: &StoredRun, word: &str, stash: bool) -> fault::Result<PlannedRevert> {
     let (own, record, word) = (Arc::clone(host), stored.record.clone(), word.to_owned());
-    let ground = tokio::task::spawn_blocking(move || Ground::look(&own, &record, &word, stash)).await??;
+    let ground = tokio::task::spawn_blocking(move || RepositoryState::look(&own, &record, &word, stash)).await??;
     let run = &stored.record.run;
     let features = passing_by(&stored.state, &all_events(host, run)?, &ground.way);
     let number = number(host, run, ground.last_kept)?;
     let WayBack { from, to, left, .. } = ground.way;
     let kept_as = (!left.is_empty()).then(|| keep_as(run.as_str(), number));
     let stashed = ground.stashes.iter().map(|(slot, _)| stash_name(&stored.state, number, *slot)).collect();
-    let mut order = Reverted { run: run.clone(), from, to, left, kept_as, features, stashed };
+    let mut order = RevertOutcome { run: run.clone(), from, to, left, kept_as, features, stashed };
     if !order.is_nothing() {
         order.features = rehearse(&stored.state, host.clock.now_ms(), &order)?;
     }
     let stashes = ground.stashes.into_iter().map(|(_, bytes)| bytes).collect();
-    Ok(Looked { noted: Noted { number, order }, stashes })
+    Ok(PlannedRevert { noted: StoredRevert { number, order }, stashes })
 }
 
 /// Carries out what was looked at.
 ///
 /// # Errors
 /// When git, the file system or the store refuses. Where the branch has not moved, nothing has happened then.
-pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: Looked) -> fault::Result<Reverted> {
-    let Looked { noted, stashes } = looked;
+pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: PlannedRevert) -> fault::Result<RevertOutcome> {
+    let PlannedRevert { noted, stashes } = looked;
     if noted.order.is_nothing() {
         return Ok(noted.order);
     }
@@ -95,7 +95,7 @@ pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: Looked) -
 ///
 /// # Errors
 /// As [`revert`]; the order stays, and the next command tries again.
-pub async fn finish(host: &Arc<PluginHost>, run: &RunId) -> fault::Result<Option<Reverted>> {
+pub async fn finish(host: &Arc<PluginHost>, run: &RunId) -> fault::Result<Option<RevertOutcome>> {
     let Some(bytes) = host.store.get(Table::States, &key(run))? else { return Ok(None) };
     let noted = serde_json::from_slice(&bytes).or_internal(|| "the order of a revert is damaged")?;
     let stored = record::load(&*host.store, run)?.or_unknown(|| format!("there is no run {run} any more"))?;
@@ -107,8 +107,8 @@ fn key(run: &RunId) -> Key {
     Key::of(run.as_str()).and("revert")
 }
 
-async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: Noted) -> fault::Result<Reverted> {
-    let Noted { number, order } = noted;
+async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: StoredRevert) -> fault::Result<RevertOutcome> {
+    let StoredRevert { number, order } = noted;
     let recorder = open_journal(host, &stored.record, number, &order)?;
     let call = NewCall {
         name: "git.revert",
@@ -119,11 +119,14 @@ async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: Noted) -> f
         fuel_used: 0,
     };
     match recorder.ask(call).await? {
-        Next::Answered(_) => {}
-        Next::Go(ticket) | Next::Verify(ticket, _) | Next::Happened(ticket, _) | Next::Skipped(ticket) => {
+        CallVerdict::Answered(_) => {}
+        CallVerdict::Go(handle)
+        | CallVerdict::Verify(handle, _)
+        | CallVerdict::Happened(handle, _)
+        | CallVerdict::Skipped(handle) => {
             let (own, record, wanted) = (Arc::clone(host), stored.record.clone(), order.clone());
             tokio::task::spawn_blocking(move || move_back(&own, &record, &wanted)).await??;
-            recorder.answer(ticket, serde_json::to_string(&order)?).await?;
+            recorder.answer(handle, serde_json::to_string(&order)?).await?;
         }
     }
     host.crash.reach("revert.moved");
@@ -136,12 +139,12 @@ async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: Noted) -> f
     Ok(order)
 }
 
-fn input(order: &Reverted) -> Input {
-    let Reverted { to, left, kept_as, features, .. } = order.clone();
+fn input(order: &RevertOutcome) -> Input {
+    let RevertOutcome { to, left, kept_as, features, .. } = order.clone();
     Input::Reverted { features, left, to, kept_as }
 }
 
-fn open_journal(host: &PluginHost, record: &RunRecord, number: u32, order: &Reverted) -> fault::Result<Recorder> {
+fn open_journal(host: &PluginHost, record: &RunRecord, number: u32, order: &RevertOutcome) -> fault::Result<Recorder> {
     let began = Began {
         plugin: "longhaul".to_owned(),
         table: String::new(),
@@ -180,24 +183,24 @@ fn number(host: &PluginHost, run: &RunId, last: u32) -> fault::Result<u32> {
 }
 
 /// What there is in the repository and in the trees.
-struct Ground {
+struct RepositoryState {
     way: WayBack,
     last_kept: u32,
     /// Work that is in no commit, by the number of its tree.
     stashes: Vec<(u32, Vec<u8>)>,
 }
 
-impl Ground {
+impl RepositoryState {
     fn look(host: &PluginHost, record: &RunRecord, word: &str, stash: bool) -> fault::Result<Self> {
-        let project = Project::open(&record.directory)?;
+        let project = UserRepository::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let way = project.way_back(&branch, &record.base, word)?;
         if !way.left.is_empty() {
             project.check_movable(&branch)?;
         }
         let (mut loose, mut stashes) = (Vec::new(), Vec::new());
-        for (number, tree) in grounds::trees(host, record, &project, &way.from)? {
-            let found = grounds::loose(&tree, &project, &way.from)?;
+        for (number, tree) in worktrees::trees(host, record, &project, &way.from)? {
+            let found = worktrees::loose(&tree, &project, &way.from)?;
             if !found.is_empty() {
                 let at = tree.at().unwrap_or_else(|| way.from.clone());
                 stashes.push((number, tree.best_effort(&project, &at, STASH_BYTES_MAX)?));
@@ -217,10 +220,10 @@ impl Ground {
 }
 
 /// Blocks.
-fn move_back(host: &PluginHost, record: &RunRecord, order: &Reverted) -> Result<(), TreeError> {
-    let project = Project::open(&record.directory)?;
+fn move_back(host: &PluginHost, record: &RunRecord, order: &RevertOutcome) -> Result<(), TreeError> {
+    let project = UserRepository::open(&record.directory)?;
     let branch = Branch::new(&record.branch)?;
-    let tree = grounds::tree(host, record, &project, &order.from)?;
+    let tree = worktrees::tree(host, record, &project, &order.from)?;
     let keep_as = order.kept_as.as_deref();
     let order = RevertOrder { branch: &branch, from: &order.from, to: &order.to, keep_as };
     // The trees of sessions that went on beside the first are made anew when they are needed.
@@ -238,20 +241,20 @@ fn named(paths: &[String]) -> String {
 }
 
 /// Nothing was lost if the branch is where it was: the order may be forgotten.
-fn has_not_moved(record: &RunRecord, order: &Reverted) -> bool {
-    let tip = || Project::open(&record.directory)?.tip(&Branch::new(&record.branch)?);
+fn has_not_moved(record: &RunRecord, order: &RevertOutcome) -> bool {
+    let tip = || UserRepository::open(&record.directory)?.tip(&Branch::new(&record.branch)?);
     tip().is_ok_and(|tip| tip.as_deref() != Some(order.to.as_str()) || order.from == order.to)
 }
 
 /// The feature that was worked on has it as its best effort; without one it is the revert's own.
-fn stash_name(state: &State, number: u32, slot: u32) -> String {
+fn stash_name(state: &RunState, number: u32, slot: u32) -> String {
     let session = state.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.slot == slot);
     let own = || if slot == 0 { format!("revert-{number}") } else { format!("revert-{number}-{slot}") };
     session.map_or_else(own, |session| session.feature.clone())
 }
 
 /// The features that the harness would take back, or its refusal.
-fn rehearse(state: &State, at_ms: u64, order: &Reverted) -> fault::Result<Vec<String>> {
+fn rehearse(state: &RunState, at_ms: u64, order: &RevertOutcome) -> fault::Result<Vec<String>> {
     let Reaction::Acted(actions) = step(&mut state.clone(), at_ms, input(order))? else { return Ok(Vec::new()) };
     let of_event = |action| match action {
         Action::Emit(Event::Reverted { features, .. }) => Some(features),
@@ -262,7 +265,7 @@ fn rehearse(state: &State, at_ms: u64, order: &Reverted) -> fault::Result<Vec<St
 
 /// The features whose work is among the commits that are left behind. One that passed without a change has no
 /// commit: it goes when it was judged on a tree with one of those.
-fn passing_by(state: &State, events: &[RunEvent], way: &WayBack) -> Vec<String> {
+fn passing_by(state: &RunState, events: &[RunEvent], way: &WayBack) -> Vec<String> {
     let is_of_left =
         |event: &&RunEvent| matches!(&event.event, Event::Committed { commit, .. } if way.left.contains(commit));
     let first_left = events.iter().find(is_of_left).map_or(u64::MAX, |event| event.number);

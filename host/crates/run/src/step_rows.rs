@@ -7,7 +7,7 @@ use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::work::FeatureStatus;
-use longhaul_harness::State;
+use longhaul_harness::RunState;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_records::{decisions, ledger};
 
@@ -19,7 +19,7 @@ pub fn put_step(
     store: &dyn Store,
     batch: &mut Batch,
     record: &RunRecord,
-    state: &State,
+    state: &RunState,
     events: &[RunEvent],
 ) -> fault::Result<()> {
     let key = RunRecord::key(&record.run);
@@ -38,7 +38,7 @@ pub fn put_step(
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
-    let filled = longhaul_notify::put_letters(filled, record, events)?;
+    let filled = longhaul_notify::put_notifications(filled, record, events)?;
     let filled = longhaul_memory::put_due(filled, record, events)?;
     *batch = decisions::put_of_events(filled, store, record, state, events)?;
     Ok(())

@@ -8,36 +8,36 @@ use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{InvocationId, RunId};
-use longhaul_records::bus::Step;
+use longhaul_records::bus::PendingStep;
 use longhaul_records::record::RunRecord;
 use std::collections::BTreeMap;
 
 /// The last number of each invocation that was asked for since the actor lives.
 #[derive(Default)]
-pub struct Marks(BTreeMap<InvocationId, Option<u32>>);
+pub struct EventMarks(BTreeMap<InvocationId, Option<u32>>);
 
 /// Events that are new, in order, and the batch that stores up to where they are.
-pub struct Fresh {
+pub struct NewEvents {
     /// The events.
     pub events: Vec<Event>,
     /// With the marks.
     pub batch: Batch,
-    /// For [`Marks::stored`].
+    /// For [`EventMarks::stored`].
     pub marks: BTreeMap<InvocationId, u32>,
 }
 
-impl Marks {
+impl EventMarks {
     /// Those of `steps` that are not stored yet.
     pub(super) fn fresh(
         &mut self,
         store: &dyn Store,
         run: &RunId,
-        steps: Vec<Step>,
+        steps: Vec<PendingStep>,
         mut batch: Batch,
-    ) -> fault::Result<Fresh> {
+    ) -> fault::Result<NewEvents> {
         let mut events = Vec::new();
         let mut marks: BTreeMap<InvocationId, u32> = BTreeMap::new();
-        for Step { invocation, number, event } in steps {
+        for PendingStep { invocation, number, event } in steps {
             let last = match marks.get(&invocation) {
                 Some(last) => Some(*last),
                 None => self.last(store, run, &invocation)?,
@@ -50,7 +50,7 @@ impl Marks {
         for (invocation, number) in &marks {
             batch = batch.put(Table::States, key(run, invocation), number.to_string());
         }
-        Ok(Fresh { events, batch, marks })
+        Ok(NewEvents { events, batch, marks })
     }
 
     /// To be called when what was fresh is stored.

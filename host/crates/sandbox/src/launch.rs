@@ -3,14 +3,15 @@
 use crate::backend::Backend;
 use crate::error::is_full;
 use crate::output::{Captured, DRAIN};
-use crate::program::{Input, NODE_MODULES, Output as OutputKind};
+use crate::program::{NODE_MODULES, ProgramInput, ProgramOutput as OutputKind};
 use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::toolchains::ToolChains;
 use crate::{
-    Level, Limits, Program, Report, Room, SandboxError, SandboxHost, descriptors, modules, output, remove_all, sealed,
+    Level, Program, ProgramLimits, ProgramReport, SandboxError, SandboxHost, ScratchDirectory, descriptors, modules,
+    output, remove_all, sealed,
 };
 use longhaul_core::LimitHit;
-use longhaul_core::census::{Child as Listing, Entry, Listed as _};
+use longhaul_core::process_registry::{Child as Listing, Registered as _, RegistryEntry};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -41,8 +42,8 @@ const PROCESSES_AT_THEIR_MOST: u64 = 4;
 ///
 /// # Errors
 /// When it did not run. One that fails, or reaches a limit, is a report.
-pub async fn run(host: &SandboxHost, program: &Program) -> Result<Report, SandboxError> {
-    let room = Room::new(host)?;
+pub async fn run(host: &SandboxHost, program: &Program) -> Result<ProgramReport, SandboxError> {
+    let room = ScratchDirectory::new(host)?;
     run_in(host, room.path(), program).await
 }
 
@@ -51,13 +52,13 @@ pub async fn run(host: &SandboxHost, program: &Program) -> Result<Report, Sandbo
 ///
 /// # Errors
 /// When it did not run. One that fails, or reaches a limit, is a report.
-pub async fn run_in(host: &SandboxHost, scratch: &Path, program: &Program) -> Result<Report, SandboxError> {
+pub async fn run_in(host: &SandboxHost, scratch: &Path, program: &Program) -> Result<ProgramReport, SandboxError> {
     let started = Instant::now();
     let launched = Launch { host, scratch, program }.at_the_best_level().await?;
     let ended = launched.end(scratch, program).await;
     let (report, status) = ended.map_err(|error| failed(program, &error))?;
     tracing::debug!(program = program.name, ?status, "a program ended");
-    Ok(Report { wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), ..report })
+    Ok(ProgramReport { wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), ..report })
 }
 
 /// One program in one directory.
@@ -79,7 +80,7 @@ pub(crate) struct Launched {
     pub(crate) stdout: output::Output,
     pub(crate) stderr: output::Output,
     /// None: it had ended by then.
-    pub(crate) entry: Option<Entry<Listing>>,
+    pub(crate) entry: Option<RegistryEntry<Listing>>,
     pub(crate) level: Level,
 }
 
@@ -200,7 +201,7 @@ impl Launch<'_> {
 
     /// Both ends of the program's standard input, where it is a pipe.
     fn input(&self) -> std::io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
-        if self.program.input == Input::Null {
+        if self.program.input == ProgramInput::Null {
             return Ok((None, None));
         }
         let (read, write) = std::io::pipe()?;
@@ -257,8 +258,8 @@ impl Launch<'_> {
     }
 
     /// Shown to whoever watches what the host's children use, with what it may use.
-    fn listed(&self, child: &Child, level: Level) -> Option<Entry<Listing>> {
-        let Limits { memory_bytes_max, processes_max, .. } = self.program.limits;
+    fn listed(&self, child: &Child, level: Level) -> Option<RegistryEntry<Listing>> {
+        let ProgramLimits { memory_bytes_max, processes_max, .. } = self.program.limits;
         // Lists put quotes around it.
         let mut listed = Listing::new(child.id()?, self.program.kind, self.program.name.replace('`', ""));
         listed.place = self.program.tree.clone();
@@ -284,7 +285,7 @@ pub(crate) fn without_dots(path: &Path) -> PathBuf {
 
 impl Launched {
     /// Waits for its end, or brings it about at a limit.
-    async fn end(mut self, scratch: &Path, program: &Program) -> std::io::Result<(Report, Option<ExitStatus>)> {
+    async fn end(mut self, scratch: &Path, program: &Program) -> std::io::Result<(ProgramReport, Option<ExitStatus>)> {
         let (status, hit) = self.wait(scratch, &program.limits).await?;
         let ended_for = self.entry.as_ref().and_then(|entry| entry.hit().cloned());
         let hit = hit.or(ended_for);
@@ -304,9 +305,9 @@ impl Launched {
     async fn wait(
         &mut self,
         scratch: &Path,
-        limits: &Limits,
+        limits: &ProgramLimits,
     ) -> std::io::Result<(Option<ExitStatus>, Option<LimitHit>)> {
-        let Limits { wall_ms_max, grace_ms, disk_bytes_max, .. } = *limits;
+        let ProgramLimits { wall_ms_max, grace_ms, disk_bytes_max, .. } = *limits;
         let deadline = tokio::time::sleep(Duration::from_millis(wall_ms_max));
         let hit = tokio::select! {
             status = self.child.wait() => return Ok((Some(status?), None)),
@@ -335,13 +336,13 @@ impl Launched {
     }
 }
 
-fn report(exit_code: i32, hit: Option<LimitHit>, stdout: Captured, stderr: Captured, level: Level) -> Report {
+fn report(exit_code: i32, hit: Option<LimitHit>, stdout: Captured, stderr: Captured, level: Level) -> ProgramReport {
     let ((stdout, out_cut), (stderr, err_cut)) = (stdout.text(), stderr.text());
-    Report { exit_code, hit, stdout, stderr, truncated: out_cut || err_cut, level, wall_ms: 0 }
+    ProgramReport { exit_code, hit, stdout, stderr, truncated: out_cut || err_cut, level, wall_ms: 0 }
 }
 
 /// The limit that a signal tells of, by which the kernel or the child ended the program.
-fn signalled(limits: &Limits, status: ExitStatus, code: i32) -> Option<LimitHit> {
+fn signalled(limits: &ProgramLimits, status: ExitStatus, code: i32) -> Option<LimitHit> {
     let hit = |name, max| Some(LimitHit::new(name, max, max));
     if status.signal() == Some(CROWDED.as_raw()) {
         return hit("processes_max", limits.processes_max);

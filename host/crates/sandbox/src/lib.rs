@@ -3,8 +3,8 @@
 //! A program is started by a child of this very binary, which confines itself first ([`sandbox_child`]). It sees the
 //! system's directories, its tool chain and what it was granted, and nothing else; it has no network but its own
 //! loopback; limits end it, and it ends with the host. Refuses to run a program where less holds it than the caller
-//! accepts: nothing falls back silently, and [`Report::level`] says what held it. Decides nothing about which program
-//! may run: that is the caller's.
+//! accepts: nothing falls back silently, and [`ProgramReport::level`] says what held it. Decides nothing about which
+//! program may run: that is the caller's.
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has namespaces to start a backend in"))]
 mod backend;
@@ -20,8 +20,8 @@ mod output;
 mod program;
 mod relay;
 mod remove;
-mod room;
 mod running;
+mod scratch_directory;
 mod sealed;
 mod spec;
 mod toolchains;
@@ -32,11 +32,11 @@ pub use error::SandboxError;
 pub use grant::{LeadsOut, granted};
 pub use launch::{run, run_in};
 pub use level::Level;
-pub use program::{Input, Limits, Output, Program, Report, SandboxHost};
+pub use program::{Program, ProgramInput, ProgramLimits, ProgramOutput, ProgramReport, SandboxHost};
 pub use relay::relay_to;
 pub use remove::{empty, remove_all};
-pub use room::Room;
 pub use running::{Running, start};
+pub use scratch_directory::ScratchDirectory;
 
 /// The user and group, outside, that programs are where the host is root. No file of a usual system belongs to them.
 pub const USER_OF_ROOTS_PROGRAMS: u32 = 65_533;

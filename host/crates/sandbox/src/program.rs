@@ -2,7 +2,7 @@
 
 use crate::Level;
 use longhaul_core::LimitHit;
-use longhaul_core::census::ChildKind;
+use longhaul_core::process_registry::ChildKind;
 use longhaul_core::redact::Redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,13 +60,13 @@ pub struct Program {
     /// no tree: what [`Program::node_modules_of`] answers.
     pub node_modules: Option<PathBuf>,
     /// Its standard input.
-    pub input: Input,
+    pub input: ProgramInput,
     /// Its standard output.
-    pub output: Output,
+    pub output: ProgramOutput,
     /// The least that must hold it.
     pub level_min: Level,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: ProgramLimits,
 }
 
 impl Program {
@@ -84,10 +84,10 @@ impl Program {
             read: Vec::new(),
             write: Vec::new(),
             node_modules: None,
-            input: Input::Null,
-            output: Output::Captured,
+            input: ProgramInput::Null,
+            output: ProgramOutput::Captured,
             level_min: Level::Full,
-            limits: Limits::default(),
+            limits: ProgramLimits::default(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Program {
 
 /// Standard input of a program. Never a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Input {
+pub enum ProgramInput {
     /// It ends at once.
     #[default]
     Null,
@@ -111,7 +111,7 @@ pub enum Input {
 
 /// Standard output of a program. Never a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
+pub enum ProgramOutput {
     /// Beginning and end are kept for the report; nobody reads that of [`crate::start`].
     #[default]
     Captured,
@@ -122,7 +122,7 @@ pub enum Output {
 /// Limits of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct ProgramLimits {
     /// Time on the clock, in milliseconds. Default 30 000.
     pub wall_ms_max: u64,
     /// Time after that, in which it may end by itself, in milliseconds. Default 5 000.
@@ -143,7 +143,7 @@ pub struct Limits {
     pub disk_bytes_max: u64,
 }
 
-impl Default for Limits {
+impl Default for ProgramLimits {
     fn default() -> Self {
         Self {
             wall_ms_max: 30_000,
@@ -160,7 +160,7 @@ impl Default for Limits {
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ProgramReport {
     /// 128 and the number of the signal where one ended it; -1 where a limit did.
     pub exit_code: i32,
     /// The limit that ended it.

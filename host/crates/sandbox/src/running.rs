@@ -5,8 +5,8 @@
 
 use crate::launch::{Group, Launch, disk_used_up};
 use crate::output::Output;
-use crate::{Level, Limits, Program, Room, SandboxError, SandboxHost};
-use longhaul_core::census::{Child as Listing, Entry};
+use crate::{Level, Program, ProgramLimits, SandboxError, SandboxHost, ScratchDirectory};
+use longhaul_core::process_registry::{Child as Listing, RegistryEntry};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct Running {
     watch: Watch,
     child: Child,
     /// Shown to others as long as it lives.
-    entry: Option<Entry<Listing>>,
+    entry: Option<RegistryEntry<Listing>>,
     /// The child ends when this does.
     _control: UnixStream,
     input: Option<pipe::Sender>,
@@ -35,7 +35,7 @@ pub struct Running {
     exit_code: Option<i32>,
     level: Level,
     hit: Arc<Mutex<Option<&'static str>>>,
-    room: Room,
+    room: ScratchDirectory,
 }
 
 struct Watch(JoinHandle<()>);
@@ -55,16 +55,16 @@ impl Running {
 
     /// Its room.
     #[must_use]
-    pub fn room(&self) -> &Room {
+    pub fn room(&self) -> &ScratchDirectory {
         &self.room
     }
 
-    /// Its standard input, once, where it is [`crate::Input::Pipe`].
+    /// Its standard input, once, where it is [`crate::ProgramInput::Pipe`].
     pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
         self.input.take()
     }
 
-    /// Its standard output, once, where it is [`crate::Output::Pipe`].
+    /// Its standard output, once, where it is [`crate::ProgramOutput::Pipe`].
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.output.take()
     }
@@ -103,7 +103,7 @@ impl Running {
 ///
 /// # Errors
 /// When it did not start.
-pub async fn start(host: &SandboxHost, room: Room, program: &Program) -> Result<Running, SandboxError> {
+pub async fn start(host: &SandboxHost, room: ScratchDirectory, program: &Program) -> Result<Running, SandboxError> {
     let launched = Launch { host, scratch: room.path(), program }.at_the_best_level().await?;
     let hit = Arc::default();
     let watched = watch(room.path().to_owned(), program.limits.clone(), launched.group.pid(), Arc::clone(&hit));
@@ -137,7 +137,7 @@ fn name_of(limit: &str) -> &'static str {
 /// Ends the program at a limit that the kernel does not know.
 async fn watch(
     room: PathBuf,
-    limits: Limits,
+    limits: ProgramLimits,
     group: Option<rustix::process::Pid>,
     hit: Arc<Mutex<Option<&'static str>>>,
 ) {

@@ -7,7 +7,9 @@
 mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, lab, own_lab, program, words, write_report};
-use longhaul_sandbox::{Input, Level, Output, Program, Room, confine_to_descriptors, run, start};
+use longhaul_sandbox::{
+    Level, Program, ProgramInput, ProgramOutput, ScratchDirectory, confine_to_descriptors, run, start,
+};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -280,17 +282,17 @@ fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
         let mut program = Program {
             level_min: Level::Landlock,
             tree: Some(tree.clone()),
-            output: Output::Pipe,
+            output: ProgramOutput::Pipe,
             ..program(&["python3", "-c", CHAINS])
         };
         let level = blocking(async {
-            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let mut running = start(&host, ScratchDirectory::new(&host).unwrap(), &program).await.unwrap();
             let mut begun = [0; 6];
             running.take_stdout().unwrap().read_exact(&mut begun).await.unwrap();
             running.level()
         });
         let is_gone_once_let_go = is_let_go_of(&tree.join("held"));
-        program.output = Output::Captured;
+        program.output = ProgramOutput::Captured;
         (program.limits.wall_ms_max, program.limits.grace_ms) = (2_000, 0);
         let done = blocking(run(&host, &program)).unwrap();
         let are_gone = [is_gone_once_let_go, is_let_go_of(&tree.join("held"))];
@@ -331,11 +333,11 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
         let mut program = program(&["sh", "-c", script, lab.to_str().unwrap()]);
         program.read = vec![lab.join("granted")];
         program.write = vec![lab.join("checkout")];
-        program.input = Input::Pipe;
-        program.output = Output::Pipe;
+        program.input = ProgramInput::Pipe;
+        program.output = ProgramOutput::Pipe;
         let host = host(&lab);
         let said = blocking(async {
-            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let mut running = start(&host, ScratchDirectory::new(&host).unwrap(), &program).await.unwrap();
             let (mut input, mut output) = (running.take_stdin().unwrap(), running.take_stdout().unwrap());
             input.write_all(b"-input-").await.unwrap();
             drop(input);
@@ -360,10 +362,10 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
 fn a_program_that_has_ended_is_let_go_of() {
     if let Some(lab) = own_lab() {
         let host = host(&lab);
-        let mut program = Program { input: Input::Pipe, ..program(&["cat"]) };
+        let mut program = Program { input: ProgramInput::Pipe, ..program(&["cat"]) };
         program.limits.wall_ms_max = 3_000;
         let said = blocking(async {
-            let mut running = start(&host, Room::new(&host).unwrap(), &program).await.unwrap();
+            let mut running = start(&host, ScratchDirectory::new(&host).unwrap(), &program).await.unwrap();
             let number = children().pop().unwrap();
             drop(running.take_stdin());
             let (first, _) = running.ended().await;

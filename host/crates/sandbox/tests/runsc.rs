@@ -5,7 +5,7 @@
 mod lab;
 
 use lab::{as_each_user, attack, blocking, check_refused, host, own_lab, program, write_report};
-use longhaul_sandbox::{Input, Level, Output, Program, Room, run, start};
+use longhaul_sandbox::{Level, Program, ProgramInput, ProgramOutput, ScratchDirectory, run, start};
 use rustix::process::{WaitOptions, set_child_subreaper, wait};
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -101,9 +101,9 @@ fn a_program_in_it_has_its_input_its_outputs_and_its_exit_code() {
     if let Some(lab) = own_lab() {
         let host = host(&lab);
         let done = blocking(run(&host, &held(&["sh", "-c", "echo out; echo err >&2; id -u; exit 7"]))).unwrap();
-        let piped = Program { input: Input::Pipe, output: Output::Pipe, ..held(&["cat"]) };
+        let piped = Program { input: ProgramInput::Pipe, output: ProgramOutput::Pipe, ..held(&["cat"]) };
         let echoed = blocking(async {
-            let mut running = start(&host, Room::new(&host).unwrap(), &piped).await.unwrap();
+            let mut running = start(&host, ScratchDirectory::new(&host).unwrap(), &piped).await.unwrap();
             let (mut input, mut output) = (running.take_stdin().unwrap(), running.take_stdout().unwrap());
             input.write_all(b"through").await.unwrap();
             drop(input);

@@ -1,7 +1,7 @@
 //! Which fires lie behind a moment, and which of them are still run.
 
 use crate::Missed;
-use crate::state::Entry;
+use crate::state::ScheduleEntry;
 use longhaul_core::Digest;
 
 /// A fire this late, in milliseconds, is not missed. The host looks each second; a laptop may think for some.
@@ -32,7 +32,7 @@ pub(crate) struct Behind {
 }
 
 /// Looks at a schedule at a moment.
-pub(crate) fn look(entry: &Entry, now_ms: u64) -> Due {
+pub(crate) fn look(entry: &ScheduleEntry, now_ms: u64) -> Due {
     let Some(first_ms) = entry.next_ms.filter(|next| *next <= now_ms) else {
         return Due { next_ms: entry.next_ms, ..Due::default() };
     };
@@ -62,7 +62,7 @@ pub(crate) fn look(entry: &Entry, now_ms: u64) -> Due {
     Due { run, missed, next_ms }
 }
 
-fn kept_max(entry: &Entry) -> usize {
+fn kept_max(entry: &ScheduleEntry) -> usize {
     match entry.schedule.missed {
         Missed::Skip | Missed::Once => 1,
         Missed::All => usize::try_from(entry.schedule.missed_max).unwrap_or(1).max(1),
@@ -70,7 +70,7 @@ fn kept_max(entry: &Entry) -> usize {
 }
 
 /// The last fire is run when it is not late; else the policy says which are.
-fn still_run(entry: &Entry, kept: &[u64], now_ms: u64) -> Vec<u64> {
+fn still_run(entry: &ScheduleEntry, kept: &[u64], now_ms: u64) -> Vec<u64> {
     let in_time = |fire_ms: &u64| now_ms - *fire_ms <= GRACE_MS;
     match entry.schedule.missed {
         Missed::Skip => kept.iter().copied().filter(in_time).collect(),
@@ -80,7 +80,7 @@ fn still_run(entry: &Entry, kept: &[u64], now_ms: u64) -> Vec<u64> {
 }
 
 /// How long this fire waits, always the same.
-pub(crate) fn jitter_ms(entry: &Entry, fire_ms: u64) -> u64 {
+pub(crate) fn jitter_ms(entry: &ScheduleEntry, fire_ms: u64) -> u64 {
     let name = entry.schedule.name.as_str().as_bytes();
     let digest = Digest::of_parts(&[b"jitter", name, &fire_ms.to_le_bytes()]);
     let drawn = u64::from_str_radix(&digest.short(), 16).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! When agents are due, what waits its turn, what is tried again, and what becomes of fires that were missed.
 //!
-//! [`step`] is a pure function of a [`State`] and an [`Input`]: it changes the state and says what is to be
-//! done. Time comes in with each input, so that a test moves through a year in a second. Every fire of every
-//! schedule ends up in exactly one [`Fate`]: a task, or a reason why there is none.
+//! [`step`] is a pure function of a [`SchedulerState`] and an [`SchedulerInput`]: it changes the state and says what is
+//! to be done. Time comes in with each input, so that a test moves through a year in a second. Every fire of every
+//! schedule ends up in exactly one [`FireOutcome`]: a task, or a reason why there is none.
 //!
 //! It refuses to run anything, to read a clock or a disk, and to drop a fire without a word.
 
@@ -20,7 +20,9 @@ pub use cron::{Cron, NextError};
 pub use error::ScheduleError;
 pub use longhaul_core::Name;
 pub use schedule::{Missed, Schedule};
-pub use state::{Entry, State};
-pub use step::{Action, Fate, Input, Skipped, Why, edit, step};
-pub use task::{Attempt, Cause, Outcome, RETRIES_MAX, Task, TaskId, TaskStatus, retry_again, retry_delay_ms};
+pub use state::{ScheduleEntry, SchedulerState};
+pub use step::{FireOutcome, SchedulerAction, SchedulerInput, SkipReason, Skipped, edit, step};
+pub use task::{
+    Attempt, AttemptOutcome, RETRIES_MAX, ScheduledTask, TaskCause, TaskId, TaskStatus, retry_again, retry_delay_ms,
+};
 pub use trigger::{DEFAULT_CRON, DEFAULT_INTERVAL_MINUTES, Trigger, When};

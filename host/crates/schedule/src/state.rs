@@ -1,6 +1,6 @@
 //! What a scheduler knows: its schedules, and the tasks that have not ended.
 
-use crate::{Name, Schedule, ScheduleError, Task, TaskId, TaskStatus};
+use crate::{Name, Schedule, ScheduleError, ScheduledTask, TaskId, TaskStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ const SCHEDULES_MAX: usize = 10_000;
 
 /// A schedule, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ScheduleEntry {
     /// The schedule.
     pub schedule: Schedule,
     /// Intervals are counted from here: when it was made, changed or enabled.
@@ -26,11 +26,11 @@ pub struct Entry {
 
 /// What a scheduler knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct SchedulerState {
     /// By name.
-    pub schedules: BTreeMap<Name, Entry>,
+    pub schedules: BTreeMap<Name, ScheduleEntry>,
     /// Tasks that have not ended.
-    pub tasks: BTreeMap<TaskId, Task>,
+    pub tasks: BTreeMap<TaskId, ScheduledTask>,
     /// Agents whose fires become no tasks.
     #[serde(default)]
     pub inactive: BTreeSet<Name>,
@@ -40,7 +40,7 @@ pub struct State {
     pub now_ms: u64,
 }
 
-impl Default for State {
+impl Default for SchedulerState {
     fn default() -> Self {
         Self {
             schedules: BTreeMap::new(),
@@ -52,7 +52,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl SchedulerState {
     /// When something happens next without anybody's doing. None when nothing does.
     #[must_use]
     pub fn wake_ms(&self) -> Option<u64> {
@@ -61,7 +61,7 @@ impl State {
         fires.chain(dues).min()
     }
 
-    pub(crate) fn pending(&self) -> impl Iterator<Item = &Task> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &ScheduledTask> {
         self.tasks.values().filter(|task| task.status == TaskStatus::Pending)
     }
 
@@ -69,7 +69,7 @@ impl State {
         self.tasks.values().filter(|task| task.status == TaskStatus::Running).count()
     }
 
-    pub(crate) fn entry(&mut self, name: &Name) -> Result<&mut Entry, ScheduleError> {
+    pub(crate) fn entry(&mut self, name: &Name) -> Result<&mut ScheduleEntry, ScheduleError> {
         self.schedules.get_mut(name).ok_or_else(|| ScheduleError::Unknown { name: name.to_string() })
     }
 

@@ -1,16 +1,17 @@
 //! The scheduler: `step(state, input) -> actions`.
 
 use crate::due::{self, Behind};
-use crate::state::{Entry, PENDING_MAX};
+use crate::state::{PENDING_MAX, ScheduleEntry};
 use crate::{
-    Cause, Name, Outcome, Schedule, ScheduleError, State, Task, TaskId, TaskStatus, Trigger, When, chain, retry_again,
+    AttemptOutcome, Name, Schedule, ScheduleError, ScheduledTask, SchedulerState, TaskCause, TaskId, TaskStatus,
+    Trigger, When, chain, retry_again,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Input {
+pub enum SchedulerInput {
     /// Time passed.
     Tick,
     /// A schedule is made, or replaced by one of its name.
@@ -29,9 +30,9 @@ pub enum Input {
         nonce: u64,
     },
     /// A task that failed is tried again, by hand.
-    Retry(Box<Task>),
+    Retry(Box<ScheduledTask>),
     /// An attempt ended.
-    Ended(TaskId, Outcome),
+    Ended(TaskId, AttemptOutcome),
     /// A task that was to start could not for now; it waits, with the reason.
     Deferred {
         /// Which.
@@ -47,18 +48,18 @@ pub enum Input {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum SchedulerAction {
     /// Start this attempt. The same task and attempt may be asked for again after a restart.
-    Start(Task),
+    Start(ScheduledTask),
     /// Note what became of a fire, or of many.
-    Note(Fate),
+    Note(FireOutcome),
     /// This task has ended for good; it is in the state no more.
-    Ended(Task),
+    Ended(ScheduledTask),
 }
 
 /// What became of a fire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fate {
+pub enum FireOutcome {
     /// It is a task now.
     Task(TaskId),
     /// It is none, and why.
@@ -79,13 +80,13 @@ pub struct Skipped {
     /// They were more than were counted.
     pub more: bool,
     /// Why.
-    pub why: Why,
+    pub why: SkipReason,
 }
 
 /// Why a fire became no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum SkipReason {
     /// Nobody was there for it, and the policy does not run it.
     Missed,
     /// An earlier fire of its schedule still waits.
@@ -98,7 +99,7 @@ pub enum Why {
     Inactive,
 }
 
-impl Why {
+impl SkipReason {
     /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -116,7 +117,11 @@ impl Why {
 ///
 /// # Errors
 /// When the input asks for what cannot be; the state is as it was then.
-pub fn step(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>, ScheduleError> {
+pub fn step(
+    state: &mut SchedulerState,
+    input: SchedulerInput,
+    now_ms: u64,
+) -> Result<Vec<SchedulerAction>, ScheduleError> {
     let mut actions = edit(state, input, now_ms)?;
     fire_due(state, &mut actions);
     start_due(state, &mut actions);
@@ -127,7 +132,11 @@ pub fn step(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>,
 ///
 /// # Errors
 /// As [`step`].
-pub fn edit(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>, ScheduleError> {
+pub fn edit(
+    state: &mut SchedulerState,
+    input: SchedulerInput,
+    now_ms: u64,
+) -> Result<Vec<SchedulerAction>, ScheduleError> {
     let now_ms = now_ms.max(state.now_ms);
     let mut actions = Vec::new();
     take(state, input, now_ms, &mut actions)?;
@@ -135,34 +144,44 @@ pub fn edit(state: &mut State, input: Input, now_ms: u64) -> Result<Vec<Action>,
     Ok(actions)
 }
 
-fn take(state: &mut State, input: Input, now_ms: u64, actions: &mut Vec<Action>) -> Result<(), ScheduleError> {
+fn take(
+    state: &mut SchedulerState,
+    input: SchedulerInput,
+    now_ms: u64,
+    actions: &mut Vec<SchedulerAction>,
+) -> Result<(), ScheduleError> {
     match input {
-        Input::Tick => {}
-        Input::Put(schedule) => put(state, schedule, now_ms, actions)?,
-        Input::Remove(name) => {
+        SchedulerInput::Tick => {}
+        SchedulerInput::Put(schedule) => put(state, schedule, now_ms, actions)?,
+        SchedulerInput::Remove(name) => {
             state.entry(&name)?;
-            withdraw(state, |task| task.schedule == name, Why::Withdrawn, actions);
+            withdraw(state, |task| task.schedule == name, SkipReason::Withdrawn, actions);
             state.schedules.remove(&name);
         }
-        Input::Activate(agent, true) => drop(state.inactive.remove(&agent)),
-        Input::Activate(agent, false) => {
-            withdraw(state, |task| task.agent == agent, Why::Inactive, actions);
+        SchedulerInput::Activate(agent, true) => drop(state.inactive.remove(&agent)),
+        SchedulerInput::Activate(agent, false) => {
+            withdraw(state, |task| task.agent == agent, SkipReason::Inactive, actions);
             state.inactive.insert(agent);
         }
-        Input::Enable(name, enabled) => enable(state, &name, enabled, now_ms, actions)?,
-        Input::RunNow { schedule, nonce } => {
+        SchedulerInput::Enable(name, enabled) => enable(state, &name, enabled, now_ms, actions)?,
+        SchedulerInput::RunNow { schedule, nonce } => {
             let entry = state.entry(&schedule)?.clone();
-            add(state, &entry, now_ms, now_ms, Cause::Hand { nonce }, actions);
+            add(state, &entry, now_ms, now_ms, TaskCause::Hand { nonce }, actions);
         }
-        Input::Retry(task) => retry(state, *task, now_ms)?,
-        Input::Ended(task, outcome) => ended(state, &task, outcome, now_ms, actions),
-        Input::Deferred { task, reason, until_ms } => deferred(state, &task, reason, until_ms),
-        Input::ConcurrentMax(max) => state.concurrent_max = max.max(1),
+        SchedulerInput::Retry(task) => retry(state, *task, now_ms)?,
+        SchedulerInput::Ended(task, outcome) => ended(state, &task, outcome, now_ms, actions),
+        SchedulerInput::Deferred { task, reason, until_ms } => deferred(state, &task, reason, until_ms),
+        SchedulerInput::ConcurrentMax(max) => state.concurrent_max = max.max(1),
     }
     Ok(())
 }
 
-fn put(state: &mut State, schedule: Schedule, now_ms: u64, actions: &mut Vec<Action>) -> Result<(), ScheduleError> {
+fn put(
+    state: &mut SchedulerState,
+    schedule: Schedule,
+    now_ms: u64,
+    actions: &mut Vec<SchedulerAction>,
+) -> Result<(), ScheduleError> {
     schedule.check()?;
     state.has_room(&schedule.name)?;
     let others = state.schedules.values().map(|entry| &entry.schedule).filter(|other| other.name != schedule.name);
@@ -171,9 +190,9 @@ fn put(state: &mut State, schedule: Schedule, now_ms: u64, actions: &mut Vec<Act
     let started_ms = state.schedules.get(&name).map_or(0, |entry| entry.started_ms);
     let is_new_trigger = state.schedules.get(&name).is_none_or(|entry| entry.schedule.trigger != schedule.trigger);
     if !schedule.enabled || is_new_trigger {
-        withdraw(state, |task| task.schedule == name, Why::Withdrawn, actions);
+        withdraw(state, |task| task.schedule == name, SkipReason::Withdrawn, actions);
     }
-    let entry = Entry { schedule, anchor_ms: now_ms, next_ms: None, started_ms };
+    let entry = ScheduleEntry { schedule, anchor_ms: now_ms, next_ms: None, started_ms };
     let kept = state.schedules.insert(name.clone(), entry);
     let entry = state.entry(&name)?;
     match kept.filter(|_| !is_new_trigger) {
@@ -187,11 +206,11 @@ fn put(state: &mut State, schedule: Schedule, now_ms: u64, actions: &mut Vec<Act
 }
 
 fn enable(
-    state: &mut State,
+    state: &mut SchedulerState,
     name: &Name,
     enabled: bool,
     now_ms: u64,
-    actions: &mut Vec<Action>,
+    actions: &mut Vec<SchedulerAction>,
 ) -> Result<(), ScheduleError> {
     let entry = state.entry(name)?;
     if entry.schedule.enabled == enabled {
@@ -201,18 +220,23 @@ fn enable(
     entry.anchor_ms = now_ms;
     arm(entry, now_ms);
     if !enabled {
-        withdraw(state, |task| task.schedule == *name, Why::Withdrawn, actions);
+        withdraw(state, |task| task.schedule == *name, SkipReason::Withdrawn, actions);
     }
     Ok(())
 }
 
-fn arm(entry: &mut Entry, now_ms: u64) {
+fn arm(entry: &mut ScheduleEntry, now_ms: u64) {
     let next = entry.schedule.trigger.next_after(entry.anchor_ms, now_ms).ok().flatten();
     entry.next_ms = next.filter(|_| entry.schedule.enabled);
 }
 
 /// What waits is noted as skipped; what was tried already has failed.
-fn withdraw(state: &mut State, is_meant: impl Fn(&Task) -> bool, why: Why, actions: &mut Vec<Action>) {
+fn withdraw(
+    state: &mut SchedulerState,
+    is_meant: impl Fn(&ScheduledTask) -> bool,
+    why: SkipReason,
+    actions: &mut Vec<SchedulerAction>,
+) {
     let waiting: Vec<TaskId> = state.pending().filter(|task| is_meant(task)).map(|task| task.id.clone()).collect();
     for id in waiting {
         let Some(mut task) = state.tasks.remove(&id) else { continue };
@@ -220,22 +244,29 @@ fn withdraw(state: &mut State, is_meant: impl Fn(&Task) -> bool, why: Why, actio
             actions.push(skipped(&task.schedule, task.fire_ms, why));
         }
         task.status = TaskStatus::Failed;
-        let what = if why == Why::Inactive {
+        let what = if why == SkipReason::Inactive {
             "its agent was switched off"
         } else {
             "its schedule was switched off or taken away"
         };
         task.waits_for = Some(what.to_owned());
-        actions.push(Action::Ended(task));
+        actions.push(SchedulerAction::Ended(task));
     }
 }
 
-fn skipped(schedule: &Name, fire_ms: u64, why: Why) -> Action {
+fn skipped(schedule: &Name, fire_ms: u64, why: SkipReason) -> SchedulerAction {
     let schedule = schedule.clone();
-    Action::Note(Fate::Skipped(Skipped { schedule, first_ms: fire_ms, last_ms: fire_ms, count: 1, more: false, why }))
+    SchedulerAction::Note(FireOutcome::Skipped(Skipped {
+        schedule,
+        first_ms: fire_ms,
+        last_ms: fire_ms,
+        count: 1,
+        more: false,
+        why,
+    }))
 }
 
-fn retry(state: &mut State, mut task: Task, now_ms: u64) -> Result<(), ScheduleError> {
+fn retry(state: &mut SchedulerState, mut task: ScheduledTask, now_ms: u64) -> Result<(), ScheduleError> {
     if task.status != TaskStatus::Failed {
         return Err(ScheduleError::NotFailed { task: task.id.to_string(), status: task.status.word() });
     }
@@ -245,7 +276,13 @@ fn retry(state: &mut State, mut task: Task, now_ms: u64) -> Result<(), ScheduleE
     Ok(())
 }
 
-fn ended(state: &mut State, id: &TaskId, outcome: Outcome, now_ms: u64, actions: &mut Vec<Action>) {
+fn ended(
+    state: &mut SchedulerState,
+    id: &TaskId,
+    outcome: AttemptOutcome,
+    now_ms: u64,
+    actions: &mut Vec<SchedulerAction>,
+) {
     // A second report of one end changes nothing.
     let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
     task.end(outcome, now_ms);
@@ -254,11 +291,11 @@ fn ended(state: &mut State, id: &TaskId, outcome: Outcome, now_ms: u64, actions:
     }
     let Some(task) = state.tasks.remove(id) else { return };
     start_followers(state, &task, now_ms, actions);
-    actions.push(Action::Ended(task));
+    actions.push(SchedulerAction::Ended(task));
 }
 
-fn start_followers(state: &mut State, task: &Task, now_ms: u64, actions: &mut Vec<Action>) {
-    let follows = |entry: &&Entry| match &entry.schedule.trigger {
+fn start_followers(state: &mut SchedulerState, task: &ScheduledTask, now_ms: u64, actions: &mut Vec<SchedulerAction>) {
+    let follows = |entry: &&ScheduleEntry| match &entry.schedule.trigger {
         Trigger::After { agent, when } => {
             let is_end = match when {
                 When::Success => task.status == TaskStatus::Completed,
@@ -269,20 +306,20 @@ fn start_followers(state: &mut State, task: &Task, now_ms: u64, actions: &mut Ve
         }
         Trigger::Cron(_) | Trigger::Interval { .. } => false,
     };
-    let followers: Vec<Entry> = state.schedules.values().filter(follows).cloned().collect();
+    let followers: Vec<ScheduleEntry> = state.schedules.values().filter(follows).cloned().collect();
     for entry in followers {
-        add(state, &entry, now_ms, now_ms, Cause::After { task: task.id.clone() }, actions);
+        add(state, &entry, now_ms, now_ms, TaskCause::After { task: task.id.clone() }, actions);
     }
 }
 
-fn deferred(state: &mut State, id: &TaskId, reason: String, until_ms: u64) {
+fn deferred(state: &mut SchedulerState, id: &TaskId, reason: String, until_ms: u64) {
     let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
     // It never began.
     task.attempts.pop();
     (task.status, task.due_ms, task.waits_for) = (TaskStatus::Pending, until_ms, Some(reason));
 }
 
-fn fire_due(state: &mut State, actions: &mut Vec<Action>) {
+fn fire_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
     let now_ms = state.now_ms;
     let due: Vec<Name> = state
         .schedules
@@ -295,12 +332,12 @@ fn fire_due(state: &mut State, actions: &mut Vec<Action>) {
         let found = due::look(&entry, now_ms);
         if let Some(Behind { first_ms, last_ms, count, more }) = found.missed {
             let schedule = name.clone();
-            let skipped = Skipped { schedule, first_ms, last_ms, count, more, why: Why::Missed };
-            actions.push(Action::Note(Fate::Skipped(skipped)));
+            let skipped = Skipped { schedule, first_ms, last_ms, count, more, why: SkipReason::Missed };
+            actions.push(SchedulerAction::Note(FireOutcome::Skipped(skipped)));
         }
         for fire_ms in &found.run {
             let due_ms = fire_ms.saturating_add(due::jitter_ms(&entry, *fire_ms));
-            add(state, &entry, *fire_ms, due_ms, Cause::Time, actions);
+            add(state, &entry, *fire_ms, due_ms, TaskCause::Time, actions);
         }
         if let Some(entry) = state.schedules.get_mut(&name) {
             entry.next_ms = found.next_ms;
@@ -309,25 +346,32 @@ fn fire_due(state: &mut State, actions: &mut Vec<Action>) {
 }
 
 /// Makes a task of a fire, unless there is a reason against it.
-fn add(state: &mut State, entry: &Entry, fire_ms: u64, due_ms: u64, cause: Cause, actions: &mut Vec<Action>) {
+fn add(
+    state: &mut SchedulerState,
+    entry: &ScheduleEntry,
+    fire_ms: u64,
+    due_ms: u64,
+    cause: TaskCause,
+    actions: &mut Vec<SchedulerAction>,
+) {
     let schedule = &entry.schedule;
     let id = TaskId::of(&schedule.name, fire_ms, &cause);
     if state.tasks.contains_key(&id) {
         return;
     }
     if state.inactive.contains(&schedule.agent) {
-        return actions.push(skipped(&schedule.name, fire_ms, Why::Inactive));
+        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::Inactive));
     }
     // Fires that are made up for, chained or asked for are tasks of their own.
-    let is_usual = cause == Cause::Time && schedule.missed != crate::Missed::All;
+    let is_usual = cause == TaskCause::Time && schedule.missed != crate::Missed::All;
     let waits = state.pending().any(|task| task.schedule == schedule.name && task.attempts.is_empty());
     if is_usual && waits {
-        return actions.push(skipped(&schedule.name, fire_ms, Why::StillWaiting));
+        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::StillWaiting));
     }
     if state.pending().count() >= PENDING_MAX {
-        return actions.push(skipped(&schedule.name, fire_ms, Why::QueueFull));
+        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::QueueFull));
     }
-    let task = Task {
+    let task = ScheduledTask {
         id: id.clone(),
         schedule: schedule.name.clone(),
         agent: schedule.agent.clone(),
@@ -340,17 +384,17 @@ fn add(state: &mut State, entry: &Entry, fire_ms: u64, due_ms: u64, cause: Cause
         waits_for: None,
     };
     state.tasks.insert(id.clone(), task);
-    actions.push(Action::Note(Fate::Task(id)));
+    actions.push(SchedulerAction::Note(FireOutcome::Task(id)));
 }
 
 /// Starts what is due while there is room, and says of the rest what it waits for.
-fn start_due(state: &mut State, actions: &mut Vec<Action>) {
+fn start_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
     let concurrent_max = usize::try_from(state.concurrent_max).unwrap_or(usize::MAX);
     while state.running() < concurrent_max {
         let Some(id) = first_startable(state) else { break };
         let Some(task) = state.tasks.get_mut(&id) else { break };
         task.start(state.now_ms);
-        actions.push(Action::Start(task.clone()));
+        actions.push(SchedulerAction::Start(task.clone()));
         let (schedule, now_ms) = (task.schedule.clone(), state.now_ms);
         if let Some(entry) = state.schedules.get_mut(&schedule) {
             entry.started_ms = now_ms;
@@ -360,8 +404,8 @@ fn start_due(state: &mut State, actions: &mut Vec<Action>) {
 }
 
 /// Of a schedule whose last start is longest ago; of one schedule, what is due longest.
-fn first_startable(state: &State) -> Option<TaskId> {
-    let started = |task: &Task| state.schedules.get(&task.schedule).map_or(0, |entry| entry.started_ms);
+fn first_startable(state: &SchedulerState) -> Option<TaskId> {
+    let started = |task: &ScheduledTask| state.schedules.get(&task.schedule).map_or(0, |entry| entry.started_ms);
     let busy = busy_agents(state);
     state
         .pending()
@@ -371,16 +415,16 @@ fn first_startable(state: &State) -> Option<TaskId> {
         .map(|task| task.id.clone())
 }
 
-fn may_overlap(state: &State, task: &Task) -> bool {
+fn may_overlap(state: &SchedulerState, task: &ScheduledTask) -> bool {
     state.schedules.get(&task.schedule).is_some_and(|entry| entry.schedule.overlap)
 }
 
-fn busy_agents(state: &State) -> BTreeMap<Name, TaskId> {
+fn busy_agents(state: &SchedulerState) -> BTreeMap<Name, TaskId> {
     let running = state.tasks.values().filter(|task| task.status == TaskStatus::Running);
     running.map(|task| (task.agent.clone(), task.id.clone())).collect()
 }
 
-fn say_what_is_waited_for(state: &mut State, concurrent_max: usize) {
+fn say_what_is_waited_for(state: &mut SchedulerState, concurrent_max: usize) {
     let (busy, now_ms) = (busy_agents(state), state.now_ms);
     let is_full = state.running() >= concurrent_max;
     for task in state.tasks.values_mut() {

@@ -30,11 +30,11 @@ pub struct TaskId(String);
 impl TaskId {
     /// The task of this fire.
     #[must_use]
-    pub fn of(schedule: &Name, fire_ms: u64, cause: &Cause) -> Self {
+    pub fn of(schedule: &Name, fire_ms: u64, cause: &TaskCause) -> Self {
         let cause = match cause {
-            Cause::Time => String::new(),
-            Cause::Hand { nonce } => format!("hand {nonce}"),
-            Cause::After { task } => format!("after {task}"),
+            TaskCause::Time => String::new(),
+            TaskCause::Hand { nonce } => format!("hand {nonce}"),
+            TaskCause::After { task } => format!("after {task}"),
         };
         let digest = Digest::of_parts(&[schedule.as_str().as_bytes(), &fire_ms.to_le_bytes(), cause.as_bytes()]);
         Self(format!("t-{}", digest.short()))
@@ -62,7 +62,7 @@ impl fmt::Display for TaskId {
 /// What made a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cause {
+pub enum TaskCause {
     /// The time came.
     Time,
     /// Somebody asked for it.
@@ -85,13 +85,13 @@ pub struct Attempt {
     /// When it ended; none while it runs.
     pub ended_ms: Option<u64>,
     /// How.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<AttemptOutcome>,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// It did what it was for.
     Completed,
     /// It did not.
@@ -132,7 +132,7 @@ impl TaskStatus {
 
 /// A fire that became work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+pub struct ScheduledTask {
     /// Its name.
     pub id: TaskId,
     /// Of which schedule.
@@ -144,7 +144,7 @@ pub struct Task {
     /// Not started before this: the fire with its jitter, or the next retry.
     pub due_ms: u64,
     /// What made it.
-    pub cause: Cause,
+    pub cause: TaskCause,
     /// Where it is.
     pub status: TaskStatus,
     /// All its tries, the first in front.
@@ -155,7 +155,7 @@ pub struct Task {
     pub waits_for: Option<String>,
 }
 
-impl Task {
+impl ScheduledTask {
     /// How often it was tried again.
     #[must_use]
     pub fn retry_count(&self) -> u32 {
@@ -169,13 +169,13 @@ impl Task {
     }
 
     /// Ends its attempt, and puts it where it belongs then.
-    pub(crate) fn end(&mut self, outcome: Outcome, now_ms: u64) {
-        let can_retry = matches!(outcome, Outcome::Failed { retryable: true, .. })
+    pub(crate) fn end(&mut self, outcome: AttemptOutcome, now_ms: u64) {
+        let can_retry = matches!(outcome, AttemptOutcome::Failed { retryable: true, .. })
             && retry_again(self.retry_count(), self.retries_max).is_ok();
         self.status = match &outcome {
-            Outcome::Completed => TaskStatus::Completed,
-            Outcome::Failed { .. } if can_retry => TaskStatus::Pending,
-            Outcome::Failed { .. } => TaskStatus::Failed,
+            AttemptOutcome::Completed => TaskStatus::Completed,
+            AttemptOutcome::Failed { .. } if can_retry => TaskStatus::Pending,
+            AttemptOutcome::Failed { .. } => TaskStatus::Failed,
         };
         if can_retry {
             self.due_ms = now_ms.saturating_add(retry_delay_ms(self.retry_count() + 1));

@@ -1,6 +1,8 @@
 //! The suite `schedule` of `$LONGHAUL_CASES`, and what `executor_tasks` says of retries.
 
-use longhaul_schedule::{Cron, Input, Name, Schedule, State, Trigger, retry_again, retry_delay_ms, step};
+use longhaul_schedule::{
+    Cron, Name, Schedule, SchedulerInput, SchedulerState, Trigger, retry_again, retry_delay_ms, step,
+};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -71,10 +73,10 @@ fn configuration_case(case: &Value) -> Result<(), String> {
     let enabled = written.as_object_mut().and_then(|fields| fields.remove("enabled")) != Some(Value::Bool(false));
     let trigger: Trigger = serde_json::from_value(written).map_err(|error| error.to_string())?;
     let mut schedule = Schedule::new(name("s"), name("a"), trigger.clone());
-    let mut state = State::default();
-    step(&mut state, Input::Put(schedule.clone()), 0).map_err(|error| error.to_string())?;
+    let mut state = SchedulerState::default();
+    step(&mut state, SchedulerInput::Put(schedule.clone()), 0).map_err(|error| error.to_string())?;
     schedule.enabled = enabled;
-    step(&mut state, Input::Put(schedule), 1).map_err(|error| error.to_string())?;
+    step(&mut state, SchedulerInput::Put(schedule), 1).map_err(|error| error.to_string())?;
     let found: Value = match (state.wake_ms(), trigger) {
         (None, _) => "not scheduled; an existing schedule is removed".into(),
         (Some(_), Trigger::Interval { seconds }) => seconds.into(),

@@ -1,8 +1,8 @@
 //! The scheduler, moved through hours and years by hand.
 
 use longhaul_schedule::{
-    Action, Cron, Fate, Input, Missed, Name, Outcome, Schedule, ScheduleError, Skipped, State, TaskId, Trigger, When,
-    Why, edit, step,
+    AttemptOutcome, Cron, FireOutcome, Missed, Name, Schedule, ScheduleError, SchedulerAction, SchedulerInput,
+    SchedulerState, SkipReason, Skipped, TaskId, Trigger, When, edit, step,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -23,57 +23,57 @@ fn after(schedule: &str, agent: &str, of: &str, when: When) -> Schedule {
     Schedule::new(name(schedule), name(agent), Trigger::After { agent: of.to_owned(), when })
 }
 
-fn failed() -> Outcome {
-    Outcome::Failed { error: "no".to_owned(), retryable: true }
+fn failed() -> AttemptOutcome {
+    AttemptOutcome::Failed { error: "no".to_owned(), retryable: true }
 }
 
 /// A scheduler, and what it said so far.
 struct Bench {
-    state: State,
+    state: SchedulerState,
     now_ms: u64,
-    actions: Vec<Action>,
+    actions: Vec<SchedulerAction>,
 }
 
 impl Bench {
     fn with(schedules: impl IntoIterator<Item = Schedule>) -> Self {
-        let mut bench = Self { state: State::default(), now_ms: START, actions: Vec::new() };
+        let mut bench = Self { state: SchedulerState::default(), now_ms: START, actions: Vec::new() };
         for schedule in schedules {
-            bench.put(Input::Put(schedule));
+            bench.put(SchedulerInput::Put(schedule));
         }
         bench
     }
 
-    fn put(&mut self, input: Input) {
+    fn put(&mut self, input: SchedulerInput) {
         self.actions.extend(step(&mut self.state, input, self.now_ms).expect("an input that can be"));
     }
 
     fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
-        self.put(Input::Tick);
+        self.put(SchedulerInput::Tick);
     }
 
     fn started(&self) -> Vec<TaskId> {
-        let started = |action: &Action| match action {
-            Action::Start(task) => Some(task.id.clone()),
-            Action::Note(_) | Action::Ended(_) => None,
+        let started = |action: &SchedulerAction| match action {
+            SchedulerAction::Start(task) => Some(task.id.clone()),
+            SchedulerAction::Note(_) | SchedulerAction::Ended(_) => None,
         };
         self.actions.iter().filter_map(started).collect()
     }
 
-    fn skipped(&self) -> Vec<(u32, Why)> {
-        let skipped = |action: &Action| match action {
-            Action::Note(Fate::Skipped(Skipped { count, why, .. })) => Some((*count, *why)),
-            Action::Note(Fate::Task(_)) | Action::Start(_) | Action::Ended(_) => None,
+    fn skipped(&self) -> Vec<(u32, SkipReason)> {
+        let skipped = |action: &SchedulerAction| match action {
+            SchedulerAction::Note(FireOutcome::Skipped(Skipped { count, why, .. })) => Some((*count, *why)),
+            SchedulerAction::Note(FireOutcome::Task(_)) | SchedulerAction::Start(_) | SchedulerAction::Ended(_) => None,
         };
         self.actions.iter().filter_map(skipped).collect()
     }
 
-    fn end_last(&mut self, outcome: Outcome) {
+    fn end_last(&mut self, outcome: AttemptOutcome) {
         let last = self.actions.iter().rev().find_map(|action| match action {
-            Action::Start(task) => Some(task.id.clone()),
-            Action::Note(_) | Action::Ended(_) => None,
+            SchedulerAction::Start(task) => Some(task.id.clone()),
+            SchedulerAction::Note(_) | SchedulerAction::Ended(_) => None,
         });
-        self.put(Input::Ended(last.expect("something was started"), outcome));
+        self.put(SchedulerInput::Ended(last.expect("something was started"), outcome));
     }
 }
 
@@ -82,7 +82,7 @@ fn a_year_of_hours_is_a_year_of_tasks() {
     let mut bench = Bench::with([hourly("a")]);
     for _ in 0..365 * 24 {
         bench.pass(HOUR);
-        bench.end_last(Outcome::Completed);
+        bench.end_last(AttemptOutcome::Completed);
     }
     assert_eq!(bench.started().len(), 365 * 24);
     assert_eq!(bench.skipped(), []);
@@ -103,9 +103,10 @@ fn a_task_that_fails_is_tried_again_after_2_4_and_8_seconds_and_then_never() {
     bench.end_last(failed());
     let started = bench.started();
     assert!(started.iter().all(|id| *id == started[0]), "the same task");
-    let Some(Action::Ended(task)) = bench.actions.last() else { panic!("{:?}", bench.actions.last()) };
+    let Some(SchedulerAction::Ended(task)) = bench.actions.last() else { panic!("{:?}", bench.actions.last()) };
     assert_eq!((task.attempts.len(), task.status.word()), (4, "failed"));
-    let error = step(&mut bench.state, Input::Retry(Box::new(task.clone())), bench.now_ms).expect_err("refused");
+    let error =
+        step(&mut bench.state, SchedulerInput::Retry(Box::new(task.clone())), bench.now_ms).expect_err("refused");
     assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
 }
 
@@ -113,7 +114,7 @@ fn a_task_that_fails_is_tried_again_after_2_4_and_8_seconds_and_then_never() {
 fn what_may_not_be_retried_is_not() {
     let mut bench = Bench::with([hourly("a")]);
     bench.pass(HOUR);
-    bench.end_last(Outcome::Failed { error: "no such agent".to_owned(), retryable: false });
+    bench.end_last(AttemptOutcome::Failed { error: "no such agent".to_owned(), retryable: false });
     bench.pass(60_000);
     assert_eq!(bench.started().len(), 1);
 }
@@ -138,8 +139,8 @@ fn a_fire_whose_forerunner_still_waits_is_noted_and_not_queued() {
         bench.pass(HOUR);
     }
     assert_eq!(bench.started().len(), 1);
-    assert_eq!(bench.skipped(), [(1, Why::StillWaiting), (1, Why::StillWaiting)]);
-    bench.end_last(Outcome::Completed);
+    assert_eq!(bench.skipped(), [(1, SkipReason::StillWaiting), (1, SkipReason::StillWaiting)]);
+    bench.end_last(AttemptOutcome::Completed);
     assert_eq!(bench.started().len(), 2, "the one that waited");
 }
 
@@ -152,7 +153,7 @@ fn five_run_at_once_and_the_others_wait_for_their_turn_and_say_so() {
     let reasons = bench.state.tasks.values().filter_map(|task| task.waits_for.as_deref());
     assert_eq!(reasons.collect::<Vec<_>>(), ["a place: 5 tasks run, and no more may at once"; 7]);
     for id in bench.started() {
-        bench.put(Input::Ended(id, Outcome::Completed));
+        bench.put(SchedulerInput::Ended(id, AttemptOutcome::Completed));
     }
     assert_eq!(bench.started().len(), 10);
 }
@@ -162,15 +163,15 @@ fn a_schedule_with_much_to_do_does_not_starve_the_others() {
     let mut greedy = hourly("greedy");
     (greedy.missed, greedy.missed_max, greedy.overlap) = (Missed::All, 100, true);
     let mut bench = Bench::with([greedy, hourly("modest")]);
-    bench.put(Input::ConcurrentMax(1));
+    bench.put(SchedulerInput::ConcurrentMax(1));
     bench.pass(50 * HOUR);
-    bench.end_last(Outcome::Completed);
+    bench.end_last(AttemptOutcome::Completed);
     let agents: Vec<&str> = bench
         .actions
         .iter()
         .filter_map(|action| match action {
-            Action::Start(task) => Some(task.agent.as_str()),
-            Action::Note(_) | Action::Ended(_) => None,
+            SchedulerAction::Start(task) => Some(task.agent.as_str()),
+            SchedulerAction::Note(_) | SchedulerAction::Ended(_) => None,
         })
         .collect();
     assert_eq!(agents, ["agent-greedy", "agent-modest"]);
@@ -184,14 +185,15 @@ fn what_was_missed_is_run_by_policy_and_accounted_for() {
         let mut bench = Bench::with([schedule]);
         // Ten hours and a half, so that the last fire is late too.
         bench.pass(10 * HOUR + HOUR / 2);
-        let tasks = bench.actions.iter().filter(|action| matches!(action, Action::Note(Fate::Task(_)))).count();
+        let tasks =
+            bench.actions.iter().filter(|action| matches!(action, SchedulerAction::Note(FireOutcome::Task(_)))).count();
         (tasks, bench.skipped())
     };
-    assert_eq!(outage(Missed::Skip, 10), (0, vec![(10, Why::Missed)]));
-    assert_eq!(outage(Missed::Once, 10), (1, vec![(9, Why::Missed)]));
-    assert_eq!(outage(Missed::All, 3), (3, vec![(7, Why::Missed)]));
+    assert_eq!(outage(Missed::Skip, 10), (0, vec![(10, SkipReason::Missed)]));
+    assert_eq!(outage(Missed::Once, 10), (1, vec![(9, SkipReason::Missed)]));
+    assert_eq!(outage(Missed::All, 3), (3, vec![(7, SkipReason::Missed)]));
     assert_eq!(outage(Missed::All, 100), (10, vec![]));
-    assert_eq!(outage(Missed::All, 0), (0, vec![(10, Why::Missed)]));
+    assert_eq!(outage(Missed::All, 0), (0, vec![(10, SkipReason::Missed)]));
 }
 
 #[test]
@@ -202,13 +204,13 @@ fn a_schedule_that_is_switched_off_fires_no_more_at_once_and_by_hand_still() {
         b
     }]);
     bench.pass(HOUR);
-    bench.put(Input::Enable(name("b"), false));
-    assert_eq!(bench.skipped(), [(1, Why::Withdrawn)]);
-    bench.end_last(Outcome::Completed);
-    bench.put(Input::Enable(name("a"), false));
+    bench.put(SchedulerInput::Enable(name("b"), false));
+    assert_eq!(bench.skipped(), [(1, SkipReason::Withdrawn)]);
+    bench.end_last(AttemptOutcome::Completed);
+    bench.put(SchedulerInput::Enable(name("a"), false));
     bench.pass(DAY);
     assert_eq!((bench.started().len(), bench.state.wake_ms()), (1, None));
-    bench.put(Input::RunNow { schedule: name("a"), nonce: 1 });
+    bench.put(SchedulerInput::RunNow { schedule: name("a"), nonce: 1 });
     assert_eq!(bench.started().len(), 2);
 }
 
@@ -219,12 +221,12 @@ fn an_agent_that_is_switched_off_is_run_by_no_schedule_and_each_fire_says_so() {
     let mut bench = Bench::with([hourly("a"), second]);
     bench.pass(HOUR);
     assert_eq!(bench.started().len(), 1, "the other waits for it");
-    bench.put(Input::Activate(name("agent-a"), false));
-    bench.end_last(Outcome::Completed);
+    bench.put(SchedulerInput::Activate(name("agent-a"), false));
+    bench.end_last(AttemptOutcome::Completed);
     bench.pass(HOUR);
-    bench.put(Input::RunNow { schedule: name("a"), nonce: 1 });
-    assert_eq!((bench.started().len(), bench.skipped()), (1, vec![(1, Why::Inactive); 4]));
-    bench.put(Input::Activate(name("agent-a"), true));
+    bench.put(SchedulerInput::RunNow { schedule: name("a"), nonce: 1 });
+    assert_eq!((bench.started().len(), bench.skipped()), (1, vec![(1, SkipReason::Inactive); 4]));
+    bench.put(SchedulerInput::Activate(name("agent-a"), true));
     bench.pass(HOUR);
     assert_eq!(bench.started().len(), 2);
 }
@@ -233,13 +235,16 @@ fn an_agent_that_is_switched_off_is_run_by_no_schedule_and_each_fire_says_so() {
 fn who_runs_no_tasks_can_change_schedules_and_starts_nothing() {
     let mut bench = Bench::with([hourly("a")]);
     bench.now_ms += 3 * HOUR;
-    let run = Input::RunNow { schedule: name("a"), nonce: 1 };
+    let run = SchedulerInput::RunNow { schedule: name("a"), nonce: 1 };
     let actions = edit(&mut bench.state, run, bench.now_ms).expect("an input that can be");
-    assert!(matches!(actions[..], [Action::Note(Fate::Task(_))]), "{actions:?}");
-    let actions = edit(&mut bench.state, Input::Put(hourly("b")), bench.now_ms).expect("a schedule");
+    assert!(matches!(actions[..], [SchedulerAction::Note(FireOutcome::Task(_))]), "{actions:?}");
+    let actions = edit(&mut bench.state, SchedulerInput::Put(hourly("b")), bench.now_ms).expect("a schedule");
     assert_eq!(actions, []);
     bench.pass(0);
-    assert_eq!((bench.started().len(), bench.skipped()), (1, vec![(2, Why::Missed), (1, Why::StillWaiting)]));
+    assert_eq!(
+        (bench.started().len(), bench.skipped()),
+        (1, vec![(2, SkipReason::Missed), (1, SkipReason::StillWaiting)])
+    );
 }
 
 #[test]
@@ -258,8 +263,8 @@ fn a_chain_runs_as_its_ends_say() {
         agents.sort();
         agents.join(" ")
     };
-    assert_eq!(follows(Outcome::Completed), "any good");
-    assert_eq!(follows(Outcome::Failed { error: String::new(), retryable: false }), "any bad");
+    assert_eq!(follows(AttemptOutcome::Completed), "any good");
+    assert_eq!(follows(AttemptOutcome::Failed { error: String::new(), retryable: false }), "any bad");
     assert_eq!(follows(failed()), "agent-a", "it is tried again first");
 }
 
@@ -267,7 +272,7 @@ fn a_chain_runs_as_its_ends_say() {
 fn agents_that_would_start_each_other_are_refused_and_nothing_changes() {
     let mut bench = Bench::with([after("1", "b", "a", When::Always), after("2", "c", "b", When::Always)]);
     let before = bench.state.clone();
-    let closing = Input::Put(after("3", "a", "c", When::Failure));
+    let closing = SchedulerInput::Put(after("3", "a", "c", When::Failure));
     let error = step(&mut bench.state, closing, START).expect_err("a circle");
     assert_eq!(error, ScheduleError::Cycle { path: ["a", "b", "c", "a"].map(str::to_owned).into() });
     assert_eq!(bench.state, before);
@@ -277,7 +282,7 @@ fn agents_that_would_start_each_other_are_refused_and_nothing_changes() {
 fn a_clock_that_goes_back_fires_nothing_twice() {
     let mut bench = Bench::with([hourly("a")]);
     bench.pass(HOUR);
-    bench.end_last(Outcome::Completed);
+    bench.end_last(AttemptOutcome::Completed);
     bench.now_ms -= HOUR / 2;
     bench.pass(HOUR / 2);
     assert_eq!(bench.started().len(), 1);
@@ -288,7 +293,7 @@ fn a_fire_is_one_task_also_when_it_is_told_twice() {
     let mut bench = Bench::with([hourly("a")]);
     let mut twin = bench.state.clone();
     bench.pass(HOUR);
-    let again = step(&mut twin, Input::Tick, bench.now_ms).expect("a tick");
+    let again = step(&mut twin, SchedulerInput::Tick, bench.now_ms).expect("a tick");
     assert_eq!(bench.actions[bench.actions.len() - again.len()..], again);
 }
 
@@ -318,10 +323,10 @@ fn a_change_of_something_else_does_not_move_the_next_fire() {
     let mut bench = Bench::with([schedule.clone()]);
     bench.pass(HOUR / 2);
     schedule.retries_max = 1;
-    bench.put(Input::Put(schedule.clone()));
+    bench.put(SchedulerInput::Put(schedule.clone()));
     assert_eq!(bench.state.wake_ms(), Some(START + HOUR));
     schedule.trigger = Trigger::interval(1800).expect("an interval");
-    bench.put(Input::Put(schedule));
+    bench.put(SchedulerInput::Put(schedule));
     assert_eq!(bench.state.wake_ms(), Some(START + HOUR));
 }
 
@@ -366,8 +371,8 @@ fn what_cannot_be_is_refused_with_what_to_write() {
     }
     let mut schedule = hourly("a");
     schedule.retries_max = 4;
-    let error = step(&mut State::default(), Input::Put(schedule), 0).expect_err("refused");
+    let error = step(&mut SchedulerState::default(), SchedulerInput::Put(schedule), 0).expect_err("refused");
     assert_eq!(error.to_string(), "`retries_max` is 4, and at most 3 is allowed");
-    let error = step(&mut State::default(), Input::Remove(name("b")), 0).expect_err("refused");
+    let error = step(&mut SchedulerState::default(), SchedulerInput::Remove(name("b")), 0).expect_err("refused");
     assert_eq!(error.to_string(), "there is no schedule `b`; `longhaul schedule list` shows them");
 }

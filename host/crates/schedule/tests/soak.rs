@@ -1,7 +1,8 @@
 //! Thirty days of fifty schedules, with failures, restarts and outages: each fire is accounted for.
 
 use longhaul_schedule::{
-    Action, Cron, Fate, Input, Missed, Name, Outcome, Schedule, Skipped, State, Task, TaskId, TaskStatus, Trigger, step,
+    AttemptOutcome, Cron, FireOutcome, Missed, Name, Schedule, ScheduledTask, SchedulerAction, SchedulerInput,
+    SchedulerState, Skipped, TaskId, TaskStatus, Trigger, step,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,27 +56,27 @@ fn schedules(random: &mut Random) -> Vec<Schedule> {
 struct Book {
     fires: BTreeMap<Name, u64>,
     made: BTreeSet<TaskId>,
-    ended: BTreeMap<TaskId, Task>,
-    running: BTreeMap<TaskId, Task>,
+    ended: BTreeMap<TaskId, ScheduledTask>,
+    running: BTreeMap<TaskId, ScheduledTask>,
 }
 
 impl Book {
-    fn take(&mut self, actions: Vec<Action>, state: &State) {
+    fn take(&mut self, actions: Vec<SchedulerAction>, state: &SchedulerState) {
         for action in actions {
             match action {
-                Action::Note(Fate::Task(id)) => {
+                SchedulerAction::Note(FireOutcome::Task(id)) => {
                     let task = state.tasks.get(&id).or_else(|| self.ended.get(&id)).expect("a task that was noted");
                     *self.fires.entry(task.schedule.clone()).or_default() += 1;
                     assert!(self.made.insert(id), "one fire made two tasks");
                 }
-                Action::Note(Fate::Skipped(Skipped { schedule, count, more, .. })) => {
+                SchedulerAction::Note(FireOutcome::Skipped(Skipped { schedule, count, more, .. })) => {
                     assert!(!more);
                     *self.fires.entry(schedule).or_default() += u64::from(count);
                 }
-                Action::Start(task) => {
+                SchedulerAction::Start(task) => {
                     assert!(self.running.insert(task.id.clone(), task).is_none(), "it runs already");
                 }
-                Action::Ended(task) => {
+                SchedulerAction::Ended(task) => {
                     assert!(self.ended.insert(task.id.clone(), task).is_none(), "it ended already");
                 }
             }
@@ -89,9 +90,9 @@ fn each_fire_of_thirty_days_is_accounted_for() {
     println!("LONGHAUL_SEED={seed}");
     let mut random = Random(seed);
     let schedules = schedules(&mut random);
-    let (mut state, mut book, mut now_ms) = (State::default(), Book::default(), START);
+    let (mut state, mut book, mut now_ms) = (SchedulerState::default(), Book::default(), START);
     for schedule in &schedules {
-        let actions = step(&mut state, Input::Put(schedule.clone()), now_ms).expect("a schedule");
+        let actions = step(&mut state, SchedulerInput::Put(schedule.clone()), now_ms).expect("a schedule");
         book.take(actions, &state);
     }
     let end_ms = START + DAYS * 24 * 60 * MINUTE;
@@ -105,17 +106,17 @@ fn each_fire_of_thirty_days_is_accounted_for() {
             let stored = serde_json::to_string(&state).expect("a state can be stored");
             state = serde_json::from_str(&stored).expect("a state can be read again");
         }
-        let actions = step(&mut state, Input::Tick, now_ms).expect("a tick");
+        let actions = step(&mut state, SchedulerInput::Tick, now_ms).expect("a tick");
         book.take(actions, &state);
         let ending: Vec<TaskId> = book.running.keys().filter(|_| random.below(6) == 0).cloned().collect();
         for id in ending {
             book.running.remove(&id);
             let retryable = random.below(2) == 0;
             let outcome = match random.below(4) {
-                0 => Outcome::Failed { error: "it rained".to_owned(), retryable },
-                _ => Outcome::Completed,
+                0 => AttemptOutcome::Failed { error: "it rained".to_owned(), retryable },
+                _ => AttemptOutcome::Completed,
             };
-            let actions = step(&mut state, Input::Ended(id, outcome), now_ms).expect("an end");
+            let actions = step(&mut state, SchedulerInput::Ended(id, outcome), now_ms).expect("an end");
             book.take(actions, &state);
         }
         let running: BTreeSet<&TaskId> =

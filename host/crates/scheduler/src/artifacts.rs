@@ -1,20 +1,20 @@
 //! What agents hand from run to run, as people look at it and change it.
 
-use crate::desk::Desk;
-use crate::rows::{self, Writing};
-use longhaul_agents::{AgentError, Head, Next};
-use longhaul_api::agents::AgentSaid;
+use crate::desk::SchedulerService;
+use crate::rows::{self, ScheduleTransaction};
+use longhaul_agents::{AgentError, ArtifactHead, NewArtifactVersion};
+use longhaul_api::agents::AgentResponse;
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
 use serde_json::Value;
 
-impl Desk {
-    pub(super) fn artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentSaid> {
+impl SchedulerService {
+    pub(super) fn artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentResponse> {
         self.record(name)?;
         let Some(version) = version else { return Ok(said(rows::head(&*self.store, name)?)) };
         let found = rows::artifacts(&*self.store, name)?.into_iter().find(|artifact| artifact.version == version);
         let artifact = found.ok_or_else(|| AgentError::NoVersion { name: name.to_string(), version })?;
-        Ok(AgentSaid::Artifact { version: artifact.version, artifact: Some(Box::new(artifact)) })
+        Ok(AgentResponse::Artifact { version: artifact.version, artifact: Some(Box::new(artifact)) })
     }
 
     pub(super) async fn set_artifact(
@@ -23,43 +23,43 @@ impl Desk {
         state: Value,
         summary: Option<String>,
         version: Option<u64>,
-    ) -> fault::Result<AgentSaid> {
+    ) -> fault::Result<AgentResponse> {
         self.change(name, version, |head, at_ms| {
             let old = head.artifact.as_ref().map(|artifact| artifact.summary.clone());
             let summary = summary.or(old).unwrap_or_default();
             let made_by = "a person".to_owned();
-            head.with(name, Next { state, summary, run_count: head.run_count(), at_ms, made_by })
+            head.with(name, NewArtifactVersion { state, summary, run_count: head.run_count(), at_ms, made_by })
         })
         .await
     }
 
-    pub(super) async fn clear_artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentSaid> {
+    pub(super) async fn clear_artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentResponse> {
         self.change(name, version, |head, _| Ok(head.cleared())).await
     }
 
-    pub(super) fn artifact_history(&self, name: &Name) -> fault::Result<AgentSaid> {
+    pub(super) fn artifact_history(&self, name: &Name) -> fault::Result<AgentResponse> {
         self.record(name)?;
-        Ok(AgentSaid::Artifacts { artifacts: rows::artifacts(&*self.store, name)? })
+        Ok(AgentResponse::Artifacts { artifacts: rows::artifacts(&*self.store, name)? })
     }
 
     async fn change(
         &self,
         name: &Name,
         version: Option<u64>,
-        next: impl FnOnce(&Head, u64) -> Result<Head, AgentError>,
-    ) -> fault::Result<AgentSaid> {
+        next: impl FnOnce(&ArtifactHead, u64) -> Result<ArtifactHead, AgentError>,
+    ) -> fault::Result<AgentResponse> {
         let turn = self.turn().await?;
         self.record(name)?;
         let head = match rows::head(&*self.store, name) {
             Ok(head) => head,
             // A person may put something in the place of what cannot be read, and must not be taken for having seen it.
             Err(error) if version.is_some() => bail!("{error:#}; leave the version out for that"),
-            Err(_) => Head { version: rows::last_version(&*self.store, name)?, artifact: None },
+            Err(_) => ArtifactHead { version: rows::last_version(&*self.store, name)?, artifact: None },
         };
         head.expect(name, version)?;
         let (head, now_ms) = (&head, self.clock.now_ms());
         let head = next(head, now_ms)?;
-        let mut writing = Writing::new(&*self.store, now_ms);
+        let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
         writing.head(name, &head)?;
         self.commit(writing.finish()?).await?;
         drop(turn);
@@ -67,6 +67,6 @@ impl Desk {
     }
 }
 
-fn said(head: Head) -> AgentSaid {
-    AgentSaid::Artifact { version: head.version, artifact: head.artifact.map(Box::new) }
+fn said(head: ArtifactHead) -> AgentResponse {
+    AgentResponse::Artifact { version: head.version, artifact: head.artifact.map(Box::new) }
 }

@@ -1,18 +1,18 @@
 //! One attempt at a task: what its agent was handed is loaded, its code is executed, what it gave is summed up and
 //! saved. The end of the task, what is handed on, and what the scheduler knows then are one transaction.
 
-use crate::desk::{Desk, Turn, lock};
-use crate::rows::{self, Writing};
+use crate::desk::{SchedulerService, StateGuard, lock};
+use crate::rows::{self, ScheduleTransaction};
 use crate::schedules;
 use crate::summary;
-use crate::work::{AgentWork, BY_HAND, Hands, Start, end_by_hand, outcome};
+use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt, end_by_hand, outcome};
 use futures_util::FutureExt as _;
-use longhaul_agents::compress::{self, Ran};
-use longhaul_agents::{Admitted, ExecutionResult, Head, Next, Wanted};
-use longhaul_api::agents::AgentSaid;
+use longhaul_agents::compress::{self, FinishedRun};
+use longhaul_agents::{AdmissionDecision, AdmissionRequest, ArtifactHead, ExecutionResult, NewArtifactVersion};
+use longhaul_api::agents::AgentResponse;
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_schedule::{Attempt, Cause, Input, RETRIES_MAX, Task, TaskId, TaskStatus};
+use longhaul_schedule::{Attempt, RETRIES_MAX, ScheduledTask, SchedulerInput, TaskCause, TaskId, TaskStatus};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -33,21 +33,26 @@ const ERROR_BYTES_MAX: usize = 2_000;
 const INPUT_BYTES_MAX: usize = 1 << 20;
 
 /// What stands at the beginning of an attempt.
-enum Prepared {
+enum PreparedAttempt {
     Work(Box<AgentWork>),
     Wait { reason: String, for_ms: u64 },
     Over(ExecutionResult),
 }
 
-impl Desk {
+impl SchedulerService {
     /// Makes an attempt at a task of the scheduler, to its end in the store. An ask or a run that goes on elsewhere is
     /// left as it is, as is everything when `stopping` says so and no time is left.
-    pub(super) async fn attempt(&self, start: Start, hands: Arc<dyn Hands>, mut stopping: watch::Receiver<bool>) {
+    pub(super) async fn attempt(
+        &self,
+        start: NewAttempt,
+        agent_executor: Arc<dyn AgentExecutor>,
+        mut stopping: watch::Receiver<bool>,
+    ) {
         let task = start.task;
         let work = match self.prepare(&task) {
-            Ok(Prepared::Work(work)) => work,
-            Ok(Prepared::Wait { reason, for_ms }) => return self.defer(&task, &reason, for_ms, &stopping).await,
-            Ok(Prepared::Over(result)) => return self.ended(&task, None, &result, &stopping).await,
+            Ok(PreparedAttempt::Work(work)) => work,
+            Ok(PreparedAttempt::Wait { reason, for_ms }) => return self.defer(&task, &reason, for_ms, &stopping).await,
+            Ok(PreparedAttempt::Over(result)) => return self.ended(&task, None, &result, &stopping).await,
             Err(error) => {
                 let result = ExecutionResult::failed(format!("{error:#}"), false);
                 return self.ended(&task, None, &result, &stopping).await;
@@ -56,7 +61,7 @@ impl Desk {
         self.crash.reach("agents.before-run");
         let is_run = work.record.agent.code.is_run();
         let executed = tokio::select! {
-            executed = carry_out(&*hands, &work) => executed,
+            executed = carry_out(&*agent_executor, &work) => executed,
             () = grace(&mut stopping, is_run) => None,
         };
         let result = match executed {
@@ -76,23 +81,23 @@ impl Desk {
         &self,
         name: &Name,
         input: Option<Value>,
-        hands: &dyn Hands,
-    ) -> fault::Result<AgentSaid> {
+        agent_executor: &dyn AgentExecutor,
+    ) -> fault::Result<AgentResponse> {
         if input.as_ref().is_some_and(|input| input.to_string().len() > INPUT_BYTES_MAX) {
             bail!("the input has more than {INPUT_BYTES_MAX} bytes; hand data over as a file in a directory");
         }
         let (task, work) = match self.begin_by_hand(name, input).await? {
             Ok(begun) => begun,
-            Err((task, result)) => return Ok(AgentSaid::Executed { task, result: Box::new(result) }),
+            Err((task, result)) => return Ok(AgentResponse::Executed { task, result: Box::new(result) }),
         };
-        let _busy = ByHand { desk: self, agent: name };
+        let _busy = ByHand { scheduler_service: self, agent: name };
         self.crash.reach("agents.before-run");
         let unfinished = || ExecutionResult::failed("the host stopped before it had ended", true);
-        let result = carry_out(hands, &work).await.unwrap_or_else(unfinished);
+        let result = carry_out(agent_executor, &work).await.unwrap_or_else(unfinished);
         self.crash.reach("agents.ran");
         let result = self.finish(&task, Some(&work), &result).await?;
         self.crash.reach("agents.ended");
-        Ok(AgentSaid::Executed { task: Some(task.id), result: Box::new(result) })
+        Ok(AgentResponse::Executed { task: Some(task.id), result: Box::new(result) })
     }
 
     /// A task of its own, unless there is nothing to run: that is a task, too, and has failed.
@@ -100,7 +105,7 @@ impl Desk {
         &self,
         name: &Name,
         input: Option<Value>,
-    ) -> fault::Result<Result<(Task, Box<AgentWork>), (Option<TaskId>, ExecutionResult)>> {
+    ) -> fault::Result<Result<(ScheduledTask, Box<AgentWork>), (Option<TaskId>, ExecutionResult)>> {
         let turn = self.turn().await?;
         if let Some(busy) = self.busy(&turn, name) {
             let error = format!(
@@ -110,15 +115,15 @@ impl Desk {
         }
         let mut task = self.task_by_hand(name)?;
         let (work, over) = match self.prepare(&task) {
-            Ok(Prepared::Work(work)) => (Some(Box::new(AgentWork { input, ..*work })), None),
-            Ok(Prepared::Wait { reason, .. }) => {
+            Ok(PreparedAttempt::Work(work)) => (Some(Box::new(AgentWork { input, ..*work })), None),
+            Ok(PreparedAttempt::Wait { reason, .. }) => {
                 let error = format!("Agent {name} cannot start now: it waits for {reason}");
                 return Ok(Err((None, ExecutionResult::failed(error, true))));
             }
-            Ok(Prepared::Over(result)) => (None, Some(result)),
+            Ok(PreparedAttempt::Over(result)) => (None, Some(result)),
             Err(error) => (None, Some(ExecutionResult::failed(format!("{error:#}"), false))),
         };
-        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        let mut writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         match (work, over) {
             (Some(work), _) => {
                 writing.begin_by_hand(&task)?;
@@ -139,10 +144,10 @@ impl Desk {
         }
     }
 
-    fn task_by_hand(&self, agent: &Name) -> fault::Result<Task> {
+    fn task_by_hand(&self, agent: &Name) -> fault::Result<ScheduledTask> {
         let (schedule, now_ms) = (by_hand_schedule()?, self.clock.now_ms());
-        let cause = Cause::Hand { nonce: schedules::nonce() };
-        Ok(Task {
+        let cause = TaskCause::Hand { nonce: schedules::nonce() };
+        Ok(ScheduledTask {
             id: TaskId::of(&schedule, now_ms, &cause),
             schedule,
             agent: agent.clone(),
@@ -157,40 +162,40 @@ impl Desk {
     }
 
     /// The task that an agent is at work on.
-    pub(super) fn busy(&self, turn: &Turn<'_>, agent: &Name) -> Option<TaskId> {
+    pub(super) fn busy(&self, turn: &StateGuard<'_>, agent: &Name) -> Option<TaskId> {
         let by_hand = lock(&self.by_hand).get(agent).cloned();
-        let is_running = |task: &&Task| task.status == TaskStatus::Running && task.agent == *agent;
+        let is_running = |task: &&ScheduledTask| task.status == TaskStatus::Running && task.agent == *agent;
         by_hand.or_else(|| turn.state().tasks.values().find(is_running).map(|task| task.id.clone()))
     }
 
-    fn prepare(&self, task: &Task) -> fault::Result<Prepared> {
+    fn prepare(&self, task: &ScheduledTask) -> fault::Result<PreparedAttempt> {
         let name = &task.agent;
         let Some(record) = rows::agent(&*self.store, name)? else {
-            return Ok(Prepared::Over(ExecutionResult::not_found(name.as_str())));
+            return Ok(PreparedAttempt::Over(ExecutionResult::not_found(name.as_str())));
         };
         if !record.agent.active {
-            return Ok(Prepared::Over(ExecutionResult::not_active(name.as_str())));
+            return Ok(PreparedAttempt::Over(ExecutionResult::not_active(name.as_str())));
         }
         let head = rows::head(&*self.store, name)?;
         if let Some(other) = lock(&self.by_hand).get(name) {
             let reason = format!("task `{other}` of the same agent, which somebody asked for");
-            return Ok(Prepared::Wait { reason, for_ms: BUSY_WAIT_MS });
+            return Ok(PreparedAttempt::Wait { reason, for_ms: BUSY_WAIT_MS });
         }
-        let wanted = Wanted {
+        let wanted = AdmissionRequest {
             agent: name.clone(),
             task: task.id.to_string(),
             kind: record.agent.code.kind(),
             memory_bytes_max: record.agent.limits.memory_bytes_max,
         };
-        if let Admitted::Wait { reason, for_ms } = self.admission().admit(&wanted) {
-            return Ok(Prepared::Wait { reason, for_ms: for_ms.max(ADMISSION_WAIT_MS_MIN) });
+        if let AdmissionDecision::Wait { reason, for_ms } = self.admission().admit(&wanted) {
+            return Ok(PreparedAttempt::Wait { reason, for_ms: for_ms.max(ADMISSION_WAIT_MS_MIN) });
         }
-        Ok(Prepared::Work(Box::new(AgentWork { task: task.clone(), record, head, input: None })))
+        Ok(PreparedAttempt::Work(Box::new(AgentWork { task: task.clone(), record, head, input: None })))
     }
 
-    async fn defer(&self, task: &Task, reason: &str, for_ms: u64, stopping: &watch::Receiver<bool>) {
+    async fn defer(&self, task: &ScheduledTask, reason: &str, for_ms: u64, stopping: &watch::Receiver<bool>) {
         let until_ms = self.clock.now_ms().saturating_add(for_ms);
-        let input = || Input::Deferred { task: task.id.clone(), reason: reason.to_owned(), until_ms };
+        let input = || SchedulerInput::Deferred { task: task.id.clone(), reason: reason.to_owned(), until_ms };
         while let Err(error) = self.take(input()).await {
             tracing::warn!(task = %task.id, "that it waits could not be stored: {error:#}");
             if *stopping.borrow() {
@@ -200,7 +205,7 @@ impl Desk {
         }
     }
 
-    pub(super) async fn take(&self, input: Input) -> fault::Result<()> {
+    pub(super) async fn take(&self, input: SchedulerInput) -> fault::Result<()> {
         self.turn().await?.take(input).await
     }
 
@@ -208,7 +213,7 @@ impl Desk {
     /// scheduler stops it is left to the next one, which finds it as one that was cut off.
     async fn ended(
         &self,
-        task: &Task,
+        task: &ScheduledTask,
         work: Option<&AgentWork>,
         result: &ExecutionResult,
         stopping: &watch::Receiver<bool>,
@@ -226,7 +231,7 @@ impl Desk {
     /// that is too large is a failure.
     async fn finish(
         &self,
-        task: &Task,
+        task: &ScheduledTask,
         work: Option<&AgentWork>,
         result: &ExecutionResult,
     ) -> fault::Result<ExecutionResult> {
@@ -240,7 +245,7 @@ impl Desk {
         };
         let mut turn = self.turn().await?;
         let now_ms = self.clock.now_ms();
-        let mut writing = Writing::new(&*self.store, now_ms);
+        let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
         let mut head = None;
         if let (Some(work), Some(handed)) = (work, &handed) {
             head = self.next_head(work, handed, &mut result, now_ms);
@@ -252,7 +257,7 @@ impl Desk {
                 writing.ended_by_hand(task)?;
                 (turn.state().clone(), Vec::new())
             }
-            false => turn.next(Input::Ended(task.id.clone(), outcome(&result)))?,
+            false => turn.next(SchedulerInput::Ended(task.id.clone(), outcome(&result)))?,
         };
         let is_over = !turn.state().tasks.contains_key(&task.id) || !state.tasks.contains_key(&task.id);
         if let (true, Some(head)) = (is_over, &head) {
@@ -267,7 +272,7 @@ impl Desk {
     }
 
     /// What was printed, told apart, with its summary.
-    async fn sum_up(&self, work: &AgentWork, result: &ExecutionResult) -> Handed {
+    async fn sum_up(&self, work: &AgentWork, result: &ExecutionResult) -> PrintedResult {
         let printed = compress::printed(&result.stdout);
         let error = result.error_message.as_deref();
         let summary = match (&printed.summary, &work.record.agent.summary_by) {
@@ -281,11 +286,17 @@ impl Desk {
             },
             (None, _) => compress::summary(&printed.output, error),
         };
-        Handed { printed, summary }
+        PrintedResult { printed, summary }
     }
 
     /// What the agent hands on when its task is over; none where that cannot be kept, which is in the result then.
-    fn next_head(&self, work: &AgentWork, handed: &Handed, result: &mut ExecutionResult, now_ms: u64) -> Option<Head> {
+    fn next_head(
+        &self,
+        work: &AgentWork,
+        handed: &PrintedResult,
+        result: &mut ExecutionResult,
+        now_ms: u64,
+    ) -> Option<ArtifactHead> {
         let name = &work.task.agent;
         let now = match rows::head(&*self.store, name) {
             Ok(now) => now,
@@ -314,10 +325,10 @@ impl Desk {
         let next = |state: Option<Value>, result: &ExecutionResult, summary: String| {
             let error = result.error_message.as_deref().filter(|_| !result.success);
             let run_count = now.run_count() + 1;
-            let ran = Ran { output: &handed.printed.output, run_count, at_ms: now_ms, error };
+            let ran = FinishedRun { output: &handed.printed.output, run_count, at_ms: now_ms, error };
             let state = compress::compress(state, &ran);
             let made_by = format!("task {}", work.task.id);
-            now.with(name, Next { state, summary, run_count, at_ms: now_ms, made_by })
+            now.with(name, NewArtifactVersion { state, summary, run_count, at_ms: now_ms, made_by })
         };
         match next(state, result, handed.summary.clone()) {
             Ok(head) => Some(head),
@@ -339,21 +350,21 @@ impl Desk {
 }
 
 /// What was printed, told apart, with its summary.
-struct Handed {
-    printed: compress::Printed,
+struct PrintedResult {
+    printed: compress::PrintedOutput,
     summary: String,
 }
 
 /// An agent that is run because somebody asked for it, until it is not any more, also when nobody waits for it.
 struct ByHand<'a> {
-    desk: &'a Desk,
+    scheduler_service: &'a SchedulerService,
     agent: &'a Name,
 }
 
 impl Drop for ByHand<'_> {
     fn drop(&mut self) {
-        lock(&self.desk.by_hand).remove(self.agent);
-        self.desk.changed.notify_one();
+        lock(&self.scheduler_service.by_hand).remove(self.agent);
+        self.scheduler_service.changed.notify_one();
     }
 }
 
@@ -362,8 +373,8 @@ pub(super) fn by_hand_schedule() -> fault::Result<Name> {
 }
 
 /// A defect of ours is a result as well.
-async fn carry_out(hands: &dyn Hands, work: &AgentWork) -> Option<ExecutionResult> {
-    match AssertUnwindSafe(hands.run(work)).catch_unwind().await {
+async fn carry_out(agent_executor: &dyn AgentExecutor, work: &AgentWork) -> Option<ExecutionResult> {
+    match AssertUnwindSafe(agent_executor.run(work)).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Some(ExecutionResult::failed("a defect of longhaul; its log says more", false)),
     }

@@ -1,22 +1,22 @@
 //! An agent's code in the sandbox. Refuses an agent that is an ask or a run: it has no code of its own.
 
-use crate::desk::Desk;
+use crate::desk::SchedulerService;
 use crate::work::AgentWork;
-use longhaul_agents::{Code, ExecutionResult};
-use longhaul_exec::{Code as Source, ExecError, Executor, Job, JobLimits, Places, Report};
+use longhaul_agents::{AgentCode, ExecutionResult};
+use longhaul_exec::{Code as Source, ExecError, Executor, ExecutorPaths, Job, JobLimits, JobReport};
 use longhaul_home::plugin_directories;
 
 /// Instructions of a millisecond, in wasmtime's fuel, at the most: twice those of 10^12 in five minutes.
 const FUEL_PER_MS: u64 = 7_000_000;
 
-impl Desk {
+impl SchedulerService {
     /// Runs an agent's code in the sandbox.
     pub async fn run_code(&self, work: &AgentWork) -> ExecutionResult {
         let agent = &work.record.agent;
         let code = match &agent.code {
-            Code::Python { source } => Source::Python(source.clone()),
-            Code::JavaScript { source } => Source::JavaScript(source.clone()),
-            Code::Wasm { digest } => match self.store.blob(digest) {
+            AgentCode::Python { source } => Source::Python(source.clone()),
+            AgentCode::JavaScript { source } => Source::JavaScript(source.clone()),
+            AgentCode::Wasm { digest } => match self.store.blob(digest) {
                 Ok(Some(bytes)) => Source::Wasm(bytes),
                 Ok(None) => {
                     let why = format!(
@@ -28,7 +28,9 @@ impl Desk {
                 }
                 Err(error) => return ExecutionResult::failed(error.to_string(), false),
             },
-            Code::Ask { .. } | Code::Run { .. } => return ExecutionResult::failed("it has no code of its own", false),
+            AgentCode::Ask { .. } | AgentCode::Run { .. } => {
+                return ExecutionResult::failed("it has no code of its own", false);
+            }
         };
         let job = Job {
             code,
@@ -60,7 +62,7 @@ impl Desk {
 
     async fn executor(&self) -> Result<&Executor, ExecError> {
         let open = || async {
-            let mut places = Places::usual()?;
+            let mut places = ExecutorPaths::usual()?;
             places.runtimes = plugin_directories(&self.home);
             Executor::new(places)
         };
@@ -70,7 +72,7 @@ impl Desk {
 
 /// A report in the words of executions. What ran out of time, or ended with an exit code, may do better another time;
 /// what ran out of memory or instructions does the same again.
-fn of_report(report: Report, timeout_ms: u64) -> ExecutionResult {
+fn of_report(report: JobReport, timeout_ms: u64) -> ExecutionResult {
     let is_timeout = report.limit.as_deref() == Some("timeout_ms");
     let error_message =
         if is_timeout { Some(ExecutionResult::timeout_message(timeout_ms)) } else { report.error_message };

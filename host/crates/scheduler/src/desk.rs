@@ -1,10 +1,10 @@
 //! The desk that keeps the agents: the state of the scheduler behind one lock, and what is asked of it. Refuses to have in
 //! memory what is not stored.
 
-use crate::rows::{self, Writing};
-use crate::work::{self, Hands, Start};
+use crate::rows::{self, ScheduleTransaction};
+use crate::work::{self, AgentExecutor, NewAttempt};
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
-use longhaul_api::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid};
+use longhaul_api::agents::{AgentRequest, AgentResponse, ScheduleRequest, ScheduleResponse};
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Store};
@@ -13,13 +13,15 @@ use longhaul_exec::Executor;
 use longhaul_home::Home;
 use longhaul_home::crash::CrashPoints;
 use longhaul_notify::Notifier;
-use longhaul_schedule::{Action, Input, State, Task, TaskId, TaskStatus, edit, step};
+use longhaul_schedule::{
+    ScheduledTask, SchedulerAction, SchedulerInput, SchedulerState, TaskId, TaskStatus, edit, step,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OnceCell, mpsc};
 
 /// Keeps the agents.
-pub struct Desk {
+pub struct SchedulerService {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) home: Home,
@@ -29,10 +31,10 @@ pub struct Desk {
     /// Sum outputs up.
     pub(crate) models: Arc<dyn ProjectModels>,
     /// Held by whoever changes anything; read from the store by whoever comes first.
-    state: tokio::sync::Mutex<Option<State>>,
+    state: tokio::sync::Mutex<Option<SchedulerState>>,
     pub(crate) executor: OnceCell<Executor>,
     /// Where tasks go that are to be started, while a scheduler works.
-    pub(crate) starts: Mutex<Option<mpsc::UnboundedSender<Start>>>,
+    pub(crate) starts: Mutex<Option<mpsc::UnboundedSender<NewAttempt>>>,
     /// Agents that are run because somebody asked for it.
     pub(crate) by_hand: Mutex<BTreeMap<Name, TaskId>>,
     admission: Mutex<Arc<dyn Admission>>,
@@ -40,7 +42,7 @@ pub struct Desk {
     pub(crate) changed: Notify,
 }
 
-impl Desk {
+impl SchedulerService {
     /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
     pub fn new(
         store: Arc<dyn Store>,
@@ -75,21 +77,25 @@ impl Desk {
     ///
     /// # Errors
     /// What is wrong with what is asked for, and when the store fails. An execution that fails is an answer.
-    pub async fn agents(&self, wanted: AgentAsk, hands: &dyn Hands) -> fault::Result<AgentSaid> {
+    pub async fn agents(
+        &self,
+        wanted: AgentRequest,
+        agent_executor: &dyn AgentExecutor,
+    ) -> fault::Result<AgentResponse> {
         match wanted {
-            AgentAsk::Register { agent, wasm } => self.register(*agent, wasm).await,
-            AgentAsk::Update { name, patch, wasm, version } => self.update(&name, *patch, wasm, version).await,
-            AgentAsk::List { active, limit, offset } => self.list(active, limit, offset),
-            AgentAsk::Show { name } => self.show(&name).await,
-            AgentAsk::Activate { name, active } => self.activate(&name, active).await,
-            AgentAsk::Remove { name } => self.remove(&name).await,
-            AgentAsk::Execute { name, input } => self.execute(&name, input, hands).await,
-            AgentAsk::Artifact { name, version } => self.artifact(&name, version),
-            AgentAsk::SetArtifact { name, state, summary, version } => {
+            AgentRequest::Register { agent, wasm } => self.register(*agent, wasm).await,
+            AgentRequest::Update { name, patch, wasm, version } => self.update(&name, *patch, wasm, version).await,
+            AgentRequest::List { active, limit, offset } => self.list(active, limit, offset),
+            AgentRequest::Show { name } => self.show(&name).await,
+            AgentRequest::Activate { name, active } => self.activate(&name, active).await,
+            AgentRequest::Remove { name } => self.remove(&name).await,
+            AgentRequest::Execute { name, input } => self.execute(&name, input, agent_executor).await,
+            AgentRequest::Artifact { name, version } => self.artifact(&name, version),
+            AgentRequest::SetArtifact { name, state, summary, version } => {
                 self.set_artifact(&name, state, summary, version).await
             }
-            AgentAsk::ClearArtifact { name, version } => self.clear_artifact(&name, version).await,
-            AgentAsk::ArtifactHistory { name } => self.artifact_history(&name),
+            AgentRequest::ClearArtifact { name, version } => self.clear_artifact(&name, version).await,
+            AgentRequest::ArtifactHistory { name } => self.artifact_history(&name),
         }
     }
 
@@ -97,43 +103,43 @@ impl Desk {
     ///
     /// # Errors
     /// What is wrong with what is asked for, and when the store fails.
-    pub async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
+    pub async fn schedules(&self, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
         match wanted {
-            ScheduleAsk::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
-            ScheduleAsk::List { limit, offset } => self.list_schedules(limit, offset).await,
-            ScheduleAsk::Show { name, fires } => self.show_schedule(&name, fires).await,
-            ScheduleAsk::Remove { name } => self.remove_schedule(name).await,
-            ScheduleAsk::Enable { name, enabled } => self.enable_schedule(name, enabled).await,
-            ScheduleAsk::RunNow { name } => self.run_now(name).await,
-            ScheduleAsk::Tasks { agent, status, limit, offset } => {
+            ScheduleRequest::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
+            ScheduleRequest::List { limit, offset } => self.list_schedules(limit, offset).await,
+            ScheduleRequest::Show { name, fires } => self.show_schedule(&name, fires).await,
+            ScheduleRequest::Remove { name } => self.remove_schedule(name).await,
+            ScheduleRequest::Enable { name, enabled } => self.enable_schedule(name, enabled).await,
+            ScheduleRequest::RunNow { name } => self.run_now(name).await,
+            ScheduleRequest::Tasks { agent, status, limit, offset } => {
                 self.tasks(agent.as_ref(), status, limit, offset).await
             }
-            ScheduleAsk::Task { id } => self.task(&id).await,
-            ScheduleAsk::Retry { id } => self.retry(&id).await,
-            ScheduleAsk::Skipped { name, limit } => self.skipped(&name, limit),
-            ScheduleAsk::ConcurrentMax { max } => self.set_concurrent_max(max).await,
-            ScheduleAsk::Status => self.scheduler_status().await,
+            ScheduleRequest::Task { id } => self.task(&id).await,
+            ScheduleRequest::Retry { id } => self.retry(&id).await,
+            ScheduleRequest::Skipped { name, limit } => self.skipped(&name, limit),
+            ScheduleRequest::ConcurrentMax { max } => self.set_concurrent_max(max).await,
+            ScheduleRequest::Status => self.scheduler_status().await,
         }
     }
 
     /// The state of the scheduler, to be looked at or changed.
-    pub(crate) async fn turn(&self) -> fault::Result<Turn<'_>> {
+    pub(crate) async fn turn(&self) -> fault::Result<StateGuard<'_>> {
         let mut held = self.state.lock().await;
         let state = match held.take() {
             Some(state) => state,
             None => self.load().await?,
         };
         *held = Some(state);
-        Ok(Turn { desk: self, held })
+        Ok(StateGuard { scheduler_service: self, held })
     }
 
     /// Reads it from the store, in a process that owns that: what another one was at is over with it. Asks and runs go
     /// on where they were; all other attempts have failed, and may be made again.
-    async fn load(&self) -> fault::Result<State> {
+    async fn load(&self) -> fault::Result<SchedulerState> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();
-        let mut writing = Writing::new(&*self.store, now_ms);
-        let running: Vec<Task> =
+        let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
+        let running: Vec<ScheduledTask> =
             state.tasks.values().filter(|task| task.status == TaskStatus::Running).cloned().collect();
         let ended = ExecutionResult::host_ended();
         for task in running {
@@ -141,7 +147,7 @@ impl Desk {
                 continue;
             }
             writing.result(&task, &ended)?;
-            let actions = edit(&mut state, Input::Ended(task.id.clone(), work::outcome(&ended)), now_ms)?;
+            let actions = edit(&mut state, SchedulerInput::Ended(task.id.clone(), work::outcome(&ended)), now_ms)?;
             writing.take(&actions)?;
             writing.tell(&self.notifier, &actions, &ended)?;
         }
@@ -175,55 +181,55 @@ impl Desk {
 }
 
 /// The state, held.
-pub(crate) struct Turn<'a> {
-    desk: &'a Desk,
-    held: tokio::sync::MutexGuard<'a, Option<State>>,
+pub(crate) struct StateGuard<'a> {
+    scheduler_service: &'a SchedulerService,
+    held: tokio::sync::MutexGuard<'a, Option<SchedulerState>>,
 }
 
-impl Turn<'_> {
-    pub(crate) fn state(&self) -> &State {
-        static EMPTY: std::sync::LazyLock<State> = std::sync::LazyLock::new(State::default);
+impl StateGuard<'_> {
+    pub(crate) fn state(&self) -> &SchedulerState {
+        static EMPTY: std::sync::LazyLock<SchedulerState> = std::sync::LazyLock::new(SchedulerState::default);
         // It was read before the turn was given.
         self.held.as_ref().unwrap_or(&EMPTY)
     }
 
     /// Takes an input: the state then, and what is to be done. Nothing is stored yet.
-    pub(crate) fn next(&self, input: Input) -> fault::Result<(State, Vec<Action>)> {
-        let (mut state, now_ms) = (self.state().clone(), self.desk.clock.now_ms());
-        let works = lock(&self.desk.starts).is_some();
+    pub(crate) fn next(&self, input: SchedulerInput) -> fault::Result<(SchedulerState, Vec<SchedulerAction>)> {
+        let (mut state, now_ms) = (self.state().clone(), self.scheduler_service.clock.now_ms());
+        let works = lock(&self.scheduler_service.starts).is_some();
         let actions = if works { step(&mut state, input, now_ms)? } else { edit(&mut state, input, now_ms)? };
         Ok((state, actions))
     }
 
     /// Takes an input and stores what it changes.
-    pub(crate) async fn take(&mut self, input: Input) -> fault::Result<()> {
+    pub(crate) async fn take(&mut self, input: SchedulerInput) -> fault::Result<()> {
         let (state, actions) = self.next(input)?;
-        let writing = Writing::new(&*self.desk.store, self.desk.clock.now_ms());
+        let writing = ScheduleTransaction::new(&*self.scheduler_service.store, self.scheduler_service.clock.now_ms());
         self.keep(state, &actions, writing).await
     }
 
     /// Stores a state with what led to it, and has done what is to be done.
     pub(crate) async fn keep(
         &mut self,
-        state: State,
-        actions: &[Action],
-        mut writing: Writing<'_>,
+        state: SchedulerState,
+        actions: &[SchedulerAction],
+        mut writing: ScheduleTransaction<'_>,
     ) -> fault::Result<()> {
         writing.take(actions)?;
         writing.state(self.state(), &state)?;
-        self.desk.commit(writing.finish()?).await?;
+        self.scheduler_service.commit(writing.finish()?).await?;
         *self.held = Some(state);
         self.start(actions);
-        self.desk.changed.notify_one();
+        self.scheduler_service.changed.notify_one();
         Ok(())
     }
 
-    fn start(&self, actions: &[Action]) {
-        let starts = lock(&self.desk.starts);
+    fn start(&self, actions: &[SchedulerAction]) {
+        let starts = lock(&self.scheduler_service.starts);
         for action in actions {
             // Where nobody takes it any more, the task is running, and is looked after when somebody does again.
-            if let (Action::Start(task), Some(starts)) = (action, &*starts) {
-                let _ = starts.send(Start { task: task.clone() });
+            if let (SchedulerAction::Start(task), Some(starts)) = (action, &*starts) {
+                let _ = starts.send(NewAttempt { task: task.clone() });
             }
         }
     }

@@ -21,7 +21,8 @@
 //!
 //! Nothing fires without a [`Scheduler`]: whoever changes a schedule where none works starts nothing by it. This crate
 //! refuses to decide what may be done next, which `longhaul-schedule` does, and what is handed on, which
-//! `longhaul-agents` does. It runs code alone: an ask or a run of a project is executed by the [`Hands`] that it is given.
+//! `longhaul-agents` does. It runs code alone: an ask or a run of a project is executed by the [`AgentExecutor`] that
+//! it is given.
 
 mod artifacts;
 mod attempt;
@@ -37,6 +38,6 @@ mod tasks;
 mod tests;
 mod work;
 
-pub use desk::Desk;
+pub use desk::SchedulerService;
 pub use scheduler::Scheduler;
-pub use work::{AgentWork, Hands};
+pub use work::{AgentExecutor, AgentWork};

@@ -1,19 +1,19 @@
 //! Agents: made, changed, switched on and off, removed.
 
-use crate::desk::{Desk, Turn, lock};
-use crate::rows::{self, Writing};
+use crate::desk::{SchedulerService, StateGuard, lock};
+use crate::rows::{self, ScheduleTransaction};
 use base64::Engine as _;
-use longhaul_agents::{AgentError, AgentPatch, AgentRecord, Code, NewAgent, WASM_BYTES_MAX};
-use longhaul_api::agents::{AgentSaid, AgentSummary, AgentView, PAGE_MAX};
+use longhaul_agents::{AgentCode, AgentError, AgentPatch, AgentRecord, NewAgent, WASM_BYTES_MAX};
+use longhaul_api::agents::{AgentResponse, AgentSummary, AgentView, PAGE_MAX};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Digest, Name};
-use longhaul_schedule::{Input, Schedule, TaskStatus, Trigger};
+use longhaul_schedule::{Schedule, SchedulerInput, TaskStatus, Trigger};
 
 /// Agents of one data directory.
 const AGENTS_MAX: usize = 10_000;
 
-impl Desk {
-    pub(super) async fn register(&self, agent: NewAgent, wasm: Option<String>) -> fault::Result<AgentSaid> {
+impl SchedulerService {
+    pub(super) async fn register(&self, agent: NewAgent, wasm: Option<String>) -> fault::Result<AgentResponse> {
         let bytes = self.program(Some(&agent.code), wasm)?;
         let record = AgentRecord::made(agent, self.clock.now_ms())?;
         let name = record.agent.name.clone();
@@ -34,7 +34,7 @@ impl Desk {
         patch: AgentPatch,
         wasm: Option<String>,
         version: Option<u64>,
-    ) -> fault::Result<AgentSaid> {
+    ) -> fault::Result<AgentResponse> {
         let bytes = self.program(patch.code.as_ref(), wasm)?;
         let mut turn = self.turn().await?;
         let record = self.record(name)?.changed(patch, version, self.clock.now_ms())?;
@@ -42,7 +42,7 @@ impl Desk {
         self.view(&turn, record)
     }
 
-    pub(super) async fn activate(&self, name: &Name, active: bool) -> fault::Result<AgentSaid> {
+    pub(super) async fn activate(&self, name: &Name, active: bool) -> fault::Result<AgentResponse> {
         let mut turn = self.turn().await?;
         let mut record = self.record(name)?;
         if record.agent.active != active {
@@ -54,41 +54,46 @@ impl Desk {
     }
 
     /// A record, and what it means for its schedules, in one transaction.
-    async fn keep_record(&self, turn: &mut Turn<'_>, record: &AgentRecord, wasm: Option<Vec<u8>>) -> fault::Result<()> {
-        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+    async fn keep_record(
+        &self,
+        turn: &mut StateGuard<'_>,
+        record: &AgentRecord,
+        wasm: Option<Vec<u8>>,
+    ) -> fault::Result<()> {
+        let mut writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         if let Some(bytes) = wasm {
             writing.blob(bytes);
         }
         writing.agent(record)?;
         let (name, active) = (record.agent.name.clone(), record.agent.active);
         let (state, actions) = match turn.state().inactive.contains(&name) == active {
-            true => turn.next(Input::Activate(name, active))?,
+            true => turn.next(SchedulerInput::Activate(name, active))?,
             false => (turn.state().clone(), Vec::new()),
         };
         turn.keep(state, &actions, writing).await
     }
 
-    pub(super) fn list(&self, active: Option<bool>, limit: usize, offset: usize) -> fault::Result<AgentSaid> {
+    pub(super) fn list(&self, active: Option<bool>, limit: usize, offset: usize) -> fault::Result<AgentResponse> {
         let is_meant = |record: &AgentRecord| active.is_none_or(|active| record.agent.active == active);
         let found: Vec<AgentRecord> = rows::agents(&*self.store)?.into_iter().filter(is_meant).collect();
         let total_count = found.len();
         let limit = limit.min(PAGE_MAX);
         let agents = found.into_iter().skip(offset).take(limit).map(summary).collect();
-        Ok(AgentSaid::Agents { agents, total_count, limit, offset })
+        Ok(AgentResponse::Agents { agents, total_count, limit, offset })
     }
 
-    pub(super) async fn show(&self, name: &Name) -> fault::Result<AgentSaid> {
+    pub(super) async fn show(&self, name: &Name) -> fault::Result<AgentResponse> {
         let turn = self.turn().await?;
         self.view(&turn, self.record(name)?)
     }
 
-    pub(super) async fn remove(&self, name: &Name) -> fault::Result<AgentSaid> {
+    pub(super) async fn remove(&self, name: &Name) -> fault::Result<AgentResponse> {
         let mut turn = self.turn().await?;
         // One that cannot be read can be removed.
         let record = match rows::agent(&*self.store, name) {
             Ok(record) => record.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?,
             Err(_) => AgentRecord {
-                agent: NewAgent::new(name.clone(), Code::Python { source: String::new() }),
+                agent: NewAgent::new(name.clone(), AgentCode::Python { source: String::new() }),
                 version: 0,
                 created_ms: 0,
                 updated_ms: 0,
@@ -105,9 +110,9 @@ impl Desk {
             return Err(AgentError::Busy { name: name.to_string(), task: task.to_string() }.into());
         }
         let said = self.view(&turn, record)?;
-        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        let mut writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         writing.remove_agent(name)?;
-        let (state, actions) = turn.next(Input::Activate(name.clone(), true))?;
+        let (state, actions) = turn.next(SchedulerInput::Activate(name.clone(), true))?;
         turn.keep(state, &actions, writing).await?;
         Ok(said)
     }
@@ -117,21 +122,21 @@ impl Desk {
         Ok(found.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?)
     }
 
-    fn view(&self, turn: &Turn<'_>, record: AgentRecord) -> fault::Result<AgentSaid> {
+    fn view(&self, turn: &StateGuard<'_>, record: AgentRecord) -> fault::Result<AgentResponse> {
         let name = &record.agent.name;
         let (run_count, artifact_version, artifact_error) = match rows::head(&*self.store, name) {
             Ok(head) => (head.run_count(), head.version, None),
             Err(error) => (0, rows::last_version(&*self.store, name)?, Some(format!("{error:#}"))),
         };
         let schedules = schedules_of(turn, name);
-        Ok(AgentSaid::Agent(Box::new(AgentView { record, run_count, artifact_version, artifact_error, schedules })))
+        Ok(AgentResponse::Agent(Box::new(AgentView { record, run_count, artifact_version, artifact_error, schedules })))
     }
 
     /// The bytes of a program that is given, which must be those that its code names; without any, the store must have
     /// them.
-    fn program(&self, code: Option<&Code>, wasm: Option<String>) -> fault::Result<Option<Vec<u8>>> {
+    fn program(&self, code: Option<&AgentCode>, wasm: Option<String>) -> fault::Result<Option<Vec<u8>>> {
         let digest = match code {
-            Some(Code::Wasm { digest }) => digest,
+            Some(AgentCode::Wasm { digest }) => digest,
             _ if wasm.is_some() => bail!("a program is given, and the code is not `wasm`; leave one of the two out"),
             _ => return Ok(None),
         };
@@ -158,7 +163,7 @@ impl Desk {
 }
 
 /// Schedules that run an agent, or that wait for it.
-fn schedules_of(turn: &Turn<'_>, agent: &Name) -> Vec<Name> {
+fn schedules_of(turn: &StateGuard<'_>, agent: &Name) -> Vec<Name> {
     let is_meant = |schedule: &&Schedule| {
         let waits = matches!(&schedule.trigger, Trigger::After { agent: of, .. } if of == agent.as_str());
         schedule.agent == *agent || waits

@@ -2,13 +2,13 @@
 //! the table of `tables.rs` of `longhaul-store`.
 
 use crate::work::BY_HAND;
-use longhaul_agents::{AgentRecord, Artifact, ExecutionResult, Head, VERSIONS_MAX};
-use longhaul_api::agents::{StatusFilter, Tally};
+use longhaul_agents::{AgentRecord, Artifact, ArtifactHead, ExecutionResult, VERSIONS_MAX};
+use longhaul_api::agents::{ScheduleTally, StatusFilter};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_notify::{self as notify, Notifier};
-use longhaul_schedule::{Action, Fate, Skipped, State, Task, TaskId, TaskStatus};
+use longhaul_schedule::{FireOutcome, ScheduledTask, SchedulerAction, SchedulerState, Skipped, TaskId, TaskStatus};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,19 +32,19 @@ const ALL: &str = "";
 /// A task that has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct EndedRow {
-    pub(super) task: Task,
+    pub(super) task: ScheduledTask,
     pub(super) ended_ms: u64,
 }
 
 /// How many ended tasks are kept.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Counts {
+pub(super) struct TaskCounts {
     pub(super) completed: u64,
     pub(super) failed: u64,
 }
 
-impl Counts {
+impl TaskCounts {
     pub(super) fn of(&self, status: Option<StatusFilter>) -> u64 {
         match status {
             None => self.completed + self.failed,
@@ -62,14 +62,14 @@ impl Counts {
 /// What became of the fires of a schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Book {
-    tally: Tally,
+struct FireCounts {
+    tally: ScheduleTally,
     /// The number of the next row about a fire that became no task.
     next_skipped: u64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Settings {
+struct StoredSettings {
     concurrent_max: u32,
 }
 
@@ -114,8 +114,8 @@ pub(super) fn agent(store: &dyn Store, name: &Name) -> fault::Result<Option<Agen
     Ok(found.map(|bytes| AgentRecord::read(name, &bytes)).transpose()?)
 }
 
-pub(super) fn head(store: &dyn Store, name: &Name) -> fault::Result<Head> {
-    Ok(Head::read(name, store.get(Table::Agents, &head_key(name))?.as_deref())?)
+pub(super) fn head(store: &dyn Store, name: &Name) -> fault::Result<ArtifactHead> {
+    Ok(ArtifactHead::read(name, store.get(Table::Agents, &head_key(name))?.as_deref())?)
 }
 
 /// The last version that was stored of an artifact, also where its head cannot be read.
@@ -138,19 +138,19 @@ pub(super) fn skipped(store: &dyn Store, name: &Name, limit: usize) -> fault::Re
     rows.into_iter().map(row).collect()
 }
 
-pub(super) fn tally(store: &dyn Store, name: &Name) -> fault::Result<Tally> {
+pub(super) fn tally(store: &dyn Store, name: &Name) -> fault::Result<ScheduleTally> {
     Ok(book(store, name)?.tally)
 }
 
-fn book(store: &dyn Store, name: &Name) -> fault::Result<Book> {
+fn book(store: &dyn Store, name: &Name) -> fault::Result<FireCounts> {
     Ok(get(store, &Key::of("tally").and(name.as_str()))?.unwrap_or_default())
 }
 
-pub(super) fn counts(store: &dyn Store, agent: Option<&Name>) -> fault::Result<Counts> {
+pub(super) fn counts(store: &dyn Store, agent: Option<&Name>) -> fault::Result<TaskCounts> {
     counts_of(store, agent.map_or(ALL, Name::as_str))
 }
 
-fn counts_of(store: &dyn Store, of: &str) -> fault::Result<Counts> {
+fn counts_of(store: &dyn Store, of: &str) -> fault::Result<TaskCounts> {
     Ok(get(store, &Key::of("counts").and(of))?.unwrap_or_default())
 }
 
@@ -193,23 +193,24 @@ pub(super) fn results(store: &dyn Store, id: &TaskId) -> fault::Result<BTreeMap<
 }
 
 /// Tasks that somebody asked for and that have not ended.
-pub(super) fn direct(store: &dyn Store) -> fault::Result<Vec<Task>> {
+pub(super) fn direct(store: &dyn Store) -> fault::Result<Vec<ScheduledTask>> {
     tasks_of(store, "direct")
 }
 
-fn tasks_of(store: &dyn Store, kind: &str) -> fault::Result<Vec<Task>> {
+fn tasks_of(store: &dyn Store, kind: &str) -> fault::Result<Vec<ScheduledTask>> {
     let task = |(_, bytes): (Vec<u8>, Vec<u8>)| serde_json::from_slice(&bytes).or_internal(|| "a task is damaged");
     all(store, Table::Schedules, &Key::of(kind))?.into_iter().map(task).collect()
 }
 
 /// What the scheduler knows.
-pub(super) fn load(store: &dyn Store) -> fault::Result<State> {
-    let mut state = State::default();
-    if let Some(Settings { concurrent_max }) = get(store, &Key::of("settings"))? {
+pub(super) fn load(store: &dyn Store) -> fault::Result<SchedulerState> {
+    let mut state = SchedulerState::default();
+    if let Some(StoredSettings { concurrent_max }) = get(store, &Key::of("settings"))? {
         state.concurrent_max = concurrent_max.max(1);
     }
     for (_, bytes) in all(store, Table::Schedules, &Key::of("schedule"))? {
-        let entry: longhaul_schedule::Entry = serde_json::from_slice(&bytes).or_internal(|| "a schedule is damaged")?;
+        let entry: longhaul_schedule::ScheduleEntry =
+            serde_json::from_slice(&bytes).or_internal(|| "a schedule is damaged")?;
         state.schedules.insert(entry.schedule.name.clone(), entry);
     }
     for task in tasks_of(store, "open")? {
@@ -242,17 +243,17 @@ fn get<T: DeserializeOwned>(store: &dyn Store, key: &Key) -> fault::Result<Optio
 }
 
 /// A transaction that is being made.
-pub(super) struct Writing<'a> {
+pub(super) struct ScheduleTransaction<'a> {
     store: &'a dyn Store,
     now_ms: u64,
     batch: Batch,
-    counts: BTreeMap<String, Counts>,
-    books: BTreeMap<Name, Book>,
+    counts: BTreeMap<String, TaskCounts>,
+    books: BTreeMap<Name, FireCounts>,
     dropped: BTreeSet<TaskId>,
     kept_max: u64,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> ScheduleTransaction<'a> {
     pub(super) fn new(store: &'a dyn Store, now_ms: u64) -> Self {
         let (counts, books, dropped) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Self { store, now_ms, batch: Batch::new(), counts, books, dropped, kept_max: KEPT_MAX }
@@ -276,9 +277,9 @@ impl<'a> Writing<'a> {
     }
 
     /// What differs between two states.
-    pub(super) fn state(&mut self, before: &State, after: &State) -> fault::Result<()> {
+    pub(super) fn state(&mut self, before: &SchedulerState, after: &SchedulerState) -> fault::Result<()> {
         if before.concurrent_max != after.concurrent_max {
-            self.put(Key::of("settings"), &Settings { concurrent_max: after.concurrent_max })?;
+            self.put(Key::of("settings"), &StoredSettings { concurrent_max: after.concurrent_max })?;
         }
         for (name, entry) in &after.schedules {
             if before.schedules.get(name) != Some(entry) {
@@ -300,13 +301,15 @@ impl<'a> Writing<'a> {
     }
 
     /// What actions say that has to be kept.
-    pub(super) fn take(&mut self, actions: &[Action]) -> fault::Result<()> {
+    pub(super) fn take(&mut self, actions: &[SchedulerAction]) -> fault::Result<()> {
         for action in actions {
             match action {
-                Action::Start(task) if task.attempts.len() > 1 => self.book(&task.schedule)?.tally.retries += 1,
-                Action::Start(_) | Action::Note(Fate::Task(_)) => {}
-                Action::Note(Fate::Skipped(skipped)) => self.skip(skipped)?,
-                Action::Ended(task) => {
+                SchedulerAction::Start(task) if task.attempts.len() > 1 => {
+                    self.book(&task.schedule)?.tally.retries += 1
+                }
+                SchedulerAction::Start(_) | SchedulerAction::Note(FireOutcome::Task(_)) => {}
+                SchedulerAction::Note(FireOutcome::Skipped(skipped)) => self.skip(skipped)?,
+                SchedulerAction::Ended(task) => {
                     self.end(task.clone())?;
                     if task.attempts.is_empty() {
                         // It was withdrawn, which is noted as skipped.
@@ -326,14 +329,14 @@ impl<'a> Writing<'a> {
     pub(super) fn tell(
         &mut self,
         notifier: &Notifier,
-        actions: &[Action],
+        actions: &[SchedulerAction],
         result: &ExecutionResult,
     ) -> fault::Result<()> {
         for action in actions {
-            let Action::Ended(task) = action else { continue };
+            let SchedulerAction::Ended(task) = action else { continue };
             if task.status == TaskStatus::Failed && task.schedule.as_str() != BY_HAND {
                 let batch = std::mem::take(&mut self.batch);
-                self.batch = notify::put_letter_of(batch, notifier, task, result, self.now_ms)?;
+                self.batch = notify::put_notification_of(batch, notifier, task, result, self.now_ms)?;
             }
         }
         Ok(())
@@ -352,17 +355,17 @@ impl<'a> Writing<'a> {
     }
 
     /// A task that somebody asked for begins.
-    pub(super) fn begin_by_hand(&mut self, task: &Task) -> fault::Result<()> {
+    pub(super) fn begin_by_hand(&mut self, task: &ScheduledTask) -> fault::Result<()> {
         self.put(task_key("direct", &task.id), task)
     }
 
     /// A task that somebody asked for has ended.
-    pub(super) fn ended_by_hand(&mut self, task: Task) -> fault::Result<()> {
+    pub(super) fn ended_by_hand(&mut self, task: ScheduledTask) -> fault::Result<()> {
         self.delete(task_key("direct", &task.id));
         self.end(task)
     }
 
-    fn end(&mut self, task: Task) -> fault::Result<()> {
+    fn end(&mut self, task: ScheduledTask) -> fault::Result<()> {
         // A schedule that was made anew under a clock that went back may fire at a moment that had its task already.
         if let Some(earlier) = ended(self.store, &task.id)?.filter(|row| !self.dropped.contains(&row.task.id)) {
             self.drop_ended(&earlier)?;
@@ -430,7 +433,7 @@ impl<'a> Writing<'a> {
     }
 
     /// What the last attempt of a task gave, its output in part.
-    pub(super) fn result(&mut self, task: &Task, result: &ExecutionResult) -> fault::Result<()> {
+    pub(super) fn result(&mut self, task: &ScheduledTask, result: &ExecutionResult) -> fault::Result<()> {
         let number = task.attempts.len() as u64;
         self.put(task_key("result", &task.id).number(number), &result.kept(OUTPUT_KEPT))
     }
@@ -458,7 +461,7 @@ impl<'a> Writing<'a> {
     }
 
     /// What an agent hands on, as it is now, and the versions before.
-    pub(super) fn head(&mut self, name: &Name, head: &Head) -> fault::Result<()> {
+    pub(super) fn head(&mut self, name: &Name, head: &ArtifactHead) -> fault::Result<()> {
         self.batch.push(Op::Put(Table::Agents, head_key(name), serde_json::to_vec(head)?));
         if let Some(artifact) = &head.artifact {
             let bytes = serde_json::to_vec(artifact)?;
@@ -470,14 +473,14 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn counts(&mut self, of: &str) -> fault::Result<&mut Counts> {
+    fn counts(&mut self, of: &str) -> fault::Result<&mut TaskCounts> {
         if !self.counts.contains_key(of) {
             self.counts.insert(of.to_owned(), counts_of(self.store, of)?);
         }
         Ok(self.counts.entry(of.to_owned()).or_default())
     }
 
-    fn book(&mut self, name: &Name) -> fault::Result<&mut Book> {
+    fn book(&mut self, name: &Name) -> fault::Result<&mut FireCounts> {
         if !self.books.contains_key(name) {
             self.books.insert(name.clone(), book(self.store, name)?);
         }

@@ -3,11 +3,11 @@
 //! One works in the process that owns the data directory. It sleeps until something is due, is changed, or has ended,
 //! and never for long, since the clock of a machine may jump. It looks at no clock but the desk's.
 
-use crate::desk::{Desk, lock};
-use crate::rows::Writing;
-use crate::work::{Hands, Start};
+use crate::desk::{SchedulerService, lock};
+use crate::rows::ScheduleTransaction;
+use crate::work::{AgentExecutor, NewAttempt};
 use longhaul_core::fault::{self, bail};
-use longhaul_schedule::{Input, Task, TaskStatus};
+use longhaul_schedule::{ScheduledTask, SchedulerInput, TaskStatus};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -22,7 +22,7 @@ const SLEEP_AFTER_ERROR: Duration = Duration::from_secs(2);
 
 /// A scheduler at work. Dropped without [`Self::stop`], it starts nothing more and waits for nothing.
 pub struct Scheduler {
-    desk: Arc<Desk>,
+    scheduler_service: Arc<SchedulerService>,
     stopping: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -33,61 +33,72 @@ impl Scheduler {
     ///
     /// # Errors
     /// When one works in this process already, and when the store cannot be read.
-    pub async fn start(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> fault::Result<Self> {
+    pub async fn start(
+        scheduler_service: Arc<SchedulerService>,
+        agent_executor: Arc<dyn AgentExecutor>,
+    ) -> fault::Result<Self> {
         // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
-        let _ = desk.notifier.config();
-        Self::over(desk, hands).await
+        let _ = scheduler_service.notifier.config();
+        Self::over(scheduler_service, agent_executor).await
     }
 
-    pub(super) async fn over(desk: Arc<Desk>, hands: Arc<dyn Hands>) -> fault::Result<Self> {
+    pub(super) async fn over(
+        scheduler_service: Arc<SchedulerService>,
+        agent_executor: Arc<dyn AgentExecutor>,
+    ) -> fault::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
         {
-            let turn = desk.turn().await?;
-            let mut starts = lock(&desk.starts);
+            let turn = scheduler_service.turn().await?;
+            let mut starts = lock(&scheduler_service.starts);
             if starts.is_some() {
                 bail!("a scheduler works in this process already");
             }
             let running = turn.state().tasks.values().filter(|task| task.status == TaskStatus::Running);
             for task in running.cloned() {
-                let _ = sender.send(Start { task });
+                let _ = sender.send(NewAttempt { task });
             }
             *starts = Some(sender);
         }
         let (stopping, is_stopping) = watch::channel(false);
-        let work = Work { desk: Arc::clone(&desk), hands, attempts: JoinSet::new(), stopping: is_stopping };
-        Ok(Self { task: tokio::spawn(work.live(receiver)), desk, stopping })
+        let work = SchedulerLoop {
+            scheduler_service: Arc::clone(&scheduler_service),
+            agent_executor,
+            attempts: JoinSet::new(),
+            stopping: is_stopping,
+        };
+        Ok(Self { task: tokio::spawn(work.live(receiver)), scheduler_service, stopping })
     }
 
     /// Starts nothing more, gives code that runs five seconds to end, and lets go of asks and runs, which the next
     /// scheduler takes up. Returns when nothing is under way any more.
     pub async fn stop(self) {
-        *lock(&self.desk.starts) = None;
+        *lock(&self.scheduler_service.starts) = None;
         let _ = self.stopping.send(true);
         let _ = self.task.await;
     }
 }
 
-struct Work {
-    desk: Arc<Desk>,
-    hands: Arc<dyn Hands>,
+struct SchedulerLoop {
+    scheduler_service: Arc<SchedulerService>,
+    agent_executor: Arc<dyn AgentExecutor>,
     attempts: JoinSet<()>,
     stopping: watch::Receiver<bool>,
 }
 
-impl Work {
-    async fn live(mut self, mut starts: mpsc::UnboundedReceiver<Start>) {
+impl SchedulerLoop {
+    async fn live(mut self, mut starts: mpsc::UnboundedReceiver<NewAttempt>) {
         let mut stopping = self.stopping.clone();
         while !*stopping.borrow() {
             let sleep = self.look().await;
             tokio::select! {
                 Some(start) = starts.recv() => self.begin(start),
-                () = self.desk.changed.notified() => {}
+                () = self.scheduler_service.changed.notified() => {}
                 Some(_) = self.attempts.join_next() => {}
                 () = tokio::time::sleep(sleep) => {}
                 _ = stopping.changed() => break,
             }
         }
-        *lock(&self.desk.starts) = None;
+        *lock(&self.scheduler_service.starts) = None;
         // What was to start and has not begun: it is as if it had never been asked for.
         while let Ok(start) = starts.try_recv() {
             self.put_back(&start.task).await;
@@ -97,7 +108,7 @@ impl Work {
 
     /// Has done what is due, and says how long nothing is.
     async fn look(&self) -> Duration {
-        match self.desk.tick().await {
+        match self.scheduler_service.tick().await {
             Ok(Some(wake_in_ms)) => Duration::from_millis(wake_in_ms).clamp(SLEEP_MIN, SLEEP_MAX),
             Ok(None) => SLEEP_MAX,
             Err(error) => {
@@ -107,34 +118,37 @@ impl Work {
         }
     }
 
-    fn begin(&mut self, start: Start) {
-        let (desk, hands, stopping) = (Arc::clone(&self.desk), Arc::clone(&self.hands), self.stopping.clone());
-        self.attempts.spawn(async move { desk.attempt(start, hands, stopping).await });
+    fn begin(&mut self, start: NewAttempt) {
+        let (scheduler_service, agent_executor, stopping) =
+            (Arc::clone(&self.scheduler_service), Arc::clone(&self.agent_executor), self.stopping.clone());
+        self.attempts.spawn(async move { scheduler_service.attempt(start, agent_executor, stopping).await });
     }
 
-    async fn put_back(&self, task: &Task) {
-        let until_ms = self.desk.clock.now_ms();
+    async fn put_back(&self, task: &ScheduledTask) {
+        let until_ms = self.scheduler_service.clock.now_ms();
         let reason = "the scheduler, which was stopped".to_owned();
-        if let Err(error) = self.desk.take(Input::Deferred { task: task.id.clone(), reason, until_ms }).await {
+        if let Err(error) =
+            self.scheduler_service.take(SchedulerInput::Deferred { task: task.id.clone(), reason, until_ms }).await
+        {
             // It is found as running then, and looked after when a scheduler works again.
             tracing::warn!(task = %task.id, "it could not be put back: {error:#}");
         }
     }
 }
 
-impl Desk {
+impl SchedulerService {
     /// Time passed. Answers in how many milliseconds something is due.
     pub(super) async fn tick(&self) -> fault::Result<Option<u64>> {
         let mut turn = self.turn().await?;
         if lock(&self.starts).is_none() {
             return Ok(None);
         }
-        let (state, actions) = turn.next(Input::Tick)?;
+        let (state, actions) = turn.next(SchedulerInput::Tick)?;
         let wake_in_ms = state.wake_ms().map(|wake_ms| wake_ms.saturating_sub(self.clock.now_ms()));
         if actions.is_empty() && state.tasks == turn.state().tasks && state.schedules == turn.state().schedules {
             return Ok(wake_in_ms);
         }
-        let writing = Writing::new(&*self.store, self.clock.now_ms());
+        let writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         turn.keep(state, &actions, writing).await?;
         Ok(wake_in_ms)
     }

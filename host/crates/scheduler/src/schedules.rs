@@ -1,20 +1,23 @@
 //! Schedules, as they are made, changed and looked at.
 
-use crate::desk::{Desk, Turn, lock};
+use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows;
 use crate::work::BY_HAND;
 use longhaul_agents::{AgentError, ExecutionResult};
-use longhaul_api::agents::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleSaid, ScheduleView, SchedulerStatus};
+use longhaul_api::agents::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleResponse, ScheduleView, SchedulerStatus};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Fault, bail};
-use longhaul_schedule::{Action, Cause, Entry, Fate, Input, Schedule, ScheduleError, TaskId, TaskStatus, Trigger};
+use longhaul_schedule::{
+    FireOutcome, Schedule, ScheduleEntry, ScheduleError, SchedulerAction, SchedulerInput, TaskCause, TaskId,
+    TaskStatus, Trigger,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most tasks that may run at once.
 const CONCURRENT_MAX_MAX: u32 = 1_000;
 
-impl Desk {
-    pub(super) async fn put_schedule(&self, schedule: Schedule, replace: bool) -> fault::Result<ScheduleSaid> {
+impl SchedulerService {
+    pub(super) async fn put_schedule(&self, schedule: Schedule, replace: bool) -> fault::Result<ScheduleResponse> {
         let name = schedule.name.clone();
         if name.as_str() == BY_HAND {
             bail!("`{BY_HAND}` stands for tasks that no schedule made; choose another name");
@@ -33,7 +36,7 @@ impl Desk {
             })?;
             self.expect_agent(&agent)?;
         }
-        turn.take(Input::Put(schedule)).await?;
+        turn.take(SchedulerInput::Put(schedule)).await?;
         self.one(&turn, &name, FIRES)
     }
 
@@ -45,35 +48,35 @@ impl Desk {
         Ok(())
     }
 
-    pub(super) async fn list_schedules(&self, limit: usize, offset: usize) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn list_schedules(&self, limit: usize, offset: usize) -> fault::Result<ScheduleResponse> {
         let turn = self.turn().await?;
         let limit = limit.min(PAGE_MAX);
         let entries = turn.state().schedules.values();
         let total_count = entries.len();
         let views = entries.skip(offset).take(limit).map(|entry| self.schedule_view(&turn, entry, FIRES));
         let schedules = views.collect::<fault::Result<_>>()?;
-        Ok(ScheduleSaid::Schedules { schedules, total_count, limit, offset })
+        Ok(ScheduleResponse::Schedules { schedules, total_count, limit, offset })
     }
 
-    pub(super) async fn show_schedule(&self, name: &Name, fires: usize) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn show_schedule(&self, name: &Name, fires: usize) -> fault::Result<ScheduleResponse> {
         let turn = self.turn().await?;
         self.one(&turn, name, fires.min(FIRES_MAX))
     }
 
-    pub(super) async fn remove_schedule(&self, name: Name) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn remove_schedule(&self, name: Name) -> fault::Result<ScheduleResponse> {
         let mut turn = self.turn().await?;
         let said = self.one(&turn, &name, 0)?;
-        turn.take(Input::Remove(name)).await?;
+        turn.take(SchedulerInput::Remove(name)).await?;
         Ok(said)
     }
 
-    pub(super) async fn enable_schedule(&self, name: Name, enabled: bool) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn enable_schedule(&self, name: Name, enabled: bool) -> fault::Result<ScheduleResponse> {
         let mut turn = self.turn().await?;
-        turn.take(Input::Enable(name.clone(), enabled)).await?;
+        turn.take(SchedulerInput::Enable(name.clone(), enabled)).await?;
         self.one(&turn, &name, FIRES)
     }
 
-    pub(super) async fn run_now(&self, name: Name) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn run_now(&self, name: Name) -> fault::Result<ScheduleResponse> {
         let mut turn = self.turn().await?;
         let agent = entry(&turn, &name)?.schedule.agent.clone();
         let is_active = rows::agent(&*self.store, &agent)?.is_none_or(|record| record.agent.active);
@@ -81,41 +84,41 @@ impl Desk {
             let why = ExecutionResult::not_active(agent.as_str()).error_message.unwrap_or_default();
             bail!("{why}");
         }
-        let (state, actions) = turn.next(Input::RunNow { schedule: name, nonce: nonce() })?;
-        let made = |action: &Action| match action {
-            Action::Note(Fate::Task(id)) => {
-                let is_ours = |cause: &Cause| matches!(cause, Cause::Hand { .. });
+        let (state, actions) = turn.next(SchedulerInput::RunNow { schedule: name, nonce: nonce() })?;
+        let made = |action: &SchedulerAction| match action {
+            SchedulerAction::Note(FireOutcome::Task(id)) => {
+                let is_ours = |cause: &TaskCause| matches!(cause, TaskCause::Hand { .. });
                 state.tasks.get(id).filter(|task| is_ours(&task.cause)).map(|task| task.id.clone())
             }
             _ => None,
         };
         let made: Option<TaskId> = actions.iter().find_map(made);
-        let writing = rows::Writing::new(&*self.store, self.clock.now_ms());
+        let writing = rows::ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         turn.keep(state, &actions, writing).await?;
         let too_many = || Fault::conflict("too many tasks wait; look at them with `longhaul schedule tasks`");
         let id = made.ok_or_else(too_many)?;
         self.task_in(&turn, &id)
     }
 
-    pub(super) fn skipped(&self, name: &Name, limit: usize) -> fault::Result<ScheduleSaid> {
-        Ok(ScheduleSaid::Skipped { skipped: rows::skipped(&*self.store, name, limit.min(PAGE_MAX))? })
+    pub(super) fn skipped(&self, name: &Name, limit: usize) -> fault::Result<ScheduleResponse> {
+        Ok(ScheduleResponse::Skipped { skipped: rows::skipped(&*self.store, name, limit.min(PAGE_MAX))? })
     }
 
-    pub(super) async fn set_concurrent_max(&self, max: u32) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn set_concurrent_max(&self, max: u32) -> fault::Result<ScheduleResponse> {
         if !(1..=CONCURRENT_MAX_MAX).contains(&max) {
             bail!("{max} tasks at once cannot be; say 1 to {CONCURRENT_MAX_MAX}");
         }
         let mut turn = self.turn().await?;
-        turn.take(Input::ConcurrentMax(max)).await?;
-        Ok(ScheduleSaid::Status(self.status_in(&turn)))
+        turn.take(SchedulerInput::ConcurrentMax(max)).await?;
+        Ok(ScheduleResponse::Status(self.status_in(&turn)))
     }
 
-    pub(super) async fn scheduler_status(&self) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn scheduler_status(&self) -> fault::Result<ScheduleResponse> {
         let turn = self.turn().await?;
-        Ok(ScheduleSaid::Status(self.status_in(&turn)))
+        Ok(ScheduleResponse::Status(self.status_in(&turn)))
     }
 
-    fn status_in(&self, turn: &Turn<'_>) -> SchedulerStatus {
+    fn status_in(&self, turn: &StateGuard<'_>) -> SchedulerStatus {
         let state = turn.state();
         let count = |status| state.tasks.values().filter(|task| task.status == status).count();
         SchedulerStatus {
@@ -128,11 +131,11 @@ impl Desk {
         }
     }
 
-    fn one(&self, turn: &Turn<'_>, name: &Name, fires: usize) -> fault::Result<ScheduleSaid> {
-        Ok(ScheduleSaid::Schedule(Box::new(self.schedule_view(turn, entry(turn, name)?, fires)?)))
+    fn one(&self, turn: &StateGuard<'_>, name: &Name, fires: usize) -> fault::Result<ScheduleResponse> {
+        Ok(ScheduleResponse::Schedule(Box::new(self.schedule_view(turn, entry(turn, name)?, fires)?)))
     }
 
-    fn schedule_view(&self, turn: &Turn<'_>, entry: &Entry, fires: usize) -> fault::Result<ScheduleView> {
+    fn schedule_view(&self, turn: &StateGuard<'_>, entry: &ScheduleEntry, fires: usize) -> fault::Result<ScheduleView> {
         let name = &entry.schedule.name;
         let mut next_ms: Vec<u64> = Vec::new();
         while next_ms.len() < fires {
@@ -156,7 +159,7 @@ impl Desk {
     }
 }
 
-fn entry<'a>(turn: &'a Turn<'_>, name: &Name) -> fault::Result<&'a Entry> {
+fn entry<'a>(turn: &'a StateGuard<'_>, name: &Name) -> fault::Result<&'a ScheduleEntry> {
     let found = turn.state().schedules.get(name);
     Ok(found.ok_or_else(|| ScheduleError::Unknown { name: name.to_string() })?)
 }

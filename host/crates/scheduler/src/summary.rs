@@ -3,7 +3,7 @@
 
 use longhaul_agents::{SUMMARY_BYTES_MAX, SummaryBy};
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_core::model::{Message, Model, ModelRequest, ReplyFormat, Speaker};
+use longhaul_core::model::{Message, MessageRole, Model, ModelRequest, ReplyFormat};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::text::truncate;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn request(model: &str, output: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
         system: SYSTEM.to_owned(),
-        messages: vec![Message::text(Speaker::User, shown(output))],
+        messages: vec![Message::text(MessageRole::User, shown(output))],
         tools: Vec::new(),
         format: ReplyFormat::Text,
         prefill: None,
@@ -71,7 +71,7 @@ fn shown(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::model::{Cost, Heard, ModelError, ModelInfo, ModelReply};
+    use longhaul_core::model::{Cost, ModelError, ModelInfo, ModelReply, ReplyListener};
     use std::sync::Mutex;
 
     /// Says one thing, and keeps what it was asked.
@@ -83,7 +83,12 @@ mod tests {
             ModelInfo { id: "parrot".into(), context_tokens_max: 100_000 }
         }
 
-        async fn ask(&self, request: &ModelRequest, _: Heard<'_>, _: &dyn Cost) -> Result<ModelReply, ModelError> {
+        async fn ask(
+            &self,
+            request: &ModelRequest,
+            _: ReplyListener<'_>,
+            _: &dyn Cost,
+        ) -> Result<ModelReply, ModelError> {
             *self.1.lock().expect("ours") = Some(request.clone());
             Ok(ModelReply { text: self.0.into(), ..ModelReply::default() })
         }

@@ -1,26 +1,26 @@
 //! Tasks, as they are listed, looked at and tried again.
 
-use crate::desk::{Desk, Turn};
-use crate::rows::{self, Writing};
+use crate::desk::{SchedulerService, StateGuard};
+use crate::rows::{self, ScheduleTransaction};
 use crate::work::{self, BY_HAND};
-use longhaul_api::agents::{AttemptView, PAGE_MAX, ScheduleSaid, StatusFilter, TaskView};
+use longhaul_api::agents::{AttemptView, PAGE_MAX, ScheduleResponse, StatusFilter, TaskView};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Fault, bail};
-use longhaul_schedule::{Input, ScheduleError, Task, TaskId, TaskStatus};
+use longhaul_schedule::{ScheduleError, ScheduledTask, SchedulerInput, TaskId, TaskStatus};
 
-impl Desk {
+impl SchedulerService {
     pub(super) async fn tasks(
         &self,
         agent: Option<&Name>,
         status: Option<StatusFilter>,
         limit: usize,
         offset: usize,
-    ) -> fault::Result<ScheduleSaid> {
+    ) -> fault::Result<ScheduleResponse> {
         let limit = limit.min(PAGE_MAX);
         let turn = self.turn().await?;
-        let mut open: Vec<Task> = turn.state().tasks.values().cloned().collect();
+        let mut open: Vec<ScheduledTask> = turn.state().tasks.values().cloned().collect();
         open.extend(rows::direct(&*self.store)?);
-        let is_meant = |task: &Task| {
+        let is_meant = |task: &ScheduledTask| {
             agent.is_none_or(|agent| task.agent == *agent) && status.is_none_or(|status| status.is(task.status))
         };
         open.retain(is_meant);
@@ -35,16 +35,16 @@ impl Desk {
             let ended = rows::ended_tasks(&*self.store, agent, status, left, offset)?;
             tasks.extend(ended.iter().map(|row| view(&row.task, Some(row.ended_ms))));
         }
-        Ok(ScheduleSaid::Tasks { tasks, total_count, limit, offset })
+        Ok(ScheduleResponse::Tasks { tasks, total_count, limit, offset })
     }
 
-    pub(super) async fn task(&self, id: &str) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn task(&self, id: &str) -> fault::Result<ScheduleResponse> {
         let turn = self.turn().await?;
         self.task_in(&turn, &TaskId::from_text(id))
     }
 
     /// A task with what its attempts gave.
-    pub(super) fn task_in(&self, turn: &Turn<'_>, id: &TaskId) -> fault::Result<ScheduleSaid> {
+    pub(super) fn task_in(&self, turn: &StateGuard<'_>, id: &TaskId) -> fault::Result<ScheduleResponse> {
         let by_hand = || Ok::<_, Fault>(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
         let open = match turn.state().tasks.get(id) {
             Some(task) => Some(task.clone()),
@@ -62,11 +62,11 @@ impl Desk {
             let own = usize::try_from(number).ok().filter(|_| is_run).map(|number| work::run_id(&task, number));
             attempt.run = attempt.result.as_ref().and_then(|result| result.run.clone()).or(own);
         }
-        Ok(ScheduleSaid::Task(Box::new(view)))
+        Ok(ScheduleResponse::Task(Box::new(view)))
     }
 
     /// The same task again: its earlier attempts stay with it.
-    pub(super) async fn retry(&self, id: &str) -> fault::Result<ScheduleSaid> {
+    pub(super) async fn retry(&self, id: &str) -> fault::Result<ScheduleResponse> {
         let id = TaskId::from_text(id);
         let mut turn = self.turn().await?;
         let open = turn.state().tasks.get(&id).map(|task| task.status);
@@ -82,15 +82,15 @@ impl Desk {
                 "task {id} was withdrawn before it began; have its schedule fire with `longhaul schedule run-now`"
             )));
         }
-        let (state, actions) = turn.next(Input::Retry(Box::new(row.task.clone())))?;
-        let mut writing = Writing::new(&*self.store, self.clock.now_ms());
+        let (state, actions) = turn.next(SchedulerInput::Retry(Box::new(row.task.clone())))?;
+        let mut writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         writing.revive(&row)?;
         turn.keep(state, &actions, writing).await?;
         self.task_in(&turn, &id)
     }
 }
 
-fn view(task: &Task, ended_ms: Option<u64>) -> TaskView {
+fn view(task: &ScheduledTask, ended_ms: Option<u64>) -> TaskView {
     let attempts = task.attempts.iter().cloned();
     TaskView {
         id: task.id.clone(),

@@ -1,11 +1,16 @@
 //! The desk over a store in memory, with hands that do as a test says, and a clock that is moved.
 
-use crate::desk::{Desk, lock};
-use crate::rows::{self, Writing};
+use crate::desk::{SchedulerService, lock};
+use crate::rows::{self, ScheduleTransaction};
 use crate::scheduler::Scheduler;
-use crate::work::{AgentWork, BY_HAND, Hands, Start};
-use longhaul_agents::{Admission, Admitted, AgentPatch, Artifact, Code, ExecutionResult, NewAgent, SummaryBy, Wanted};
-use longhaul_api::agents::{AgentAsk, AgentSaid, ScheduleAsk, ScheduleSaid, StatusFilter, Tally, TaskView};
+use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt};
+use longhaul_agents::{
+    Admission, AdmissionDecision, AdmissionRequest, AgentCode, AgentPatch, Artifact, ExecutionResult, NewAgent,
+    SummaryBy,
+};
+use longhaul_api::agents::{
+    AgentRequest, AgentResponse, ScheduleRequest, ScheduleResponse, ScheduleTally, StatusFilter, TaskView,
+};
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
@@ -62,7 +67,7 @@ struct Told {
 }
 
 #[async_trait::async_trait]
-impl Hands for Told {
+impl AgentExecutor for Told {
     async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
         let before = self.executed.fetch_add(1, Ordering::SeqCst);
         Some((self.script)(work, before))
@@ -100,100 +105,109 @@ impl ProjectModels for NoModels {
 
 /// A desk with a scheduler that is moved by hand.
 struct Bench {
-    desk: Arc<Desk>,
+    scheduler_service: Arc<SchedulerService>,
     clock: Arc<HandClock>,
-    hands: Arc<Told>,
-    starts: mpsc::UnboundedReceiver<Start>,
+    agent_executor: Arc<Told>,
+    starts: mpsc::UnboundedReceiver<NewAttempt>,
     stopping: watch::Sender<bool>,
 }
 
 impl Bench {
-    fn over(store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
-        Self::at(Path::new("/nowhere"), store, clock, hands)
+    fn over(store: Arc<dyn Store>, clock: &Arc<HandClock>, agent_executor: &Arc<Told>) -> Self {
+        Self::at(Path::new("/nowhere"), store, clock, agent_executor)
     }
 
     /// With the settings of this data directory.
-    fn at(home: &Path, store: Arc<dyn Store>, clock: &Arc<HandClock>, hands: &Arc<Told>) -> Self {
+    fn at(home: &Path, store: Arc<dyn Store>, clock: &Arc<HandClock>, agent_executor: &Arc<Told>) -> Self {
         let home = Home::find(Some(home.to_owned())).expect("a path");
         let (clock_of, models) = (Arc::clone(clock) as Arc<dyn Clock>, Arc::new(NoModels));
         let notifier = Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock_of), CrashPoints::default());
-        let desk = Desk::new(store, clock_of, &home, CrashPoints::default(), Arc::new(notifier), models);
+        let scheduler_service =
+            SchedulerService::new(store, clock_of, &home, CrashPoints::default(), Arc::new(notifier), models);
         let (sender, starts) = mpsc::unbounded_channel();
-        *lock(&desk.starts) = Some(sender);
-        let (clock, hands) = (Arc::clone(clock), Arc::clone(hands));
-        Self { desk: Arc::new(desk), clock, hands, starts, stopping: watch::Sender::new(false) }
+        *lock(&scheduler_service.starts) = Some(sender);
+        let (clock, agent_executor) = (Arc::clone(clock), Arc::clone(agent_executor));
+        Self {
+            scheduler_service: Arc::new(scheduler_service),
+            clock,
+            agent_executor,
+            starts,
+            stopping: watch::Sender::new(false),
+        }
     }
 
-    fn new(hands: &Arc<Told>) -> Self {
+    fn new(agent_executor: &Arc<Told>) -> Self {
         let clock = Arc::new(HandClock::at(HandClock::START_MS));
-        Self::over(Arc::new(MemoryStore::new()), &clock, hands)
+        Self::over(Arc::new(MemoryStore::new()), &clock, agent_executor)
     }
 
-    async fn agents(&self, wanted: AgentAsk) -> fault::Result<AgentSaid> {
-        self.desk.agents(wanted, &*self.hands).await
+    async fn agents(&self, wanted: AgentRequest) -> fault::Result<AgentResponse> {
+        self.scheduler_service.agents(wanted, &*self.agent_executor).await
     }
 
     async fn add(&self, agent: &str) {
         let agent = Box::new(python(agent));
-        self.agents(AgentAsk::Register { agent, wasm: None }).await.expect("an agent");
+        self.agents(AgentRequest::Register { agent, wasm: None }).await.expect("an agent");
     }
 
     async fn put(&self, schedule: Schedule) {
-        self.schedules(ScheduleAsk::Put { schedule: Box::new(schedule), replace: false }).await.expect("a schedule");
+        self.schedules(ScheduleRequest::Put { schedule: Box::new(schedule), replace: false })
+            .await
+            .expect("a schedule");
     }
 
-    async fn schedules(&self, wanted: ScheduleAsk) -> fault::Result<ScheduleSaid> {
-        self.desk.schedules(wanted).await
+    async fn schedules(&self, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
+        self.scheduler_service.schedules(wanted).await
     }
 
     /// Time passes, and what is due is done.
     async fn pass(&mut self, ms: u64) {
         self.clock.advance_ms(ms);
-        self.desk.tick().await.expect("a tick");
+        self.scheduler_service.tick().await.expect("a tick");
         while let Ok(start) = self.starts.try_recv() {
-            let hands = Arc::clone(&self.hands) as Arc<dyn Hands>;
-            self.desk.attempt(start, hands, self.stopping.subscribe()).await;
+            let agent_executor = Arc::clone(&self.agent_executor) as Arc<dyn AgentExecutor>;
+            self.scheduler_service.attempt(start, agent_executor, self.stopping.subscribe()).await;
         }
     }
 
     /// Has a schedule fire now, and does what is due by then.
     async fn fire(&mut self, schedule: &str) {
-        self.schedules(ScheduleAsk::RunNow { name: name(schedule) }).await.expect("a task");
+        self.schedules(ScheduleRequest::RunNow { name: name(schedule) }).await.expect("a task");
         self.pass(0).await;
     }
 
     async fn artifact(&self, agent: &str) -> Option<Artifact> {
-        match self.agents(AgentAsk::Artifact { name: name(agent), version: None }).await.expect("an answer") {
-            AgentSaid::Artifact { artifact, .. } => artifact.map(|artifact| *artifact),
+        match self.agents(AgentRequest::Artifact { name: name(agent), version: None }).await.expect("an answer") {
+            AgentResponse::Artifact { artifact, .. } => artifact.map(|artifact| *artifact),
             other => panic!("{other:?}"),
         }
     }
 
     async fn tasks(&self, agent: Option<&str>, status: Option<StatusFilter>) -> (Vec<TaskView>, usize) {
-        let wanted = ScheduleAsk::Tasks { agent: agent.map(name), status, limit: 1_000, offset: 0 };
+        let wanted = ScheduleRequest::Tasks { agent: agent.map(name), status, limit: 1_000, offset: 0 };
         match self.schedules(wanted).await.expect("an answer") {
-            ScheduleSaid::Tasks { tasks, total_count, .. } => (tasks, total_count),
+            ScheduleResponse::Tasks { tasks, total_count, .. } => (tasks, total_count),
             other => panic!("{other:?}"),
         }
     }
 
     async fn task(&self, id: &TaskId) -> TaskView {
-        match self.schedules(ScheduleAsk::Task { id: id.to_string() }).await.expect("an answer") {
-            ScheduleSaid::Task(view) => *view,
+        match self.schedules(ScheduleRequest::Task { id: id.to_string() }).await.expect("an answer") {
+            ScheduleResponse::Task(view) => *view,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn tally(&self, schedule: &str) -> Tally {
-        match self.schedules(ScheduleAsk::Show { name: name(schedule), fires: 0 }).await.expect("an answer") {
-            ScheduleSaid::Schedule(view) => view.tally,
+    async fn tally(&self, schedule: &str) -> ScheduleTally {
+        match self.schedules(ScheduleRequest::Show { name: name(schedule), fires: 0 }).await.expect("an answer") {
+            ScheduleResponse::Schedule(view) => view.tally,
             other => panic!("{other:?}"),
         }
     }
 
     async fn execute(&self, agent: &str, input: Option<Value>) -> (Option<TaskId>, ExecutionResult) {
-        match self.agents(AgentAsk::Execute { name: name(agent), input }).await.expect("an answer") {
-            AgentSaid::Executed { task, result } => (task, *result),
+        match self.agents(AgentRequest::Execute { name: name(agent), input }).await.expect("an answer") {
+            AgentResponse::Executed { task, result } => (task, *result),
             other => panic!("{other:?}"),
         }
     }
@@ -204,7 +218,7 @@ fn name(text: &str) -> Name {
 }
 
 fn python(agent: &str) -> NewAgent {
-    NewAgent::new(name(agent), Code::Python { source: "print(1)".to_owned() })
+    NewAgent::new(name(agent), AgentCode::Python { source: "print(1)".to_owned() })
 }
 
 fn each_minute(schedule: &str, agent: &str) -> Schedule {
@@ -217,10 +231,10 @@ async fn a_kill_at_any_commit_neither_loses_a_run_nor_counts_it_twice() {
     let mut kills = 0;
     for commits in 0..60 {
         let store = Arc::new(MemoryStore::new());
-        let (clock, hands) = (Arc::new(HandClock::at(HandClock::START_MS)), flaky());
+        let (clock, agent_executor) = (Arc::new(HandClock::at(HandClock::START_MS)), flaky());
         let end_ms = HandClock::START_MS + FIRES * MINUTE;
         let mortal = Arc::new(Mortal { store: Arc::clone(&store), left: AtomicU64::new(u64::MAX) });
-        let mut first = Bench::over(Arc::clone(&mortal) as Arc<dyn Store>, &clock, &hands);
+        let mut first = Bench::over(Arc::clone(&mortal) as Arc<dyn Store>, &clock, &agent_executor);
         first.add("a").await;
         let mut schedule = each_minute("s", "a");
         schedule.missed = Missed::All;
@@ -228,7 +242,7 @@ async fn a_kill_at_any_commit_neither_loses_a_run_nor_counts_it_twice() {
         mortal.left.store(commits, Ordering::SeqCst);
         let lived = tokio::time::timeout(Duration::from_secs(3_600), live(&mut first, end_ms)).await;
         kills += u32::from(lived.is_err());
-        let mut second = Bench::over(store, &clock, &hands);
+        let mut second = Bench::over(store, &clock, &agent_executor);
         // Not at a fire, so that what it makes has ended.
         live(&mut second, end_ms + 10 * MINUTE + MINUTE / 2).await;
         account(&second, commits).await;
@@ -267,15 +281,15 @@ async fn account(bench: &Bench, commits: u64) {
     assert_eq!(tally.failed, 0, "killed at commit {commits}: what failed was tried again");
     assert!(tasks.iter().all(|task| task.status != TaskStatus::Running), "killed at commit {commits}: {tasks:?}");
     let attempts: u64 = tasks.iter().map(|task| task.attempts.len() as u64).sum();
-    let executed = bench.hands.executed.load(Ordering::SeqCst);
+    let executed = bench.agent_executor.executed.load(Ordering::SeqCst);
     // A kill before the hands began leaves an attempt that executed nothing; none is executed that is not stored.
     assert!(executed <= attempts && attempts <= executed + 1, "{commits}: {executed} and {attempts}");
 }
 
 #[tokio::test]
 async fn what_a_run_prints_at_its_end_is_what_the_next_one_sees() {
-    let hands = counting();
-    let bench = Bench::new(&hands);
+    let agent_executor = counting();
+    let bench = Bench::new(&agent_executor);
     bench.add("a").await;
     assert_eq!(bench.artifact("a").await, None);
     for count in 1..=3_u64 {
@@ -289,20 +303,24 @@ async fn what_a_run_prints_at_its_end_is_what_the_next_one_sees() {
             ("counted", format!("task {}", task.expect("a task")))
         );
     }
-    let changed = AgentAsk::SetArtifact { name: name("a"), state: json!({"n": 40}), summary: None, version: Some(2) };
+    let changed =
+        AgentRequest::SetArtifact { name: name("a"), state: json!({"n": 40}), summary: None, version: Some(2) };
     let error = bench.agents(changed.clone()).await.expect_err("another version");
     assert!(error.to_string().contains("has version 3"), "{error:#}");
-    let AgentAsk::SetArtifact { name: agent, state, summary, .. } = changed else { unreachable!() };
-    bench.agents(AgentAsk::SetArtifact { name: agent, state, summary, version: Some(3) }).await.expect("the version");
+    let AgentRequest::SetArtifact { name: agent, state, summary, .. } = changed else { unreachable!() };
+    bench
+        .agents(AgentRequest::SetArtifact { name: agent, state, summary, version: Some(3) })
+        .await
+        .expect("the version");
     bench.execute("a", None).await;
     assert_eq!(bench.artifact("a").await.map(|artifact| artifact.state["n"].clone()), Some(json!(41)));
-    bench.agents(AgentAsk::ClearArtifact { name: name("a"), version: None }).await.expect("cleared");
+    bench.agents(AgentRequest::ClearArtifact { name: name("a"), version: None }).await.expect("cleared");
     assert_eq!(bench.artifact("a").await, None);
     bench.execute("a", None).await;
     let artifact = bench.artifact("a").await.expect("an artifact");
     assert_eq!((artifact.run_count, artifact.version, &artifact.state["n"]), (1, 7, &json!(1)));
-    let AgentSaid::Artifacts { artifacts } =
-        bench.agents(AgentAsk::ArtifactHistory { name: name("a") }).await.expect("kept")
+    let AgentResponse::Artifacts { artifacts } =
+        bench.agents(AgentRequest::ArtifactHistory { name: name("a") }).await.expect("kept")
     else {
         panic!("something else")
     };
@@ -312,18 +330,18 @@ async fn what_a_run_prints_at_its_end_is_what_the_next_one_sees() {
 
 #[tokio::test]
 async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
-    let hands = counting();
-    let mut bench = Bench::new(&hands);
+    let agent_executor = counting();
+    let mut bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.put(each_minute("s", "a")).await;
     bench.clock.advance_ms(MINUTE);
-    bench.desk.tick().await.expect("a tick");
+    bench.scheduler_service.tick().await.expect("a tick");
     let start = bench.starts.try_recv().expect("it is due");
-    let desk = Arc::clone(&bench.desk);
+    let scheduler_service = Arc::clone(&bench.scheduler_service);
     // The attempt loads before the change, and ends behind it.
-    struct Changing(Arc<Desk>);
+    struct Changing(Arc<SchedulerService>);
     #[async_trait::async_trait]
-    impl Hands for Changing {
+    impl AgentExecutor for Changing {
         async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
             self.0
                 .set_artifact(&work.agent().name, json!({"n": 100}), Some("mine".to_owned()), None)
@@ -332,7 +350,7 @@ async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
             Some(printed("{\"state\": {\"n\": 1}}"))
         }
     }
-    bench.desk.attempt(start, Arc::new(Changing(desk)), bench.stopping.subscribe()).await;
+    bench.scheduler_service.attempt(start, Arc::new(Changing(scheduler_service)), bench.stopping.subscribe()).await;
     let artifact = bench.artifact("a").await.expect("an artifact");
     assert_eq!((&artifact.state["n"], artifact.run_count), (&json!(100), 1));
     let (tasks, _) = bench.tasks(Some("a"), None).await;
@@ -343,9 +361,9 @@ async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
 
 #[tokio::test]
 async fn a_damaged_artifact_fails_the_run_and_is_said_and_can_be_replaced() {
-    let hands = counting();
+    let agent_executor = counting();
     let store = Arc::new(MemoryStore::new());
-    let bench = Bench::over(Arc::clone(&store) as _, &Arc::new(HandClock::at(5)), &hands);
+    let bench = Bench::over(Arc::clone(&store) as _, &Arc::new(HandClock::at(5)), &agent_executor);
     bench.add("a").await;
     bench.execute("a", None).await;
     let damage = Batch::new().put(Table::Agents, rows::head_key(&name("a")), *b"{\"version\": 1, \"artif");
@@ -354,15 +372,15 @@ async fn a_damaged_artifact_fails_the_run_and_is_said_and_can_be_replaced() {
     assert!(!result.success && !result.retryable, "{result:?}");
     assert!(result.error_message.as_deref().is_some_and(|error| error.contains("damaged")), "{result:?}");
     assert!(task.is_some(), "it is a task that failed");
-    assert_eq!(hands.executed.load(Ordering::SeqCst), 1, "it is not taken for a first run");
-    let error = bench.agents(AgentAsk::Artifact { name: name("a"), version: None }).await.expect_err("damaged");
+    assert_eq!(agent_executor.executed.load(Ordering::SeqCst), 1, "it is not taken for a first run");
+    let error = bench.agents(AgentRequest::Artifact { name: name("a"), version: None }).await.expect_err("damaged");
     assert!(error.to_string().contains("damaged"), "{error:#}");
-    let AgentSaid::Agent(view) = bench.agents(AgentAsk::Show { name: name("a") }).await.expect("shown") else {
+    let AgentResponse::Agent(view) = bench.agents(AgentRequest::Show { name: name("a") }).await.expect("shown") else {
         panic!("something else")
     };
     assert!(view.artifact_error.is_some_and(|error| error.contains("damaged")));
     bench
-        .agents(AgentAsk::SetArtifact { name: name("a"), state: json!({"n": 1}), summary: None, version: None })
+        .agents(AgentRequest::SetArtifact { name: name("a"), state: json!({"n": 1}), summary: None, version: None })
         .await
         .expect("replaced");
     assert_eq!(bench.artifact("a").await.map(|artifact| artifact.version), Some(2));
@@ -371,11 +389,11 @@ async fn a_damaged_artifact_fails_the_run_and_is_said_and_can_be_replaced() {
 
 #[tokio::test]
 async fn a_state_that_is_too_large_fails_the_run_and_the_one_before_stays() {
-    let hands = told(|_, before| match before {
+    let agent_executor = told(|_, before| match before {
         0 => printed("{\"state\": {\"n\": 1}}"),
         _ => printed(json!({"state": {"n": "x".repeat(1 << 20)}}).to_string()),
     });
-    let bench = Bench::new(&hands);
+    let bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.execute("a", None).await;
     let (_, result) = bench.execute("a", None).await;
@@ -388,25 +406,25 @@ async fn a_state_that_is_too_large_fails_the_run_and_the_one_before_stays() {
 
 #[tokio::test]
 async fn an_agent_that_is_not_there_or_not_active_is_a_result_and_a_task() {
-    let hands = counting();
-    let bench = Bench::new(&hands);
+    let agent_executor = counting();
+    let bench = Bench::new(&agent_executor);
     let (task, result) = bench.execute("nobody", None).await;
     assert_eq!((result.success, result.exit_code, result.retryable), (false, -1, false));
     assert!(result.error_message.is_some_and(|error| error.starts_with("Agent nobody not found")));
     assert_eq!(bench.task(&task.expect("a task")).await.status, TaskStatus::Failed);
     bench.add("a").await;
-    bench.agents(AgentAsk::Activate { name: name("a"), active: false }).await.expect("switched off");
+    bench.agents(AgentRequest::Activate { name: name("a"), active: false }).await.expect("switched off");
     let (_, result) = bench.execute("a", None).await;
     assert!(result.error_message.is_some_and(|error| error.starts_with("Agent a is not active")));
-    assert_eq!((hands.executed.load(Ordering::SeqCst), bench.tasks(Some("a"), None).await.1), (0, 1));
+    assert_eq!((agent_executor.executed.load(Ordering::SeqCst), bench.tasks(Some("a"), None).await.1), (0, 1));
 }
 
 #[tokio::test]
 async fn what_is_given_by_hand_is_seen_and_not_handed_on() {
-    let hands = told(|work, _| printed(json!({ "state": work.context() }).to_string()));
-    let bench = Bench::new(&hands);
+    let agent_executor = told(|work, _| printed(json!({ "state": work.context() }).to_string()));
+    let bench = Bench::new(&agent_executor);
     let agent = Box::new(NewAgent { config: json!({"unit": "C"}), ..python("a") });
-    bench.agents(AgentAsk::Register { agent, wasm: None }).await.expect("an agent");
+    bench.agents(AgentRequest::Register { agent, wasm: None }).await.expect("an agent");
     let (_, result) = bench.execute("a", Some(json!([1]))).await;
     assert!(result.stdout.contains("\"config\":{\"unit\":\"C\"},\"input\":[1]"), "{result:?}");
     let artifact = bench.artifact("a").await.expect("an artifact");
@@ -416,12 +434,12 @@ async fn what_is_given_by_hand_is_seen_and_not_handed_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_task() {
-    let hands = told(|_, before| match before {
+    let agent_executor = told(|_, before| match before {
         0..3 => ExecutionResult::failed(format!("no {before}"), true),
         3 => ExecutionResult::failed("never", false),
         _ => printed("well"),
     });
-    let mut bench = Bench::new(&hands);
+    let mut bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.put(Schedule { retries_max: 3, ..each_minute("s", "a") }).await;
     bench.put(Schedule { enabled: false, ..each_minute("off", "a") }).await;
@@ -430,7 +448,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     }
     let (tasks, total) = bench.tasks(Some("a"), Some(StatusFilter::Pending)).await;
     assert_eq!((tasks.len(), total, tasks[0].retry_count), (1, 1, 2));
-    let error = bench.schedules(ScheduleAsk::Retry { id: tasks[0].id.to_string() }).await.expect_err("it waits");
+    let error = bench.schedules(ScheduleRequest::Retry { id: tasks[0].id.to_string() }).await.expect_err("it waits");
     assert!(error.to_string().contains("is pending"), "{error:#}");
     bench.pass(8_000).await;
     let (tasks, total) = bench.tasks(Some("a"), Some(StatusFilter::Failed)).await;
@@ -440,7 +458,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     let task = bench.task(&tasks[0].id).await;
     let errors = task.attempts.iter().filter_map(|one| one.result.as_ref()?.error_message.clone());
     assert_eq!(errors.collect::<Vec<_>>(), ["no 0", "no 1", "no 2", "never"]);
-    let error = bench.schedules(ScheduleAsk::Retry { id: tasks[0].id.to_string() }).await.expect_err("no more");
+    let error = bench.schedules(ScheduleRequest::Retry { id: tasks[0].id.to_string() }).await.expect_err("no more");
     assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
     assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Failed)).await.1, 1, "it is still there");
 
@@ -449,7 +467,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     assert!(!result.success);
     bench.add("nobody").await;
     let id = by_hand.expect("a task");
-    bench.schedules(ScheduleAsk::Retry { id: id.to_string() }).await.expect("once more");
+    bench.schedules(ScheduleRequest::Retry { id: id.to_string() }).await.expect("once more");
     bench.pass(0).await;
     let task = bench.task(&id).await;
     assert_eq!((task.status, task.attempts.len(), task.schedule), (TaskStatus::Completed, 2, None));
@@ -458,9 +476,9 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
 
 #[tokio::test]
 async fn tasks_are_listed_by_pages_with_what_is_open_in_front() {
-    let hands =
+    let agent_executor =
         told(|_, before| if before.is_multiple_of(2) { printed("well") } else { ExecutionResult::failed("no", false) });
-    let mut bench = Bench::new(&hands);
+    let mut bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.add("b").await;
     bench.put(each_minute("s", "a")).await;
@@ -469,11 +487,11 @@ async fn tasks_are_listed_by_pages_with_what_is_open_in_front() {
     }
     bench.execute("b", None).await;
     bench.clock.advance_ms(MINUTE);
-    bench.desk.tick().await.expect("a tick");
+    bench.scheduler_service.tick().await.expect("a tick");
     let page = async |offset, limit| {
-        let wanted = ScheduleAsk::Tasks { agent: Some(name("a")), status: None, limit, offset };
+        let wanted = ScheduleRequest::Tasks { agent: Some(name("a")), status: None, limit, offset };
         match bench.schedules(wanted).await.expect("an answer") {
-            ScheduleSaid::Tasks { tasks, total_count, .. } => {
+            ScheduleResponse::Tasks { tasks, total_count, .. } => {
                 assert_eq!(total_count, 11);
                 tasks.iter().map(|task| task.fire_ms).collect::<Vec<u64>>()
             }
@@ -493,13 +511,13 @@ async fn tasks_are_listed_by_pages_with_what_is_open_in_front() {
 #[tokio::test]
 async fn only_the_newest_tasks_are_kept_and_the_counts_say_so() {
     let store = MemoryStore::new();
-    let task = |number: u64| longhaul_schedule::Task {
+    let task = |number: u64| longhaul_schedule::ScheduledTask {
         id: TaskId::from_text(format!("t-{number}")),
         schedule: name("s"),
         agent: name("a"),
         fire_ms: number,
         due_ms: number,
-        cause: longhaul_schedule::Cause::Time,
+        cause: longhaul_schedule::TaskCause::Time,
         status: if number.is_multiple_of(2) { TaskStatus::Completed } else { TaskStatus::Failed },
         attempts: Vec::new(),
         retries_max: 3,
@@ -507,7 +525,7 @@ async fn only_the_newest_tasks_are_kept_and_the_counts_say_so() {
     };
     for first in [0_u64, 4, 8] {
         // Several in one transaction.
-        let mut writing = Writing::new(&store, first + 100).keeping(5);
+        let mut writing = ScheduleTransaction::new(&store, first + 100).keeping(5);
         for number in first..first + 4 {
             writing.result(&task(number), &ExecutionResult::default()).expect("kept");
             writing.ended_by_hand(task(number)).expect("kept");
@@ -526,24 +544,24 @@ async fn only_the_newest_tasks_are_kept_and_the_counts_say_so() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_somebody_runs_is_waited_for_and_the_other_way_round() {
-    let hands = counting();
-    let mut bench = Bench::new(&hands);
+    let agent_executor = counting();
+    let mut bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.put(each_minute("s", "a")).await;
-    lock(&bench.desk.by_hand).insert(name("a"), TaskId::from_text("t-hand"));
+    lock(&bench.scheduler_service.by_hand).insert(name("a"), TaskId::from_text("t-hand"));
     bench.pass(MINUTE).await;
     let (tasks, _) = bench.tasks(Some("a"), Some(StatusFilter::Pending)).await;
     assert!(tasks[0].waits_for.as_deref().is_some_and(|why| why.contains("t-hand")), "{tasks:?}");
     assert_eq!(tasks[0].attempts, []);
-    lock(&bench.desk.by_hand).clear();
+    lock(&bench.scheduler_service.by_hand).clear();
     bench.pass(1_000).await;
     assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Completed)).await.1, 1);
     bench.clock.advance_ms(MINUTE);
-    bench.desk.tick().await.expect("a tick");
+    bench.scheduler_service.tick().await.expect("a tick");
     let (task, result) = bench.execute("a", None).await;
     assert_eq!((task, result.retryable), (None, true));
     assert!(result.error_message.is_some_and(|error| error.contains("is at work on task")));
-    let error = bench.agents(AgentAsk::Remove { name: name("a") }).await.expect_err("it is used");
+    let error = bench.agents(AgentRequest::Remove { name: name("a") }).await.expect_err("it is used");
     assert!(error.to_string().contains("is run by: s"), "{error:#}");
 }
 
@@ -551,29 +569,29 @@ async fn an_agent_that_somebody_runs_is_waited_for_and_the_other_way_round() {
 struct Later(u64, Arc<HandClock>);
 
 impl Admission for Later {
-    fn admit(&self, wanted: &Wanted) -> Admitted {
+    fn admit(&self, wanted: &AdmissionRequest) -> AdmissionDecision {
         assert_eq!((wanted.agent.as_str(), wanted.kind, wanted.memory_bytes_max), ("a", "python", 256 << 20));
         if self.1.now_ms() >= self.0 {
-            return Admitted::Now;
+            return AdmissionDecision::Now;
         }
-        Admitted::Wait { reason: "256 MiB of memory".to_owned(), for_ms: 500 }
+        AdmissionDecision::Wait { reason: "256 MiB of memory".to_owned(), for_ms: 500 }
     }
 }
 
 #[tokio::test]
 async fn what_the_machine_has_no_room_for_waits_with_its_reason() {
-    let hands = counting();
-    let mut bench = Bench::new(&hands);
+    let agent_executor = counting();
+    let mut bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.put(each_minute("s", "a")).await;
-    bench.desk.admit_by(Arc::new(Later(HandClock::START_MS + MINUTE + 1_000, Arc::clone(&bench.clock))));
+    bench.scheduler_service.admit_by(Arc::new(Later(HandClock::START_MS + MINUTE + 1_000, Arc::clone(&bench.clock))));
     bench.pass(MINUTE).await;
     let (tasks, _) = bench.tasks(None, Some(StatusFilter::Pending)).await;
     assert_eq!(tasks[0].waits_for.as_deref(), Some("256 MiB of memory"));
     let (task, result) = bench.execute("a", None).await;
     assert!(task.is_none() && result.error_message.is_some_and(|error| error.contains("256 MiB of memory")));
     bench.pass(500).await;
-    assert_eq!(hands.executed.load(Ordering::SeqCst), 0);
+    assert_eq!(agent_executor.executed.load(Ordering::SeqCst), 0);
     bench.pass(500).await;
     assert_eq!(bench.tally("s").await.completed, 1);
     assert_eq!(bench.tasks(None, None).await.0[0].attempts.len(), 1, "to wait is no attempt");
@@ -581,23 +599,24 @@ async fn what_the_machine_has_no_room_for_waits_with_its_reason() {
 
 #[tokio::test]
 async fn without_a_scheduler_nothing_fires_and_nothing_is_lost() {
-    let hands = counting();
-    let mut bench = Bench::new(&hands);
+    let agent_executor = counting();
+    let mut bench = Bench::new(&agent_executor);
     bench.add("a").await;
     bench.put(each_minute("s", "a")).await;
-    let starts = lock(&bench.desk.starts).take();
+    let starts = lock(&bench.scheduler_service.starts).take();
     bench.clock.advance_ms(10 * MINUTE);
     bench.put(each_minute("t", "a")).await;
-    let ScheduleSaid::Task(task) = bench.schedules(ScheduleAsk::RunNow { name: name("s") }).await.expect("asked for")
+    let ScheduleResponse::Task(task) =
+        bench.schedules(ScheduleRequest::RunNow { name: name("s") }).await.expect("asked for")
     else {
         panic!("something else")
     };
     assert_eq!((task.status, bench.tasks(None, None).await.1), (TaskStatus::Pending, 1));
-    let ScheduleSaid::Status(status) = bench.schedules(ScheduleAsk::Status).await.expect("known") else {
+    let ScheduleResponse::Status(status) = bench.schedules(ScheduleRequest::Status).await.expect("known") else {
         panic!("something else")
     };
     assert_eq!((status.working, status.running, status.pending), (false, 0, 1));
-    *lock(&bench.desk.starts) = starts;
+    *lock(&bench.scheduler_service.starts) = starts;
     bench.pass(0).await;
     assert_eq!(bench.tasks(None, Some(StatusFilter::Completed)).await.1, 1);
     assert_eq!(bench.tally("s").await.skipped, [("missed".to_owned(), 9), ("still_waiting".to_owned(), 1)].into());
@@ -605,11 +624,11 @@ async fn without_a_scheduler_nothing_fires_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
-    let hands = told(|work, _| match work.agent().name.as_str() {
+    let agent_executor = told(|work, _| match work.agent().name.as_str() {
         "bad" => ExecutionResult::failed("no", false),
         _ => printed("well"),
     });
-    let mut bench = Bench::new(&hands);
+    let mut bench = Bench::new(&agent_executor);
     for agent in ["a", "bad", "after", "rescue"] {
         bench.add(agent).await;
     }
@@ -626,7 +645,7 @@ async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
     ran.sort_unstable();
     assert_eq!(ran, ["a", "bad", "rescue"]);
     let circle = Box::new(after("4", "a", "rescue", When::Always));
-    let error = bench.schedules(ScheduleAsk::Put { schedule: circle, replace: false }).await.expect_err("a circle");
+    let error = bench.schedules(ScheduleRequest::Put { schedule: circle, replace: false }).await.expect_err("a circle");
     assert!(error.to_string().contains("a -> bad -> rescue -> a"), "{error:#}");
     for (schedule, why) in [
         (after("5", "a", "nobody", When::Always), "there is no agent `nobody`"),
@@ -636,7 +655,7 @@ async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
         (each_minute("6", "nobody"), "longhaul agent add nobody"),
     ] {
         let schedule = Box::new(schedule);
-        let error = bench.schedules(ScheduleAsk::Put { schedule, replace: false }).await.expect_err(why);
+        let error = bench.schedules(ScheduleRequest::Put { schedule, replace: false }).await.expect_err(why);
         assert!(error.to_string().contains(why), "{error:#}");
     }
 }
@@ -645,17 +664,17 @@ async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
 async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     let seen: Arc<Mutex<Vec<RunId>>> = Arc::default();
     let note = Arc::clone(&seen);
-    let hands = told(move |work, _| {
+    let agent_executor = told(move |work, _| {
         lock(&note).push(work.run());
         printed("well")
     });
     let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
-    let bench = Bench::over(Arc::clone(&store) as _, &clock, &hands);
-    let agent = Box::new(NewAgent::new(name("a"), Code::Run { directory: "/nowhere".into() }));
-    bench.agents(AgentAsk::Register { agent, wasm: None }).await.expect("an agent");
+    let bench = Bench::over(Arc::clone(&store) as _, &clock, &agent_executor);
+    let agent = Box::new(NewAgent::new(name("a"), AgentCode::Run { directory: "/nowhere".into() }));
+    bench.agents(AgentRequest::Register { agent, wasm: None }).await.expect("an agent");
     bench.put(each_minute("s", "a")).await;
     clock.advance_ms(MINUTE);
-    bench.desk.tick().await.expect("a tick");
+    bench.scheduler_service.tick().await.expect("a tick");
     let (tasks, _) = bench.tasks(None, Some(StatusFilter::Running)).await;
     let asked = bench.task(&tasks[0].id).await.attempts[0].run.clone();
     drop(bench);
@@ -663,38 +682,42 @@ async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     let home = Home::find(Some("/nowhere".into())).expect("a path");
     let (clock_of, models) = (Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(NoModels));
     let notifier = Notifier::new(&home, store.clone(), Arc::clone(&clock_of), CrashPoints::default());
-    let desk = Desk::new(store, clock_of, &home, CrashPoints::default(), Arc::new(notifier), models);
-    let desk = Arc::new(desk);
-    let scheduler = Scheduler::over(Arc::clone(&desk), Arc::clone(&hands) as _).await.expect("one");
-    assert!(Scheduler::over(Arc::clone(&desk), hands).await.is_err(), "a second one");
-    let completed = async || rows::counts(&*desk.store, None).expect("read").of(Some(StatusFilter::Completed));
+    let scheduler_service =
+        SchedulerService::new(store, clock_of, &home, CrashPoints::default(), Arc::new(notifier), models);
+    let scheduler_service = Arc::new(scheduler_service);
+    let scheduler =
+        Scheduler::over(Arc::clone(&scheduler_service), Arc::clone(&agent_executor) as _).await.expect("one");
+    assert!(Scheduler::over(Arc::clone(&scheduler_service), agent_executor).await.is_err(), "a second one");
+    let completed =
+        async || rows::counts(&*scheduler_service.store, None).expect("read").of(Some(StatusFilter::Completed));
     while completed().await == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     scheduler.stop().await;
     assert_eq!(*lock(&seen), [asked.expect("a run")]);
-    let row = rows::ended(&*desk.store, &tasks[0].id).expect("read").expect("it ended");
+    let row = rows::ended(&*scheduler_service.store, &tasks[0].id).expect("read").expect("it ended");
     assert_eq!(row.task.attempts.len(), 1, "it is no second attempt");
 }
 
 #[tokio::test]
 async fn a_change_of_an_agent_by_an_old_version_is_refused_and_a_model_that_is_away_sums_nothing_up() {
-    let hands = told(|_, _| printed("x".repeat(300)));
-    let bench = Bench::new(&hands);
+    let agent_executor = told(|_, _| printed("x".repeat(300)));
+    let bench = Bench::new(&agent_executor);
     bench.add("a").await;
     let patch = |by| Box::new(AgentPatch { summary_by: Some(by), ..AgentPatch::default() });
     let by = SummaryBy { directory: "/nowhere".into(), model: "m".to_owned() };
-    let update = AgentAsk::Update { name: name("a"), patch: patch(Some(by)), wasm: None, version: Some(1) };
+    let update = AgentRequest::Update { name: name("a"), patch: patch(Some(by)), wasm: None, version: Some(1) };
     bench.agents(update.clone()).await.expect("the version");
     let error = bench.agents(update).await.expect_err("an old version");
     assert!(error.to_string().contains("the record of agent `a` has version 2"), "{error:#}");
     let (_, result) = bench.execute("a", None).await;
     assert!(result.success);
     assert_eq!(bench.artifact("a").await.map(|artifact| artifact.summary), Some("x".repeat(200)));
-    let error = bench.agents(AgentAsk::Register { agent: Box::new(python("a")), wasm: None }).await.expect_err("taken");
+    let error =
+        bench.agents(AgentRequest::Register { agent: Box::new(python("a")), wasm: None }).await.expect_err("taken");
     assert!(error.to_string().contains("longhaul agent update a"), "{error:#}");
-    bench.agents(AgentAsk::Remove { name: name("a") }).await.expect("nothing uses it");
-    assert!(bench.agents(AgentAsk::Show { name: name("a") }).await.is_err());
+    bench.agents(AgentRequest::Remove { name: name("a") }).await.expect("nothing uses it");
+    assert!(bench.agents(AgentRequest::Show { name: name("a") }).await.is_err());
 }
 
 /// A `server.toml` that tells somebody, texts and all.
@@ -705,10 +728,10 @@ fn settings(home: &Path, text: &str) {
 }
 
 /// What is to be told, in the order of the tasks.
-fn letters(store: &dyn Store) -> Vec<Value> {
+fn notifications(store: &dyn Store) -> Vec<Value> {
     let rows = store.scan(Table::States, &Key::of("letters"), None, 100).expect("read");
-    let letter = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("JSON")["letter"].clone();
-    rows.iter().map(|(_, bytes)| letter(bytes)).collect()
+    let notification = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("JSON")["letter"].clone();
+    rows.iter().map(|(_, bytes)| notification(bytes)).collect()
 }
 
 /// A schedule that fires by hand alone.
@@ -720,7 +743,7 @@ fn by_hand(schedule: &str, agent: &str, retries_max: u32) -> Schedule {
 async fn a_task_that_failed_for_good_is_told_once_and_no_other() {
     let home = tempfile::tempdir().expect("a directory");
     settings(home.path(), TELLING);
-    let hands = told(|work, _| match (work.agent().name.as_str(), work.task.attempts.len()) {
+    let agent_executor = told(|work, _| match (work.agent().name.as_str(), work.task.attempts.len()) {
         ("never", _) => {
             let limit = Some("timeout_ms".to_owned());
             ExecutionResult { limit, ..ExecutionResult::failed("out of\ntime", true) }
@@ -729,20 +752,20 @@ async fn a_task_that_failed_for_good_is_told_once_and_no_other() {
         _ => printed("well"),
     });
     let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
-    let mut bench = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &hands);
+    let mut bench = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &agent_executor);
     for agent in ["never", "late", "withdrawn", "well"] {
         bench.add(agent).await;
         bench.put(by_hand(agent, agent, 1)).await;
         bench.fire(agent).await;
     }
-    assert!(letters(&*store).is_empty(), "what failed is tried again");
-    bench.schedules(ScheduleAsk::Remove { name: name("withdrawn") }).await.expect("it was there");
+    assert!(notifications(&*store).is_empty(), "what failed is tried again");
+    bench.schedules(ScheduleRequest::Remove { name: name("withdrawn") }).await.expect("it was there");
     bench.pass(2_000).await;
     let (failed, _) = bench.tasks(Some("never"), Some(StatusFilter::Failed)).await;
     let id = failed[0].id.to_string();
-    let letters_now = letters(&*store);
-    assert_eq!(letters_now.len(), 1, "{letters_now:?}");
-    let (told, now_ms) = (&letters_now[0], bench.clock.now_ms());
+    let notifications_now = notifications(&*store);
+    assert_eq!(notifications_now.len(), 1, "{notifications_now:?}");
+    let (told, now_ms) = (&notifications_now[0], bench.clock.now_ms());
     assert!(told["id"].as_str().is_some_and(|id| id.starts_with("n-")), "{told}");
     let expected = json!({
         "id": told["id"], "occasion": "fails", "task": id, "agent": "never", "schedule": "never", "attempts": 2,
@@ -752,11 +775,11 @@ async fn a_task_that_failed_for_good_is_told_once_and_no_other() {
     assert_eq!(*told, expected);
     let (_, result) = bench.execute("never", None).await;
     assert!(!result.success);
-    assert_eq!(letters(&*store).len(), 1, "who runs it by hand sees what became of it");
+    assert_eq!(notifications(&*store).len(), 1, "who runs it by hand sees what became of it");
     settings(home.path(), "[notify]\ncommand = [\"true\"]\non = [\"asks\"]\n");
     bench.put(by_hand("once", "never", 0)).await;
     bench.fire("once").await;
-    assert_eq!(letters(&*store).len(), 1, "nobody wants to hear of it");
+    assert_eq!(notifications(&*store).len(), 1, "nobody wants to hear of it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -766,9 +789,9 @@ async fn a_kill_at_any_commit_loses_no_letter_and_adds_none() {
     let (mut kills, mut failures) = (0, 0);
     for commits in 0..12 {
         let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
-        let hands = told(|_, _| ExecutionResult::failed("never", true));
+        let agent_executor = told(|_, _| ExecutionResult::failed("never", true));
         let mortal = Arc::new(Mortal { store: Arc::clone(&store), left: AtomicU64::new(u64::MAX) });
-        let mut first = Bench::at(home.path(), Arc::clone(&mortal) as _, &clock, &hands);
+        let mut first = Bench::at(home.path(), Arc::clone(&mortal) as _, &clock, &agent_executor);
         first.add("a").await;
         first.put(by_hand("s", "a", 1)).await;
         mortal.left.store(commits, Ordering::SeqCst);
@@ -778,12 +801,12 @@ async fn a_kill_at_any_commit_loses_no_letter_and_adds_none() {
         });
         kills += u32::from(lived.await.is_err());
         let failed = || rows::counts(&*store, None).expect("read").of(Some(StatusFilter::Failed));
-        assert_eq!(letters(&*store).len() as u64, failed(), "killed at commit {commits}");
-        let mut second = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &hands);
+        assert_eq!(notifications(&*store).len() as u64, failed(), "killed at commit {commits}");
+        let mut second = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &agent_executor);
         for _ in 0..3 {
             second.pass(MINUTE).await;
         }
-        assert_eq!(letters(&*store).len() as u64, failed(), "after a kill at commit {commits}");
+        assert_eq!(notifications(&*store).len() as u64, failed(), "after a kill at commit {commits}");
         failures += failed();
     }
     // A kill before anything is kept of the task leaves none.
@@ -793,9 +816,9 @@ async fn a_kill_at_any_commit_loses_no_letter_and_adds_none() {
 #[tokio::test]
 async fn what_is_wrong_with_server_toml_keeps_no_task_from_its_end_and_leaves_who_is_told() {
     let home = tempfile::tempdir().expect("a directory");
-    let hands = told(|_, _| ExecutionResult::failed("never", false));
+    let agent_executor = told(|_, _| ExecutionResult::failed("never", false));
     let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
-    let mut bench = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &hands);
+    let mut bench = Bench::at(home.path(), Arc::clone(&store) as _, &clock, &agent_executor);
     bench.add("a").await;
     bench.put(by_hand("s", "a", 0)).await;
     for (text, ended, told) in
@@ -804,6 +827,6 @@ async fn what_is_wrong_with_server_toml_keeps_no_task_from_its_end_and_leaves_wh
         settings(home.path(), text);
         bench.fire("s").await;
         assert_eq!(bench.tasks(None, Some(StatusFilter::Failed)).await.1, ended, "{text}");
-        assert_eq!(letters(&*store).len(), told, "{text}");
+        assert_eq!(notifications(&*store).len(), told, "{text}");
     }
 }

@@ -22,7 +22,7 @@ const TRIES_MAX: u32 = 8;
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum What {
+pub enum AuditEvent {
     /// A run began with these powers.
     RunBegan {
         /// The run.
@@ -157,21 +157,21 @@ pub enum What {
 
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct AuditRecord {
     /// From 1 on, without gaps.
     pub number: u64,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// What happened.
     #[serde(flatten)]
-    pub what: What,
+    pub what: AuditEvent,
     /// The digest of the record before, as it is stored; of nothing for the first.
     pub before: Digest,
 }
 
 /// What a look at the whole chain gave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verified {
+pub struct AuditVerification {
     /// Records that fit.
     pub records: u64,
     /// The digest of the last of them, to be kept elsewhere.
@@ -200,7 +200,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's.
-    pub async fn note(&self, what: What) -> fault::Result<()> {
+    pub async fn note(&self, what: AuditEvent) -> fault::Result<()> {
         let mut tries = TRIES_MAX;
         loop {
             let last = self.store.last(Table::States, &prefix(), 1)?;
@@ -208,7 +208,7 @@ impl AuditLog {
                 Some((key, bytes)) => (Key::last_number(key).unwrap_or(0), Digest::of(bytes)),
                 None => (0, Digest::of(&[])),
             };
-            let record = Record { number: number + 1, at_ms: self.clock.now_ms(), what: what.clone(), before };
+            let record = AuditRecord { number: number + 1, at_ms: self.clock.now_ms(), what: what.clone(), before };
             let key = prefix().number(record.number);
             let batch = Batch::new().insert(Table::States, key, serde_json::to_vec(&record)?);
             tries -= 1;
@@ -229,14 +229,14 @@ impl AuditLog {
         if !self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(one) {
             return Ok(());
         }
-        self.note(What::SecretUsed { run: run.clone(), table: table.to_owned(), secret: secret.to_owned() }).await
+        self.note(AuditEvent::SecretUsed { run: run.clone(), table: table.to_owned(), secret: secret.to_owned() }).await
     }
 
     /// The newest records, oldest first.
     ///
     /// # Errors
     /// The store's, or a record that cannot be read.
-    pub fn newest(&self, limit: usize) -> fault::Result<Vec<Record>> {
+    pub fn newest(&self, limit: usize) -> fault::Result<Vec<AuditRecord>> {
         let mut rows = self.store.last(Table::States, &prefix(), limit)?;
         rows.reverse();
         rows.iter().map(|(_, bytes)| Ok(serde_json::from_slice(bytes)?)).collect()
@@ -253,9 +253,9 @@ impl AuditLog {
             let Some((end, _)) = page.last() else { return Ok(found) };
             after = Some(end.clone());
             // One that cannot be read is what `verify` tells of.
-            let records = page.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Record>(bytes).ok());
+            let records = page.iter().filter_map(|(_, bytes)| serde_json::from_slice::<AuditRecord>(bytes).ok());
             found.extend(records.filter_map(|record| match record.what {
-                What::SecretUsed { run, table, secret } => Some((run, table, secret)),
+                AuditEvent::SecretUsed { run, table, secret } => Some((run, table, secret)),
                 _ => None,
             }));
         }
@@ -265,9 +265,9 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store's.
-    pub fn verify(&self, expect: Option<Digest>) -> fault::Result<Verified> {
+    pub fn verify(&self, expect: Option<Digest>) -> fault::Result<AuditVerification> {
         let mut found =
-            Verified { records: 0, last: Digest::of(&[]), broken: None, has_expected: expect.map(|_| false) };
+            AuditVerification { records: 0, last: Digest::of(&[]), broken: None, has_expected: expect.map(|_| false) };
         let mut after = None::<Vec<u8>>;
         loop {
             let page = self.store.scan(Table::States, &prefix(), after.as_deref(), PAGE)?;
@@ -294,7 +294,7 @@ fn fits(number: u64, before: &Digest, key: &[u8], bytes: &[u8]) -> Result<(), St
     if stored != number {
         return Err(format!("record {number} is missing; the next one is {stored}"));
     }
-    let record: Record = serde_json::from_slice(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    let record: AuditRecord = serde_json::from_slice(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
     if record.number != number {
         return Err(format!("it says that it is record {}", record.number));
     }
@@ -323,7 +323,7 @@ mod tests {
 
     async fn noted(log: &AuditLog, count: u64) {
         for number in 1..=count {
-            log.note(What::TokenRemoved { name: format!("t{number}") }).await.expect("kept");
+            log.note(AuditEvent::TokenRemoved { name: format!("t{number}") }).await.expect("kept");
         }
     }
 

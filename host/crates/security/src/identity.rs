@@ -15,7 +15,7 @@ use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::ids::{drawn, is_drawn};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_records::record::{ProjectRecord, RunRecord, records};
-use longhaul_worktree::Project;
+use longhaul_worktree::UserRepository;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub struct Checkout {
 
 /// A checkout that somebody works with, and what they should be told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedCheckout {
     /// The project's id.
     pub id: String,
     /// What a person is told the first time, in one line.
@@ -55,7 +55,7 @@ pub fn known(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<O
 }
 
 /// The project in a directory, which is known from now on. `seed` is what its id is drawn from.
-pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> fault::Result<Claimed> {
+pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> fault::Result<ClaimedCheckout> {
     let before = known(store, directory, name)?;
     let told = if before.is_none() { told(store, directory, name)? } else { None };
     let id = before.as_ref().map_or_else(|| drawn(seed), |before| before.id.clone());
@@ -69,7 +69,7 @@ pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 
     if before.as_ref() != Some(&checkout) || row(store, directory)?.is_none() {
         store.commit(Batch { ops: vec![put(&checkout)?] }).await?;
     }
-    Ok(Claimed { id, told })
+    Ok(ClaimedCheckout { id, told })
 }
 
 /// Says that the checkout in a directory is the same project as another one, which is named by its directory or its id.
@@ -157,11 +157,11 @@ fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<O
 fn is_still_there(checkout: &Checkout) -> bool {
     let Some(commit) = &checkout.commit else { return true };
     // No repository at all holds nothing that could be taken for the project.
-    Project::open(&checkout.directory).map_or(true, |project| project.has_commit(commit))
+    UserRepository::open(&checkout.directory).map_or(true, |project| project.has_commit(commit))
 }
 
 fn commit_of(directory: &Path) -> Option<String> {
-    Project::open(directory).ok()?.head().ok()
+    UserRepository::open(directory).ok()?.head().ok()
 }
 
 fn row(store: &dyn Store, directory: &Path) -> fault::Result<Option<Checkout>> {
@@ -199,7 +199,7 @@ mod tests {
         let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::new());
         let (first, second) = (checkout(&folder, "first"), checkout(&folder, "second"));
         let one = claim(&store, &first, "app", &[1; 32]).await.expect("claimed");
-        assert_eq!(one, Claimed { id: "p-01010101010101010101".into(), told: None });
+        assert_eq!(one, ClaimedCheckout { id: "p-01010101010101010101".into(), told: None });
         assert_eq!(claim(&store, &first, "app", &[9; 32]).await.expect("claimed").id, one.id, "it keeps its id");
         assert_eq!(known(&store, &second, "app").expect("read"), None);
         let two = claim(&store, &second, "app", &[2; 32]).await.expect("claimed");

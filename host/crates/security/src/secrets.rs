@@ -16,7 +16,7 @@ use longhaul_core::grant::HostPattern;
 use longhaul_core::ids::is_drawn;
 use longhaul_core::tool::{FunctionInfo, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, Outage};
-use longhaul_egress::{Key, Keyring, Redactor, Secret};
+use longhaul_egress::{HeaderSecret, Secret, SecretPlaceholders, SecretRedactor};
 use longhaul_home::Home;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +34,7 @@ const PROJECTS: &str = "projects.d";
 /// What a value is bound to: nothing else is handed it, whatever a file grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Bound {
+pub struct SecretBinding {
     /// Tables of tools and servers, such as `tools.poster`; none: every one of the project.
     pub tables: Vec<String>,
     /// Where it may go. None: wherever longhaul.toml says, where no table is named either; otherwise nowhere, since it is
@@ -42,14 +42,14 @@ pub struct Bound {
     pub hosts: Vec<HostPattern>,
 }
 
-impl Bound {
+impl SecretBinding {
     /// Whether it is bound to nobody and nothing.
     fn is_free(&self) -> bool {
         self.tables.is_empty() && self.hosts.is_empty()
     }
 }
 
-impl std::fmt::Display for Bound {
+impl std::fmt::Display for SecretBinding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let listed = |names: Vec<String>, all: &str| if names.is_empty() { all.to_owned() } else { names.join(", ") };
         let tables = listed(self.tables.iter().map(|table| format!("[{table}]")).collect(), "every tool");
@@ -61,7 +61,7 @@ impl std::fmt::Display for Bound {
 
 /// Who wants a value.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanting<'a> {
+pub struct SecretConsumer<'a> {
     /// The project's id.
     pub project: &'a str,
     /// The table of the tool or server.
@@ -72,39 +72,39 @@ pub struct Wanting<'a> {
 
 /// A secret as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedSecret {
     /// Its name.
     pub name: String,
     /// Whether every project may be granted it.
     pub any_project: bool,
     /// What it is bound to.
-    pub bound: Bound,
+    pub bound: SecretBinding,
 }
 
 /// A value as it is kept. Files of before hold the value alone.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredSecret {
     longhaul_secret: u32,
     value: String,
     #[serde(flatten)]
-    bound: Bound,
+    bound: SecretBinding,
     /// Whether every project may be granted it.
     #[serde(default)]
     any_project: bool,
 }
 
 /// What a file holds.
-enum Found {
+enum SecretFile {
     /// A value with what it is bound to.
-    Bound(Box<Kept>),
+    Bound(Box<StoredSecret>),
     /// A value of before secrets belonged to projects.
     Unbound(String),
 }
 
 /// The values.
-pub struct Vault(PathBuf);
+pub struct SecretStore(PathBuf);
 
-impl Vault {
+impl SecretStore {
     /// Those of a data directory.
     pub fn of(home: &Home) -> Self {
         Self(home.path().join("secrets"))
@@ -116,12 +116,12 @@ impl Vault {
     }
 
     /// Keeps a value for the project with this id, or for every one, in place of an earlier one.
-    pub fn set(&self, name: &str, secret: &Secret, project: Option<&str>, bound: Bound) -> fault::Result<()> {
+    pub fn set(&self, name: &str, secret: &Secret, project: Option<&str>, bound: SecretBinding) -> fault::Result<()> {
         let path = self.path(name, project)?;
         let folder = path.parent().unwrap_or(&self.0).to_owned();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let value = secret.expose().to_owned();
-        let kept = Kept { longhaul_secret: 1, value, bound, any_project: project.is_none() };
+        let kept = StoredSecret { longhaul_secret: 1, value, bound, any_project: project.is_none() };
         // Made in the folder of all, whose time says so that something has changed.
         let mut file = tempfile::NamedTempFile::new_in(&self.0)?;
         file.write_all(&serde_json::to_vec(&kept)?)?;
@@ -132,13 +132,17 @@ impl Vault {
     }
 
     /// The names that a project can be granted: its own, and those of every project.
-    pub fn list(&self, project: Option<&str>) -> fault::Result<Vec<Listed>> {
+    pub fn list(&self, project: Option<&str>) -> fault::Result<Vec<ListedSecret>> {
         let mut found = Vec::new();
         for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
             for name in names(&self.folder(folder)?)? {
                 let listed = match self.read(&self.path(&name, folder)?, &name)? {
-                    Some(Found::Bound(kept)) => Listed { name, any_project: kept.any_project, bound: kept.bound },
-                    Some(Found::Unbound(_)) => Listed { name, any_project: false, bound: Bound::default() },
+                    Some(SecretFile::Bound(kept)) => {
+                        ListedSecret { name, any_project: kept.any_project, bound: kept.bound }
+                    }
+                    Some(SecretFile::Unbound(_)) => {
+                        ListedSecret { name, any_project: false, bound: SecretBinding::default() }
+                    }
                     None => continue,
                 };
                 found.push(listed);
@@ -166,7 +170,7 @@ impl Vault {
     }
 
     /// A value for whoever wants it, if it is bound to nobody else.
-    pub fn get(&self, name: &str, wanting: &Wanting<'_>) -> fault::Result<Secret> {
+    pub fn get(&self, name: &str, wanting: &SecretConsumer<'_>) -> fault::Result<Secret> {
         let own = self.read(&self.path(name, Some(wanting.project))?, name)?;
         let found = match own {
             Some(own) => Some(own),
@@ -174,13 +178,13 @@ impl Vault {
         };
         match found {
             None => bail!("there is no secret `{name}` for this project; set it with: longhaul secrets set {name}"),
-            Some(Found::Bound(kept)) => {
+            Some(SecretFile::Bound(kept)) => {
                 refuse_others(name, &kept.bound, wanting)?;
                 Ok(Secret::new(&kept.value)?)
             }
             // Who knew it by then: a project whose id is its name is as old.
-            Some(Found::Unbound(value)) if !is_drawn(wanting.project) => Ok(Secret::new(&value)?),
-            Some(Found::Unbound(_)) => bail!(
+            Some(SecretFile::Unbound(value)) if !is_drawn(wanting.project) => Ok(Secret::new(&value)?),
+            Some(SecretFile::Unbound(_)) => bail!(
                 "the secret `{name}` is of a time before secrets belonged to projects, and this project is younger; \
                  set it for this one with: longhaul secrets set {name}"
             ),
@@ -190,16 +194,16 @@ impl Vault {
     /// A value that belongs to the data directory and no project, for what the operator starts.
     pub fn get_own(&self, name: &str) -> fault::Result<Secret> {
         match self.read(&self.path(name, None)?, name)? {
-            Some(Found::Bound(kept)) => Ok(Secret::new(&kept.value)?),
-            Some(Found::Unbound(value)) => Ok(Secret::new(&value)?),
+            Some(SecretFile::Bound(kept)) => Ok(Secret::new(&kept.value)?),
+            Some(SecretFile::Unbound(value)) => Ok(Secret::new(&value)?),
             None => bail!("there is no secret `{name}`; set it with: longhaul secrets set {name} --any-project"),
         }
     }
 
     /// A value with where it may go.
-    pub fn key(&self, granted: &SecretConfig, project: &str, table: &str) -> fault::Result<Key> {
-        let secret = self.get(&granted.name, &Wanting { project, table, hosts: &granted.hosts })?;
-        Ok(Key { name: granted.name.clone(), secret, hosts: granted.hosts.clone(), header: header(granted)? })
+    pub fn key(&self, granted: &SecretConfig, project: &str, table: &str) -> fault::Result<HeaderSecret> {
+        let secret = self.get(&granted.name, &SecretConsumer { project, table, hosts: &granted.hosts })?;
+        Ok(HeaderSecret { name: granted.name.clone(), secret, hosts: granted.hosts.clone(), header: header(granted)? })
     }
 
     /// Every value of the data directory, for whoever must take them out of a text. What cannot be read is left out.
@@ -210,8 +214,8 @@ impl Vault {
         for folder in projects.chain([self.0.clone()]) {
             for name in names(&folder).unwrap_or_default() {
                 let value = match self.read(&folder.join(&name), &name) {
-                    Ok(Some(Found::Bound(kept))) => kept.value,
-                    Ok(Some(Found::Unbound(value))) => value,
+                    Ok(Some(SecretFile::Bound(kept))) => kept.value,
+                    Ok(Some(SecretFile::Unbound(value))) => value,
                     Ok(None) | Err(_) => continue,
                 };
                 found.extend(Secret::new(&value));
@@ -232,7 +236,7 @@ impl Vault {
         Ok(self.folder(project)?.join(name))
     }
 
-    fn read(&self, path: &Path, name: &str) -> fault::Result<Option<Found>> {
+    fn read(&self, path: &Path, name: &str) -> fault::Result<Option<SecretFile>> {
         // A link could lead to a file that others write.
         let opened =
             OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(path);
@@ -245,9 +249,9 @@ impl Vault {
         }
         let mut text = String::new();
         file.take(READ_BYTES_MAX).read_to_string(&mut text).with_context(|| format!("the secret `{name}`"))?;
-        Ok(Some(match serde_json::from_str::<Kept>(&text) {
-            Ok(kept) => Found::Bound(Box::new(kept)),
-            Err(_) => Found::Unbound(text),
+        Ok(Some(match serde_json::from_str::<StoredSecret>(&text) {
+            Ok(kept) => SecretFile::Bound(Box::new(kept)),
+            Err(_) => SecretFile::Unbound(text),
         }))
     }
 }
@@ -264,7 +268,7 @@ fn names(folder: &Path) -> fault::Result<Vec<String>> {
 }
 
 /// Refuses to hand a value to another tool, or to have it sent elsewhere, than it was bound to when it was set.
-fn refuse_others(name: &str, bound: &Bound, wanting: &Wanting<'_>) -> fault::Result<()> {
+fn refuse_others(name: &str, bound: &SecretBinding, wanting: &SecretConsumer<'_>) -> fault::Result<()> {
     let table = wanting.table;
     if !bound.tables.is_empty() && !bound.tables.iter().any(|known| known == table) {
         bail!(
@@ -293,21 +297,21 @@ fn covers(known: &HostPattern, granted: &HostPattern) -> bool {
 }
 
 /// Settings with placeholders where they name a secret. A name that was not granted stays as it is written.
-pub fn settled(settings: &Value, keyring: &Keyring) -> Value {
+pub fn settled(settings: &Value, placeholders: &SecretPlaceholders) -> Value {
     match settings {
         Value::Object(fields) => {
-            if let Some(placeholder) = named(fields).and_then(|name| keyring.placeholder(name)) {
+            if let Some(placeholder) = named(fields).and_then(|name| placeholders.placeholder(name)) {
                 return placeholder.into();
             }
-            Value::Object(fields.iter().map(|(name, value)| (name.clone(), settled(value, keyring))).collect())
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), settled(value, placeholders))).collect())
         }
-        Value::Array(values) => values.iter().map(|value| settled(value, keyring)).collect(),
+        Value::Array(values) => values.iter().map(|value| settled(value, placeholders)).collect(),
         other => other.clone(),
     }
 }
 
 /// What a tool answered, without the values.
-pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &Redactor) -> Result<ToolOutput, ToolError> {
+pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &SecretRedactor) -> Result<ToolOutput, ToolError> {
     let clean = |text: String| redactor.scrub(&text);
     match answer {
         Ok(output) => Ok(ToolOutput { output: clean(output.output), ..output }),
@@ -326,7 +330,7 @@ pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &Redactor) -> R
 }
 
 /// What a tool says of itself, without the values.
-pub fn scrubbed_info(info: ToolInfo, redactor: &Redactor) -> ToolInfo {
+pub fn scrubbed_info(info: ToolInfo, redactor: &SecretRedactor) -> ToolInfo {
     let functions = info.functions.into_iter();
     let functions = functions.map(|one| FunctionInfo { description: redactor.scrub(&one.description), ..one });
     ToolInfo { description: redactor.scrub(&info.description), functions: functions.collect(), ..info }
@@ -338,14 +342,14 @@ mod tests {
     use http::HeaderName;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    fn vault() -> (tempfile::TempDir, Vault) {
+    fn secret_store() -> (tempfile::TempDir, SecretStore) {
         let directory = tempfile::tempdir().unwrap();
-        let vault = Vault(directory.path().join("secrets"));
-        (directory, vault)
+        let secret_store = SecretStore(directory.path().join("secrets"));
+        (directory, secret_store)
     }
 
-    fn wanting<'a>(project: &'a str, table: &'a str, hosts: &'a [HostPattern]) -> Wanting<'a> {
-        Wanting { project, table, hosts }
+    fn wanting<'a>(project: &'a str, table: &'a str, hosts: &'a [HostPattern]) -> SecretConsumer<'a> {
+        SecretConsumer { project, table, hosts }
     }
 
     fn hosts(texts: &[&str]) -> Vec<HostPattern> {
@@ -357,33 +361,37 @@ mod tests {
 
     #[test]
     fn a_secret_is_kept_for_its_owner_alone() {
-        let (_directory, vault) = vault();
-        assert!(vault.list(None).unwrap().is_empty());
-        let set = |value: &str| vault.set("github", &Secret::new(value).unwrap(), Some(ONE), Bound::default()).unwrap();
+        let (_directory, secret_store) = secret_store();
+        assert!(secret_store.list(None).unwrap().is_empty());
+        let set = |value: &str| {
+            secret_store.set("github", &Secret::new(value).unwrap(), Some(ONE), SecretBinding::default()).unwrap()
+        };
         set("first-value");
         set("second-value");
         let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
-        let path = vault.path("github", Some(ONE)).unwrap();
-        assert_eq!((mode(&vault.0), mode(&path)), (0o700, 0o600));
-        let get = |project: &str| vault.get("github", &wanting(project, "tools.x", &[]));
+        let path = secret_store.path("github", Some(ONE)).unwrap();
+        assert_eq!((mode(&secret_store.0), mode(&path)), (0o700, 0o600));
+        let get = |project: &str| secret_store.get("github", &wanting(project, "tools.x", &[]));
         assert_eq!(get(ONE).unwrap().expose(), "second-value");
-        assert_eq!(vault.list(Some(ONE)).unwrap()[0].name, "github");
+        assert_eq!(secret_store.list(Some(ONE)).unwrap()[0].name, "github");
         // Another project has nothing of it, whatever it is called.
-        assert!(get(OTHER).is_err() && vault.list(Some(OTHER)).unwrap().is_empty());
-        assert!(vault.get_own("github").is_err());
-        vault.remove("github", Some(ONE)).unwrap();
+        assert!(get(OTHER).is_err() && secret_store.list(Some(OTHER)).unwrap().is_empty());
+        assert!(secret_store.get_own("github").is_err());
+        secret_store.remove("github", Some(ONE)).unwrap();
         let error = get(ONE).unwrap_err().to_string();
         assert!(error.contains("longhaul secrets set github"), "{error}");
     }
 
     #[test]
     fn a_secret_goes_to_the_tools_and_hosts_that_it_was_bound_to() {
-        let (_directory, vault) = vault();
-        let bound =
-            Bound { tables: vec!["tools.gh".into()], hosts: hosts(&["https://*.github.com", "https://a.example"]) };
-        vault.set("github", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
+        let (_directory, secret_store) = secret_store();
+        let bound = SecretBinding {
+            tables: vec!["tools.gh".into()],
+            hosts: hosts(&["https://*.github.com", "https://a.example"]),
+        };
+        secret_store.set("github", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
         let said = |table: &str, to: &[&str]| {
-            vault.get("github", &wanting(ONE, table, &hosts(to))).err().map(|error| error.to_string())
+            secret_store.get("github", &wanting(ONE, table, &hosts(to))).err().map(|error| error.to_string())
         };
         assert_eq!(said("tools.gh", &["https://api.github.com", "GET https://a.example"]), None);
         assert_eq!(said("tools.gh", &["https://*.github.com"]), None);
@@ -400,56 +408,56 @@ mod tests {
     /// A server that is started was handed a value, and became one that it is sent to.
     #[test]
     fn a_secret_of_a_program_is_sent_to_no_host() {
-        let (_directory, vault) = vault();
-        let bound = Bound { tables: vec!["mcp.m".into()], hosts: Vec::new() };
+        let (_directory, secret_store) = secret_store();
+        let bound = SecretBinding { tables: vec!["mcp.m".into()], hosts: Vec::new() };
         assert_eq!(bound.to_string(), "[mcp.m], to its program, and to no host");
-        vault.set("key", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
-        assert!(vault.get("key", &wanting(ONE, "mcp.m", &[])).is_ok());
+        secret_store.set("key", &Secret::new("some-value").unwrap(), Some(ONE), bound).unwrap();
+        assert!(secret_store.get("key", &wanting(ONE, "mcp.m", &[])).is_ok());
         let elsewhere = hosts(&["https://evil.example"]);
-        let refused = vault.get("key", &wanting(ONE, "mcp.m", &elsewhere)).unwrap_err().to_string();
+        let refused = secret_store.get("key", &wanting(ONE, "mcp.m", &elsewhere)).unwrap_err().to_string();
         assert!(refused.contains("would send it to https://evil.example") && refused.contains("--host"), "{refused}");
     }
 
     #[test]
     fn a_value_of_before_is_for_the_projects_of_before() {
-        let (_directory, vault) = vault();
-        vault.set("x", &Secret::new("other-value").unwrap(), None, Bound::default()).unwrap();
-        std::fs::write(vault.0.join("github"), "raw-value").unwrap();
-        std::fs::set_permissions(vault.0.join("github"), std::fs::Permissions::from_mode(0o600)).unwrap();
-        let get = |project: &str| vault.get("github", &wanting(project, "tools.x", &[]));
+        let (_directory, secret_store) = secret_store();
+        secret_store.set("x", &Secret::new("other-value").unwrap(), None, SecretBinding::default()).unwrap();
+        std::fs::write(secret_store.0.join("github"), "raw-value").unwrap();
+        std::fs::set_permissions(secret_store.0.join("github"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let get = |project: &str| secret_store.get("github", &wanting(project, "tools.x", &[]));
         assert_eq!(get("kept").unwrap().expose(), "raw-value");
         assert!(get(ONE).unwrap_err().to_string().contains("this project is younger"));
-        assert_eq!(vault.get("x", &wanting(ONE, "tools.x", &[])).unwrap().expose(), "other-value");
+        assert_eq!(secret_store.get("x", &wanting(ONE, "tools.x", &[])).unwrap().expose(), "other-value");
     }
 
     #[test]
     fn a_file_that_others_can_read_or_that_leads_elsewhere_is_refused() {
-        let (directory, vault) = vault();
-        vault.set("a", &Secret::new("some-value").unwrap(), None, Bound::default()).unwrap();
-        std::fs::set_permissions(vault.0.join("a"), std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(vault.get_own("a").unwrap_err().to_string().contains("chmod 600"));
+        let (directory, secret_store) = secret_store();
+        secret_store.set("a", &Secret::new("some-value").unwrap(), None, SecretBinding::default()).unwrap();
+        std::fs::set_permissions(secret_store.0.join("a"), std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(secret_store.get_own("a").unwrap_err().to_string().contains("chmod 600"));
         std::fs::write(directory.path().join("other"), "other-value").unwrap();
-        symlink(directory.path().join("other"), vault.0.join("link")).unwrap();
-        assert!(vault.get_own("link").is_err());
+        symlink(directory.path().join("other"), secret_store.0.join("link")).unwrap();
+        assert!(secret_store.get_own("link").is_err());
         for name in ["../other", "", "a/b", ".", ".."] {
-            assert!(vault.get_own(name).unwrap_err().to_string().contains("1 to 64 letters"), "{name}");
-            assert!(vault.get("a", &wanting(name, "tools.x", &[])).is_err(), "{name}");
+            assert!(secret_store.get_own(name).unwrap_err().to_string().contains("1 to 64 letters"), "{name}");
+            assert!(secret_store.get("a", &wanting(name, "tools.x", &[])).is_err(), "{name}");
         }
     }
 
     #[test]
     fn settings_name_a_secret_and_get_a_placeholder() {
-        let key = Key {
+        let key = HeaderSecret {
             name: "g".into(),
             secret: Secret::new("the-value").unwrap(),
             hosts: Vec::new(),
             header: HeaderName::from_static("authorization"),
         };
-        let keyring = Keyring::new("tools.x", vec![key], || [7; 32]);
+        let placeholders = SecretPlaceholders::new("tools.x", vec![key], || [7; 32]);
         let settings =
             serde_json::json!({ "a": [{ "secret": "g" }], "b": { "secret": "other" }, "c": { "secret": "g", "d": 1 } });
-        let settled = settled(&settings, &keyring);
-        assert_eq!(settled["a"][0].as_str(), keyring.placeholder("g"));
+        let settled = settled(&settings, &placeholders);
+        assert_eq!(settled["a"][0].as_str(), placeholders.placeholder("g"));
         assert_eq!((&settled["b"], &settled["c"]), (&settings["b"], &settings["c"]));
         assert!(!settled.to_string().contains("the-value"));
     }

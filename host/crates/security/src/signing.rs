@@ -55,7 +55,7 @@ pub struct Signed {
 
 /// What somebody accepts of something that comes from elsewhere, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepts {
+pub struct AcceptedRisks {
     /// That nobody signed it.
     #[serde(default)]
     pub unsigned: bool,
@@ -288,7 +288,7 @@ pub fn admit(
     what: &str,
     signed: Option<&Signed>,
     bytes: &[u8],
-    accepts: &Accepts,
+    accepts: &AcceptedRisks,
 ) -> fault::Result<Signer> {
     let signer = signer_of(home, signed, bytes).with_context(|| what.to_owned())?;
     match (&signer, &accepts.signer) {
@@ -342,15 +342,15 @@ mod tests {
         let key = SigningKey::of(&there).expect("a key");
         assert_eq!(SigningKey::of(&there).expect("the same").public(), key.public());
         assert_eq!(fs::metadata(there.path().join(KEY_FILE)).expect("made").mode() & 0o777, 0o600);
-        let (bytes, none) = (b"some bytes".to_vec(), Accepts::default());
+        let (bytes, none) = (b"some bytes".to_vec(), AcceptedRisks::default());
         let signed = key.sign(&bytes, "a test");
-        let take = |home: &Home, signed: Option<&Signed>, bytes: &[u8], accepts: &Accepts| {
+        let take = |home: &Home, signed: Option<&Signed>, bytes: &[u8], accepts: &AcceptedRisks| {
             admit(home, "it", signed, bytes, accepts).map_err(|error| format!("{error:#}"))
         };
         assert!(matches!(take(&there, Some(&signed), &bytes, &none), Ok(Signer::Own { .. })));
         let refused = take(&here, Some(&signed), &bytes, &none).expect_err("unknown");
         assert!(refused.contains(&format!("add --signer {}", key.public())), "{refused}");
-        let named = Accepts { signer: Some(key.public()), ..none.clone() };
+        let named = AcceptedRisks { signer: Some(key.public()), ..none.clone() };
         let signer = take(&here, Some(&signed), &bytes, &named).expect("named");
         here.make().expect("ours");
         remember(&here, &signer).expect("known");
@@ -382,19 +382,19 @@ mod tests {
     fn what_nobody_signed_needs_a_word_and_another_key_is_another_signer() {
         let folder = tempfile::tempdir().expect("a folder");
         let (here, there) = (home(&folder, "here"), home(&folder, "there"));
-        let take = |signed: Option<&Signed>, accepts: Accepts| {
+        let take = |signed: Option<&Signed>, accepts: AcceptedRisks| {
             admit(&here, "it", signed, b"x", &accepts).map_err(|error| format!("{error:#}"))
         };
-        assert!(take(None, Accepts::default()).expect_err("unsigned").contains("add --unsigned"));
-        assert_eq!(take(None, Accepts { unsigned: true, signer: None }), Ok(Signer::Nobody));
+        assert!(take(None, AcceptedRisks::default()).expect_err("unsigned").contains("add --unsigned"));
+        assert_eq!(take(None, AcceptedRisks { unsigned: true, signer: None }), Ok(Signer::Nobody));
         let key = SigningKey::of(&there).expect("a key");
-        assert!(take(None, Accepts { unsigned: true, signer: Some(key.public()) }).is_err());
+        assert!(take(None, AcceptedRisks { unsigned: true, signer: Some(key.public()) }).is_err());
         // Somebody else who signs, and says that it was this key.
         let other = SigningKey::of(&home(&folder, "other")).expect("a key");
         let forged = SigningKey { number: key.number, pair: other.pair }.sign(b"x", "y");
         let claimed = Signed { signer: key.public(), ..forged.clone() };
-        assert!(take(Some(&claimed), Accepts { unsigned: true, signer: Some(key.public()) }).is_err());
-        let named = Accepts { unsigned: true, signer: Some(key.public()) };
+        assert!(take(Some(&claimed), AcceptedRisks { unsigned: true, signer: Some(key.public()) }).is_err());
+        let named = AcceptedRisks { unsigned: true, signer: Some(key.public()) };
         assert!(take(Some(&forged), named).expect_err("another").contains("and not by"));
         assert!(Signers::of(&here).add("no key").is_err());
     }

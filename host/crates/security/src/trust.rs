@@ -26,7 +26,7 @@ const PROJECTS_MAX: usize = 10_000;
 
 /// What somebody agreed to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agreed {
+pub struct TrustRecord {
     /// Where the file is.
     pub directory: PathBuf,
     /// The id of the project that was there. One of before has none, and is agreed to anew.
@@ -42,7 +42,7 @@ pub struct Agreed {
 
 /// How a file stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct TrustStatus {
     /// Whether it may be used as it is.
     pub is_trusted: bool,
     /// The digest of its powers, which an agreement names.
@@ -86,7 +86,7 @@ pub fn of_file(
     directory: &Path,
     config: &Config,
     powers: &BTreeSet<Power>,
-) -> fault::Result<Standing> {
+) -> fault::Result<TrustStatus> {
     let known = identity::known(store, directory, &config.project.name)?;
     standing(store, directory, known.map(|known| known.id).as_deref(), powers)
 }
@@ -97,14 +97,14 @@ fn standing(
     directory: &Path,
     id: Option<&str>,
     powers: &BTreeSet<Power>,
-) -> fault::Result<Standing> {
+) -> fault::Result<TrustStatus> {
     let digest = powers::digest(powers);
     let asked: BTreeSet<Power> = powers.iter().filter(|power| !power.is_plain).cloned().collect();
     let before = agreed(store, directory)?.filter(|before| Some(before.id.as_str()) == id);
     let agreed = before.as_ref().map(|before| before.powers.clone()).unwrap_or_default();
     let lost = agreed.iter().filter(|guard| guard.is_guard() && is_lost(guard, powers));
     let beyond = powers::difference(agreed.intersection(&asked).chain(lost), &asked);
-    Ok(Standing {
+    Ok(TrustStatus {
         is_trusted: beyond.is_none() || trusts_all(),
         digest,
         powers: asked,
@@ -150,8 +150,8 @@ pub async fn agree(
     id: &str,
     powers: &BTreeSet<Power>,
     at_ms: u64,
-) -> fault::Result<Agreed> {
-    let agreed = Agreed {
+) -> fault::Result<TrustRecord> {
+    let agreed = TrustRecord {
         directory: directory.to_owned(),
         id: id.to_owned(),
         digest: powers::digest(powers),
@@ -176,16 +176,16 @@ pub async fn withdraw(store: &dyn Store, directory: &Path) -> fault::Result<bool
 ///
 /// # Errors
 /// The store's.
-pub fn list(store: &dyn Store) -> fault::Result<Vec<Agreed>> {
+pub fn list(store: &dyn Store) -> fault::Result<Vec<TrustRecord>> {
     let rows = store.scan(Table::States, &prefix(), None, PROJECTS_MAX)?;
     rows.iter().map(|(_, bytes)| read(bytes)).collect()
 }
 
-fn agreed(store: &dyn Store, directory: &Path) -> fault::Result<Option<Agreed>> {
+fn agreed(store: &dyn Store, directory: &Path) -> fault::Result<Option<TrustRecord>> {
     store.get(Table::States, &key(directory))?.map(|bytes| read(&bytes)).transpose()
 }
 
-fn read(bytes: &[u8]) -> fault::Result<Agreed> {
+fn read(bytes: &[u8]) -> fault::Result<TrustRecord> {
     serde_json::from_slice(bytes)
         .or_internal(|| "what was agreed to is damaged; agree to it again with `longhaul trust`")
 }

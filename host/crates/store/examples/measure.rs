@@ -6,7 +6,7 @@
 //! kill, with and without a commit at rest. Compare ratios, not times: machines differ.
 
 use longhaul_core::store::{Batch, Key, Store, Table};
-use longhaul_store::{Options, RedbStore, STATE_FILE};
+use longhaul_store::{RedbStore, STATE_FILE, StoreOptions};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -25,7 +25,7 @@ fn main() {
     let megabytes = std::env::args().nth(1).map(|text| text.parse::<u64>().expect("a number of megabytes"));
     let dir = tempfile::tempdir_in(".").expect("a directory on the disk that is measured");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
-    let store = Arc::new(RedbStore::open(&dir.path().join("store"), Options::default()).expect("a store"));
+    let store = Arc::new(RedbStore::open(&dir.path().join("store"), StoreOptions::default()).expect("a store"));
     let (mut floors, mut jsons, mut alones, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for slice in 0..SLICES {
         floors.extend(fdatasync(dir.path()));
@@ -126,7 +126,7 @@ async fn together(store: &Arc<RedbStore>, slice: u64) -> f64 {
 
 fn reopen(runtime: &tokio::runtime::Runtime, dir: &Path, megabytes: u64) {
     let (full, killed) = (dir.join("full"), dir.join("killed"));
-    let store = RedbStore::open(&full, Options::default()).expect("a store");
+    let store = RedbStore::open(&full, StoreOptions::default()).expect("a store");
     runtime.block_on(async {
         for number in 0..megabytes {
             let rows = (0..512).fold(Batch::new(), |batch, row| {
@@ -145,7 +145,7 @@ fn reopen(runtime: &tokio::runtime::Runtime, dir: &Path, megabytes: u64) {
         // Or the copy would reach the disk on the clock of the open.
         File::open(killed.join(STATE_FILE)).and_then(|copy| copy.sync_all()).expect("a disk");
         let start = Instant::now();
-        let copy = RedbStore::open(&killed, Options::default()).expect("a store");
+        let copy = RedbStore::open(&killed, StoreOptions::default()).expect("a store");
         println!("open {size} MB killed {what:<16} {:>10.1?}", start.elapsed());
         drop(copy);
     };

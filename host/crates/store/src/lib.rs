@@ -14,6 +14,6 @@ mod redb_store;
 mod tables;
 mod writer;
 
-pub use redb_store::{Options, RedbStore};
+pub use redb_store::{RedbStore, StoreOptions};
 pub use tables::{FORMAT, STATE_FILE};
 pub use writer::CrashHook;

@@ -9,7 +9,7 @@ use crate::disk::{database, private_new};
 use crate::tables::{BLOBS, Bytes, META, definition};
 use crate::writer::Shared;
 use longhaul_core::Digest;
-use longhaul_core::store::{Collected, Names, Read, StoreError, Table};
+use longhaul_core::store::{CollectedContent, Names, ReadTotals, StoreError, Table};
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase as _, ReadableTable as _};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,14 +22,14 @@ const GROUP_BLOBS_MAX: usize = 4_096;
 
 impl Shared {
     /// Writes all that is there at this moment into a new file.
-    pub(crate) fn copy_to(&self, file: &Path) -> Result<Read, StoreError> {
+    pub(crate) fn copy_to(&self, file: &Path) -> Result<ReadTotals, StoreError> {
         let failed = |error: std::io::Error| self.home.failed(format!("cannot make `{}`: {error}", file.display()));
         let new = private_new(file).map_err(failed)?;
         self.with(|db| copy(&db.begin_read()?, &database(new)?))
     }
 
     /// Reads every row and every content, and compares each with its digest.
-    pub(crate) fn read_all(&self) -> Result<Read, StoreError> {
+    pub(crate) fn read_all(&self) -> Result<ReadTotals, StoreError> {
         let mut damaged = None;
         let read = self.with(|db| {
             let (read, wrong) = read_all(&db.begin_read()?)?;
@@ -40,7 +40,7 @@ impl Shared {
     }
 
     /// Removes content that no row names, and no content that a row names, and so on. The caller keeps writers out.
-    pub(crate) fn collect(&self, names: &Names, dry_run: bool) -> Result<Collected, StoreError> {
+    pub(crate) fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
         let mut damaged = None;
         let collected = self.with(|db| {
             let reader = db.begin_read()?;
@@ -48,7 +48,7 @@ impl Shared {
                 Ok(living) => living,
                 Err(detail) => {
                     damaged = Some(detail);
-                    return Ok(Collected::default());
+                    return Ok(CollectedContent::default());
                 }
             };
             let (dead, collected) = dead(&reader, &living)?;
@@ -66,8 +66,8 @@ fn tables() -> impl Iterator<Item = Bytes> {
     Table::ALL.into_iter().map(definition).chain([BLOBS])
 }
 
-fn copy(from: &ReadTransaction, to: &Database) -> Result<Read, redb::Error> {
-    let mut read = Read::default();
+fn copy(from: &ReadTransaction, to: &Database) -> Result<ReadTotals, redb::Error> {
+    let mut read = ReadTotals::default();
     for definition in tables() {
         let source = from.open_table(definition)?;
         let mut rows = source.iter()?;
@@ -91,7 +91,7 @@ fn copy_group(
     rows: &mut redb::Range<'_, &'static [u8], &'static [u8]>,
     definition: Bytes,
     to: &Database,
-    read: &mut Read,
+    read: &mut ReadTotals,
 ) -> Result<bool, redb::Error> {
     let mut writer = to.begin_write()?;
     // Only the last commit has to last: a copy that was cut off is none.
@@ -114,8 +114,8 @@ fn copy_group(
     Ok(waiting > GROUP_BYTES_MAX)
 }
 
-fn read_all(from: &ReadTransaction) -> Result<(Read, Option<String>), redb::Error> {
-    let mut read = Read::default();
+fn read_all(from: &ReadTransaction) -> Result<(ReadTotals, Option<String>), redb::Error> {
+    let mut read = ReadTotals::default();
     for table in Table::ALL {
         for row in from.open_table(definition(table))?.iter()? {
             let (key, value) = row?;
@@ -164,8 +164,8 @@ fn living(from: &ReadTransaction, names: &Names) -> Result<Result<BTreeSet<Diges
     Ok(Ok(found))
 }
 
-fn dead(from: &ReadTransaction, living: &BTreeSet<Digest>) -> Result<(Vec<Vec<u8>>, Collected), redb::Error> {
-    let (mut dead, mut collected) = (Vec::new(), Collected::default());
+fn dead(from: &ReadTransaction, living: &BTreeSet<Digest>) -> Result<(Vec<Vec<u8>>, CollectedContent), redb::Error> {
+    let (mut dead, mut collected) = (Vec::new(), CollectedContent::default());
     for row in from.open_table(BLOBS)?.iter()? {
         let (key, value) = row?;
         let digest = <[u8; 32]>::try_from(key.value()).ok().map(Digest::from);

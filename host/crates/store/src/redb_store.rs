@@ -5,7 +5,7 @@ use crate::disk::Home;
 use crate::tables::{BLOBS, definition};
 use crate::writer::{CrashHook, Job, Shared};
 use longhaul_core::Digest;
-use longhaul_core::store::{Batch, Collected, Key, Names, Op, Read, Row, Store, StoreError, Table};
+use longhaul_core::store::{Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, Table};
 use redb::ReadableDatabase as _;
 use std::ops::Bound;
 use std::path::Path;
@@ -23,7 +23,7 @@ const ENCODE_INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// How a store is opened.
 #[derive(Clone, Default)]
-pub struct Options {
+pub struct StoreOptions {
     /// Called as `store.before-commit` and `store.after-commit` around every durable commit, on the
     /// writer's thread. Crash tests kill the process in it.
     pub crash_hook: Option<CrashHook>,
@@ -46,7 +46,7 @@ impl RedbStore {
     /// # Errors
     /// [`StoreError::Held`] when another process, or this one, has it open; [`StoreError::Format`] when
     /// a newer longhaul wrote it; [`StoreError::Damaged`], [`StoreError::Full`], [`StoreError::Failed`].
-    pub fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
+    pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::open(Home::claim(dir)?, options.crash_hook)?);
         let (queue, jobs) = mpsc::channel();
         let serving = Arc::clone(&shared);
@@ -150,15 +150,15 @@ impl Store for RedbStore {
         content.map_err(|detail| self.shared.home.damaged(detail))
     }
 
-    fn copy_to(&self, file: &Path) -> Result<Read, StoreError> {
+    fn copy_to(&self, file: &Path) -> Result<ReadTotals, StoreError> {
         self.shared.copy_to(file)
     }
 
-    fn read_all(&self) -> Result<Read, StoreError> {
+    fn read_all(&self) -> Result<ReadTotals, StoreError> {
         self.shared.read_all()
     }
 
-    async fn collect(&self, names: &Names, dry_run: bool) -> Result<Collected, StoreError> {
+    async fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
         let _alone = self.writing.write().await;
         self.shared.collect(names, dry_run)
     }

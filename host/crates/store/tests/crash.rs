@@ -5,7 +5,7 @@
 
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -105,7 +105,7 @@ fn acknowledgements(mut child: Child) -> BTreeSet<u64> {
 /// Every acknowledged batch is there, and every batch that is there is whole; answers how many are.
 #[track_caller]
 fn check(dir: &Path, acknowledged: &BTreeSet<u64>) -> usize {
-    let store = RedbStore::open(dir, Options::default()).unwrap();
+    let store = RedbStore::open(dir, StoreOptions::default()).unwrap();
     let rows = store.scan(Table::Events, &Key::of("batch"), None, usize::MAX).unwrap();
     let there: BTreeSet<u64> = rows.iter().filter_map(|(key, _)| Key::last_number(key)).collect();
     assert!(there.is_superset(acknowledged), "lost {:?}", acknowledged.difference(&there));
@@ -134,7 +134,7 @@ fn batch(number: u64) -> Batch {
 fn commit_until_killed(dir: &Path) {
     let kill_at = std::env::var(KILL_AT).ok();
     let callers = if kill_at.is_some() { 1 } else { 4 };
-    let options = Options { crash_hook: kill_at.map(|at| Arc::new(killer(&at)) as _) };
+    let options = StoreOptions { crash_hook: kill_at.map(|at| Arc::new(killer(&at)) as _) };
     let store = Arc::new(RedbStore::open(dir, options).unwrap());
     let next = Arc::new(AtomicU64::new(std::env::var(FROM).unwrap().parse().unwrap()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
@@ -196,7 +196,7 @@ impl Wall {
 /// Commits until the wall is reached, several times, and looks whether anything was lost.
 fn fill(dir: &Path, wall: Wall) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let store = RedbStore::open(dir, Options::default()).unwrap();
+    let store = RedbStore::open(dir, StoreOptions::default()).unwrap();
     let mut kept = 0;
     for _ in 0..3 {
         (wall.raise)();
@@ -218,7 +218,7 @@ fn fill(dir: &Path, wall: Wall) {
         }
     }
     drop(store);
-    check_large(&RedbStore::open(dir, Options::default()).unwrap(), kept);
+    check_large(&RedbStore::open(dir, StoreOptions::default()).unwrap(), kept);
 }
 
 /// 512 KiB that do not compress.

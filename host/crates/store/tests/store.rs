@@ -2,7 +2,7 @@
 
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
-use longhaul_store::{FORMAT, Options, RedbStore, STATE_FILE};
+use longhaul_store::{FORMAT, RedbStore, STATE_FILE, StoreOptions};
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -19,11 +19,11 @@ fn home() -> TempDir {
 
 #[track_caller]
 fn open(dir: &Path) -> RedbStore {
-    RedbStore::open(dir, Options::default()).unwrap()
+    RedbStore::open(dir, StoreOptions::default()).unwrap()
 }
 
 fn refusal(dir: &Path) -> StoreError {
-    RedbStore::open(dir, Options::default()).err().expect("the store should be refused")
+    RedbStore::open(dir, StoreOptions::default()).err().expect("the store should be refused")
 }
 
 /// A store whose commits are counted, and whose first one waits until it is let go.
@@ -43,7 +43,7 @@ impl Gate {
                 waiting.lock().unwrap().recv().unwrap();
             }
         };
-        let store = Arc::new(RedbStore::open(dir, Options { crash_hook: Some(Arc::new(hook)) }).unwrap());
+        let store = Arc::new(RedbStore::open(dir, StoreOptions { crash_hook: Some(Arc::new(hook)) }).unwrap());
         Self { store, commits, let_go }
     }
 
@@ -322,7 +322,7 @@ async fn try_damaged(case: usize, bytes: &[u8]) {
     let dir = home();
     std::fs::write(dir.path().join(STATE_FILE), bytes).unwrap();
     let typed = |why: &StoreError| matches!(why, StoreError::Damaged { .. } | StoreError::Failed { .. });
-    let store = match RedbStore::open(dir.path(), Options::default()) {
+    let store = match RedbStore::open(dir.path(), StoreOptions::default()) {
         Ok(store) => store,
         Err(StoreError::Format { .. }) => return,
         Err(why) => return assert!(typed(&why), "case {case}: {why}"),

@@ -16,12 +16,12 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// A client on a runtime.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ExportClient {
     inner: reqwest::Client,
     runtime: Handle,
 }
 
-impl Client {
+impl ExportClient {
     pub(crate) fn new(endpoint: &str, time_max: Duration, runtime: Handle) -> Result<Self, TelemetryError> {
         let failed = |error: &dyn std::fmt::Display| TelemetryError::Client(error.to_string());
         let tls = longhaul_tls::config(endpoint.starts_with("https://")).map_err(|error| failed(&error))?;
@@ -38,7 +38,7 @@ impl Client {
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for ExportClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let client = self.inner.clone();
         self.runtime.spawn(async move { send(&client, request).await }).await?

@@ -40,7 +40,7 @@ pub struct TelemetryConfig {
 
 /// The signals to send, and their destination.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct TelemetrySettings {
     pub(crate) endpoint: String,
     pub(crate) service_name: String,
     pub(crate) content: bool,
@@ -59,7 +59,10 @@ impl TelemetryConfig {
     ///
     /// # Errors
     /// A value that cannot be used.
-    pub fn settings(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Settings>, TelemetryError> {
+    pub fn settings(
+        &self,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<TelemetrySettings>, TelemetryError> {
         if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return Ok(None);
         }
@@ -87,7 +90,7 @@ impl TelemetryConfig {
             return Err(wrong("sample_ratio", &sample_ratio.to_string(), "give a number from 0 to 1"));
         }
         let name = self.service_name.clone().or_else(|| variable("OTEL_SERVICE_NAME"));
-        Ok(Some(Settings {
+        Ok(Some(TelemetrySettings {
             endpoint,
             service_name: name.unwrap_or_else(|| "longhaul".to_owned()),
             content: self.content.unwrap_or_else(|| captures().is_some_and(|value| value.eq_ignore_ascii_case("true"))),
@@ -125,7 +128,7 @@ fn wrong(field: &'static str, value: &str, remedy: &str) -> TelemetryError {
 mod tests {
     use super::*;
 
-    fn settings(table: &str, environment: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+    fn settings(table: &str, environment: &[(&str, &str)]) -> Result<Option<TelemetrySettings>, String> {
         let config: TelemetryConfig = toml::from_str(table).map_err(|error| error.to_string())?;
         let variable = |name: &str| {
             let found = environment.iter().find(|(known, _)| *known == name);

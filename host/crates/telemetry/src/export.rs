@@ -1,7 +1,7 @@
 //! Sends finished signals to the collector, by threads of its own, and nothing waits for them.
 
-use crate::client::Client;
-use crate::config::Settings;
+use crate::client::ExportClient;
+use crate::config::TelemetrySettings;
 use crate::instruments::Instruments;
 use crate::spans::{Spans, time};
 use crate::{TelemetryError, ids};
@@ -28,7 +28,7 @@ const BATCH_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends to one collector.
 pub struct Exporter {
-    settings: Settings,
+    settings: TelemetrySettings,
     spans: Option<BatchSpanProcessor>,
     meters: Option<SdkMeterProvider>,
     instruments: Option<Instruments>,
@@ -41,9 +41,9 @@ impl Exporter {
     ///
     /// # Errors
     /// [`TelemetryError::Client`].
-    pub fn start(settings: Settings, runtime: &Handle) -> Result<Self, TelemetryError> {
+    pub fn start(settings: TelemetrySettings, runtime: &Handle) -> Result<Self, TelemetryError> {
         let time_max = Duration::from_millis(settings.export_ms_max);
-        let client = Arc::new(Client::new(&settings.endpoint, time_max, runtime.clone())?);
+        let client = Arc::new(ExportClient::new(&settings.endpoint, time_max, runtime.clone())?);
         let resource = Resource::builder().with_service_name(settings.service_name.clone()).build();
         let spans = settings.traces.then(|| spans(&settings, &client, &resource)).transpose()?;
         let meters = settings.metrics.then(|| meters(&settings, &client, &resource)).transpose()?;
@@ -151,7 +151,11 @@ fn severity(event: &Event) -> Severity {
     }
 }
 
-fn spans(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Result<BatchSpanProcessor, TelemetryError> {
+fn spans(
+    settings: &TelemetrySettings,
+    client: &Arc<ExportClient>,
+    resource: &Resource,
+) -> Result<BatchSpanProcessor, TelemetryError> {
     let exporter = SpanExporter::builder()
         .with_http()
         .with_shared_http_client(client.clone())
@@ -169,7 +173,11 @@ fn spans(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Resu
     Ok(processor)
 }
 
-fn meters(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Result<SdkMeterProvider, TelemetryError> {
+fn meters(
+    settings: &TelemetrySettings,
+    client: &Arc<ExportClient>,
+    resource: &Resource,
+) -> Result<SdkMeterProvider, TelemetryError> {
     let exporter = MetricExporter::builder()
         .with_http()
         .with_shared_http_client(client.clone())
@@ -182,7 +190,11 @@ fn meters(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Res
     Ok(SdkMeterProvider::builder().with_reader(reader).with_resource(resource.clone()).build())
 }
 
-fn logs(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Result<SdkLoggerProvider, TelemetryError> {
+fn logs(
+    settings: &TelemetrySettings,
+    client: &Arc<ExportClient>,
+    resource: &Resource,
+) -> Result<SdkLoggerProvider, TelemetryError> {
     let exporter = LogExporter::builder()
         .with_http()
         .with_shared_http_client(client.clone())
@@ -200,6 +212,6 @@ fn logs(settings: &Settings, client: &Arc<Client>, resource: &Resource) -> Resul
 }
 
 /// The address for one kind of signal.
-fn signal(settings: &Settings, kind: &str) -> String {
+fn signal(settings: &TelemetrySettings, kind: &str) -> String {
     format!("{}/v1/{kind}", settings.endpoint.trim_end_matches('/'))
 }

@@ -16,7 +16,7 @@ mod label;
 mod prometheus;
 mod spans;
 
-pub use config::{Settings, TelemetryConfig};
+pub use config::{TelemetryConfig, TelemetrySettings};
 pub use error::TelemetryError;
 pub use export::{Exporter, Watcher};
 pub use instruments::Instruments;

@@ -5,7 +5,7 @@
 //! other do not mix. A span is made when it has ended; nothing is sent from here.
 
 use crate::{ids, label};
-use longhaul_core::event::{Event, RunEvent, Used};
+use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;
 use longhaul_core::stream;
 use longhaul_core::{InvocationId, RunId};
@@ -111,7 +111,14 @@ impl Spans {
         );
     }
 
-    fn end(&mut self, invocation: &InvocationId, outcome: &str, ok: bool, used: Used, at_ms: u64) -> Option<SpanData> {
+    fn end(
+        &mut self,
+        invocation: &InvocationId,
+        outcome: &str,
+        ok: bool,
+        used: WorkUsage,
+        at_ms: u64,
+    ) -> Option<SpanData> {
         let open = self.open.remove(invocation)?;
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", open.operation),
@@ -186,7 +193,7 @@ impl Spans {
         Some(self.span(span, ids::of(invocation), status(*ok), began_ms, at_ms))
     }
 
-    fn run(&mut self, ended_as: &str, summary: &str, used: Used, at_ms: u64) -> SpanData {
+    fn run(&mut self, ended_as: &str, summary: &str, used: WorkUsage, at_ms: u64) -> SpanData {
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", "invoke_workflow"),
             KeyValue::new("gen_ai.workflow.name", self.project.clone()),

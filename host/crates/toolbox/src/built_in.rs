@@ -3,22 +3,22 @@
 use crate::ask_human::AskHuman;
 use crate::plugin_host::PluginHost;
 use crate::project::ProjectTool;
-use crate::todo::Todo;
-use longhaul_browser::{Around, Browser, BrowserSettings};
+use crate::todo::TodoTool;
+use longhaul_browser::{Browser, BrowserEnvironment, BrowserSettings};
 use longhaul_config::PluginConfig;
 use longhaul_config::tools::built_in::{ASK_HUMAN, BROWSER, PREFIX, PROJECT, TODO, settings};
 use longhaul_core::fault;
 use longhaul_core::grant::Grants;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
-use longhaul_egress::{Caps, Guard};
+use longhaul_egress::{Guard, RequestLimits};
 use longhaul_sandbox::Level;
-use longhaul_tools::Place;
+use longhaul_tools::ToolRoot;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Where the tools of a run work.
-pub struct Site<'a> {
+pub struct ToolSite<'a> {
     /// What confines the programs of tools.
     pub host: &'a PluginHost,
     /// The user's project.
@@ -34,25 +34,25 @@ pub struct Site<'a> {
 }
 
 /// The tool of a table that [`longhaul_config::tools::built_in::check`] let through.
-pub fn open(tool: &str, part: &PluginConfig, site: &Site<'_>) -> fault::Result<Arc<dyn HostTool>> {
-    let Site { host, project, name, sandbox_min, tree, supervisor } = *site;
+pub fn open(tool: &str, part: &PluginConfig, site: &ToolSite<'_>) -> fault::Result<Arc<dyn HostTool>> {
+    let ToolSite { host, project, name, sandbox_min, tree, supervisor } = *site;
     let (store, clock) = (Arc::clone(&host.store), Arc::clone(&host.clock));
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
         Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),
-        Some(TODO) => Ok(Arc::new(Todo)),
+        Some(TODO) => Ok(Arc::new(TodoTool)),
         Some(BROWSER) => {
             let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
-            let around = Around {
+            let around = BrowserEnvironment {
                 host: host.check_host(sandbox_min, project)?,
                 child_args: vec!["browser-child".into()],
-                guard: Guard::new(grants, Caps::default()),
+                guard: Guard::new(grants, RequestLimits::default()),
                 supervisor: Arc::clone(supervisor),
             };
             Ok(Arc::new(Browser::new(around, BrowserSettings::read(&settings(part))?)))
         }
         tool => {
-            let place = Place {
+            let place = ToolRoot {
                 project: project.to_owned(),
                 tree: tree.to_owned(),
                 branch: format!("longhaul/{name}"),

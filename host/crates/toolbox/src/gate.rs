@@ -1,6 +1,8 @@
 //! What the approval gate knows of a tool: the operator's policy for its calls, and what the tool is.
 
-use longhaul_approval::{AllowedCommand, Arguments, Asks, Mode, Policy, Verdict, allows, runs_commands};
+use longhaul_approval::{
+    AllowedCommand, ApprovalKind, ApprovalPolicy, Arguments, PolicyMode, PolicyVerdict, allows, runs_commands,
+};
 use longhaul_config::tools::built_in;
 use longhaul_config::{PluginConfig, toml_text};
 use longhaul_core::Denial;
@@ -11,7 +13,7 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::store::Store;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo};
-use longhaul_records::pins::Pins;
+use longhaul_records::pins::PinnedPlugins;
 use serde_json::Value;
 
 /// Longest question of an agent, in characters: what fits on a screen.
@@ -21,11 +23,11 @@ const QUESTION_CHARS_MAX: usize = 2_000;
 pub struct ToolGate {
     /// The table of `longhaul.toml`, without brackets.
     table: String,
-    policy: Policy,
+    policy: ApprovalPolicy,
     plugin: String,
     component: Component,
     /// What its calls ask.
-    pub asks: Asks,
+    pub asks: ApprovalKind,
     always_asks: bool,
     /// Commands that need no question.
     allow: Vec<AllowedCommand>,
@@ -60,14 +62,14 @@ enum Component {
 
 impl ToolGate {
     /// The gate of the tool of that name.
-    pub fn of(name: &str, part: &PluginConfig, pins: &Pins, is_web: bool) -> Self {
+    pub fn of(name: &str, part: &PluginConfig, pins: &PinnedPlugins, is_web: bool) -> Self {
         let table = format!("tools.{name}");
         let pinned = pins.get(&table).map(|pin| pin.digest.to_string());
         Self {
             component: Component::Fixed(pinned.unwrap_or_else(|| part.plugin.clone())),
             policy: built_in::policy(part),
             plugin: part.plugin.clone(),
-            asks: if built_in::is_question(part) { Asks::Question } else { Asks::Call },
+            asks: if built_in::is_question(part) { ApprovalKind::Question } else { ApprovalKind::Call },
             always_asks: built_in::always_asks(part),
             // Read when the configuration was; in doubt nothing passes.
             allow: AllowedCommand::read_all(&part.allow).unwrap_or_default(),
@@ -82,13 +84,13 @@ impl ToolGate {
     }
 
     /// The gate of an MCP server of a project, known to agents as `tool`.
-    pub fn of_server(project: &str, name: &str, tool: &str, policy: &Policy) -> Self {
+    pub fn of_server(project: &str, name: &str, tool: &str, policy: &ApprovalPolicy) -> Self {
         Self {
             table: format!("mcp.{name}"),
             policy: policy.clone(),
             plugin: tool.to_owned(),
             component: Component::Server { project: project.to_owned(), name: name.to_owned() },
-            asks: Asks::Call,
+            asks: ApprovalKind::Call,
             always_asks: false,
             allow: Vec::new(),
             reach: Reach { is_web: true, ..Reach::default() },
@@ -97,16 +99,16 @@ impl ToolGate {
 
     /// What happens to a call because of the untrusted words that its agent heard; `reached`: whether a destination was
     /// asked before in this run. Work in the tree is never outwards: its files, its checks, its commits.
-    pub fn when_heard(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> Mode {
+    pub fn when_heard(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> PolicyMode {
         if intent.heard.is_empty() || !self.reaches_out() {
-            return Mode::Allow;
+            return PolicyMode::Allow;
         }
         // What two readers read differently may go elsewhere than it seems.
-        let Ok(arguments) = Arguments::read(&intent.call.arguments) else { return Mode::Ask };
+        let Ok(arguments) = Arguments::read(&intent.call.arguments) else { return PolicyMode::Ask };
         let is_new =
             self.reach.is_web && !self.destinations(&intent.call).iter().all(|destination| reached(destination));
         if self.only_reads(intent) && !is_new {
-            return Mode::Allow;
+            return PolicyMode::Allow;
         }
         self.policy.when_heard(&intent.call.function, &arguments)
     }
@@ -122,7 +124,7 @@ impl ToolGate {
     /// Whether its calls can reach beyond the tree.
     pub fn reaches_out(&self) -> bool {
         let Reach { is_web, writes_beyond, has_secrets, .. } = self.reach;
-        (is_web || writes_beyond || has_secrets) && self.asks != Asks::Question
+        (is_web || writes_beyond || has_secrets) && self.asks != ApprovalKind::Question
     }
 
     /// Where a call goes: to the hosts that it names, or to wherever its tool does. A secret goes where its tool does.
@@ -164,23 +166,23 @@ impl ToolGate {
 
     /// Whether nobody need be asked about this call.
     pub fn is_free(&self, call: &ToolCall) -> bool {
-        if self.asks == Asks::Question {
+        if self.asks == ApprovalKind::Question {
             return false;
         }
-        self.policy.lets_all_pass(self.always_asks) || self.verdict(call) == Verdict::Allow
+        self.policy.lets_all_pass(self.always_asks) || self.verdict(call) == PolicyVerdict::Allow
     }
 
     /// What the operator says of a call. One that nobody could approve of, or answer, is refused.
-    pub fn verdict(&self, call: &ToolCall) -> Verdict {
-        let refused = |reason: String, fix: &str| Verdict::Deny(Denial { reason, fix: fix.to_owned() });
+    pub fn verdict(&self, call: &ToolCall) -> PolicyVerdict {
+        let refused = |reason: String, fix: &str| PolicyVerdict::Deny(Denial { reason, fix: fix.to_owned() });
         let arguments = match Arguments::read(&call.arguments) {
             Ok(arguments) => arguments,
             Err(wrong) => return refused(wrong.to_string(), "send one JSON object in which each name stands once"),
         };
-        let always_asks = self.always_asks || self.asks == Asks::Question;
+        let always_asks = self.always_asks || self.asks == ApprovalKind::Question;
         let is_listed = allows(&self.allow, &arguments);
         match self.policy.verdict_with(&self.table, &call.function, &arguments, always_asks, is_listed) {
-            Verdict::Ask if self.asks == Asks::Question && !is_question(&arguments) => refused(
+            PolicyVerdict::Ask if self.asks == ApprovalKind::Question && !is_question(&arguments) => refused(
                 format!("a question has 1 to {QUESTION_CHARS_MAX} characters"),
                 "send { \"question\": \"...\" } and nothing else",
             ),
@@ -239,7 +241,7 @@ mod tests {
     fn gate(text: &str) -> ToolGate {
         let part: PluginConfig = toml::from_str(text).expect("a table");
         check("tools.shell", &part).expect("a policy");
-        ToolGate::of("shell", &part, &Pins::new(), false)
+        ToolGate::of("shell", &part, &PinnedPlugins::new(), false)
     }
 
     #[track_caller]
@@ -247,9 +249,9 @@ mod tests {
         let arguments = serde_json::json!({ "command": command }).to_string();
         let call = ToolCall { tool: "shell".into(), function: "run".into(), arguments };
         let found = match gate.verdict(&call) {
-            Verdict::Allow => "allow",
-            Verdict::Ask => "ask",
-            Verdict::Deny(_) => "deny",
+            PolicyVerdict::Allow => "allow",
+            PolicyVerdict::Ask => "ask",
+            PolicyVerdict::Deny(_) => "deny",
         };
         assert_eq!(found, expected, "{command}");
         assert_eq!(gate.is_free(&call), expected == "allow", "{command}");
@@ -276,29 +278,29 @@ mod tests {
 
     #[test]
     fn that_a_tool_only_reads_is_believed_where_the_operator_or_its_hosts_say_so() {
-        let check = |text: &str, effect: EffectClass, reads: bool, arguments: &str, expected: Mode| {
+        let check = |text: &str, effect: EffectClass, reads: bool, arguments: &str, expected: PolicyMode| {
             let part: PluginConfig = toml::from_str(&format!("plugin = \"reader\"\n{text}")).expect("a table");
             let call = ToolCall { tool: "reader".into(), function: "look".into(), arguments: arguments.into() };
             let invocation = longhaul_core::InvocationId::from_text("r-000000000001/f-one/1/generate");
             let intent = Intent { invocation, entry: 0, call, effect, reads, heard: vec!["web".into()] };
-            let gate = ToolGate::of("reader", &part, &Pins::new(), true);
+            let gate = ToolGate::of("reader", &part, &PinnedPlugins::new(), true);
             let reached = |destination: &str| ["https://a.example", "the tool `reader`"].contains(&destination);
             assert_eq!(gate.when_heard(&intent, reached), expected, "{text} {effect:?} {reads} {arguments}");
         };
         let (acts, read) = (EffectClass::Acts, EffectClass::ReadOnly);
         let (any, get) = ("hosts = [\"https://a.example\"]", "hosts = [\"GET,HEAD https://a.example\"]");
         // Its own word, for hosts that take more than GET: it may send what it was told.
-        check(any, acts, true, "{}", Mode::Ask);
-        check("", acts, true, "{}", Mode::Ask);
-        check(any, read, true, "{}", Mode::Allow);
-        check(get, acts, true, "{}", Mode::Allow);
-        check(get, acts, false, "{}", Mode::Ask);
+        check(any, acts, true, "{}", PolicyMode::Ask);
+        check("", acts, true, "{}", PolicyMode::Ask);
+        check(any, read, true, "{}", PolicyMode::Allow);
+        check(get, acts, true, "{}", PolicyMode::Allow);
+        check(get, acts, false, "{}", PolicyMode::Ask);
         let beyond = "directories = [{ guest = \"/x\", host = \"/srv/x\", access = \"write\" }]";
-        check(&format!("{get}\n{beyond}"), acts, true, "{}", Mode::Ask);
+        check(&format!("{get}\n{beyond}"), acts, true, "{}", PolicyMode::Ask);
         // Where it goes stands in any field, and is the same for every reader.
-        check("", read, true, r#"{"target":"https://a.example/x"}"#, Mode::Allow);
-        check("", read, true, r#"{"target":"https://b.example/x"}"#, Mode::Ask);
-        check("", read, true, r#"{"base_url":"b.example"}"#, Mode::Ask);
-        check("", read, true, r#"{"url":"https://b.example","url":"https://a.example"}"#, Mode::Ask);
+        check("", read, true, r#"{"target":"https://a.example/x"}"#, PolicyMode::Allow);
+        check("", read, true, r#"{"target":"https://b.example/x"}"#, PolicyMode::Ask);
+        check("", read, true, r#"{"base_url":"b.example"}"#, PolicyMode::Ask);
+        check("", read, true, r#"{"url":"https://b.example","url":"https://a.example"}"#, PolicyMode::Ask);
     }
 }

@@ -6,25 +6,25 @@
 //! | [`plugin_set`] | the plugins of a run, pinned by digest, with their grants and limits |
 //! | `toolbox` | the tools of one invocation, as it lists and calls them |
 //! | [`gate`] | the operator's policy for the calls of a tool, and what the tool can reach |
-//! | [`gatekeeper`] | decisions about calls: the policy, then the rules of the run, then a person |
+//! | [`approval_gate`] | decisions about calls: the policy, then the rules of the run, then a person |
 //! | [`built_in`] | how the tools that the host answers itself are opened |
 //! | `ask_human`, `project`, `todo` | three of these tools |
 //! | [`mcp`] | the MCP servers of a project as tools |
-//! | [`unkept`] | the files that calls wrote and that no commit would hold |
+//! | [`discarded_changes`] | the files that calls wrote and that no commit would hold |
 //!
 //! This crate refuses to grant what `longhaul.toml` does not grant, and to repeat a call, about which the journal decides. It
 //! asks no person by itself: it stores the question, and the run waits for its answer.
 
+pub mod approval_gate;
 mod ask_human;
 pub mod built_in;
+pub mod discarded_changes;
 pub mod gate;
-pub mod gatekeeper;
 pub mod mcp;
 pub mod plugin_host;
 pub mod plugin_set;
 mod project;
 mod todo;
 mod toolbox;
-pub mod unkept;
 
 pub use toolbox::Toolbox;

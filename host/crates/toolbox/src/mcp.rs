@@ -7,8 +7,8 @@ use longhaul_config::tools::mcp::{is_wanted, sent_to, tool_name};
 use longhaul_core::fault;
 use longhaul_core::tool::HostTool;
 use longhaul_home::own_program;
-use longhaul_mcp::{McpServer, Surroundings};
-use longhaul_security::secrets::{Vault, Wanting};
+use longhaul_mcp::{McpEnvironment, McpServer};
+use longhaul_security::secrets::{SecretConsumer, SecretStore};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,16 +46,16 @@ pub fn surroundings(
     server: &str,
     directory: &Path,
     tree: &Path,
-) -> fault::Result<Surroundings> {
+) -> fault::Result<McpEnvironment> {
     let keeper = vec![own_program()?.into_os_string(), "keep-child".into()];
-    let (vault, project) = (Vault::of(&host.home), config.scope().to_owned());
+    let (secret_store, project) = (SecretStore::of(&host.home), config.scope().to_owned());
     let (table, hosts) = (format!("mcp.{server}"), config.mcp.get(server).map(sent_to).unwrap_or_default());
     let secret = move |name: &str| {
-        let wanting = Wanting { project: &project, table: &table, hosts: &hosts };
-        vault.get(name, &wanting).map_err(|error| format!("{error:#}"))
+        let wanting = SecretConsumer { project: &project, table: &table, hosts: &hosts };
+        secret_store.get(name, &wanting).map_err(|error| format!("{error:#}"))
     };
     let randomness = Arc::clone(host);
-    Ok(Surroundings {
+    Ok(McpEnvironment {
         project: config.scope().to_owned(),
         tree: tree.to_owned(),
         base: directory.to_owned(),

@@ -11,7 +11,7 @@ use longhaul_core::store::Store;
 use longhaul_engine::Engine;
 use longhaul_home::crash::CrashPoints;
 use longhaul_home::{Home, Owned, own_program};
-use longhaul_plugins::Loaded;
+use longhaul_plugins::LoadedPlugins;
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_security::audit::AuditLog;
 use longhaul_security::secrets::KnownSecrets;
@@ -29,7 +29,7 @@ pub struct PluginHost {
     /// Runs components.
     pub engine: Engine,
     /// Plugins that were loaded.
-    pub loaded: Loaded,
+    pub loaded: LoadedPlugins,
     /// What is taken out of what programs print.
     pub secrets: Arc<KnownSecrets>,
     /// Who was let do what.
@@ -50,7 +50,7 @@ impl PluginHost {
             store,
             clock,
             engine,
-            loaded: Loaded::default(),
+            loaded: LoadedPlugins::default(),
             crash,
             _owned: owned,
         }
@@ -65,7 +65,7 @@ impl PluginHost {
         let prefix_args = vec!["check-child".into()];
         let redact: Arc<dyn Redact> = self.secrets.clone();
         // Outside of a repository, as for a graph, there is no more than that directory.
-        let found = longhaul_worktree::Project::open(project).map(|found| found.root().to_owned());
+        let found = longhaul_worktree::UserRepository::open(project).map(|found| found.root().to_owned());
         let checkout = Some(found.unwrap_or_else(|_| project.to_owned()));
         let (program, redact) = (own_program()?, Some(redact));
         Ok(SandboxHost { program, prefix_args, scratch, hidden, checkout, level_min, redact })

@@ -1,14 +1,14 @@
 //! The plugins of a run: pinned by digest, loaded, with their grants and limits.
 
-use longhaul_records::pins::{PYTHON_CHECKS, Pin, Pins};
+use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
 
-use crate::built_in::{self, Site};
+use crate::built_in::{self, ToolSite};
+use crate::discarded_changes::DiscardedChanges;
 use crate::gate::ToolGate;
 use crate::mcp;
 use crate::plugin_host::PluginHost;
-use crate::unkept::Unkept;
 use longhaul_capabilities::null::NullServices;
-use longhaul_capabilities::{Scope, Services, Setup};
+use longhaul_capabilities::{InvocationScope, InvocationSetup, Services};
 use longhaul_config::quarantine::{self, Shape};
 use longhaul_config::secrets::SecretConfig;
 use longhaul_config::tools::built_in::is_built_in;
@@ -23,12 +23,12 @@ use longhaul_core::store::Batch;
 use longhaul_core::supervisor::Supervisor;
 use longhaul_core::tool::HostTool;
 use longhaul_core::{InvocationId, Limits, RunId};
-use longhaul_egress::{Keyring, Redactor};
+use longhaul_egress::{SecretPlaceholders, SecretRedactor};
 use longhaul_engine::{Plugin, Role};
 use longhaul_home::crash::CrashPoints;
-use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::manifest::PluginManifest;
 use longhaul_plugins::{self as plugins, verdict};
-use longhaul_security::secrets::Vault;
+use longhaul_security::secrets::SecretStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,8 +37,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const REACHED_MAX: usize = 10_000;
 
 /// Reads every plugin that the configuration names; `batch` keeps their bytes.
-pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<Pins> {
-    let mut pins = Pins::new();
+pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<PinnedPlugins> {
+    let mut pins = PinnedPlugins::new();
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
@@ -53,14 +53,14 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
         let found = plugins::read(&part.plugin, Some(project), &host.home, &host.engine)
             .with_context(|| format!("[{table}]"))?;
         let digest = batch.blob(found.bytes);
-        let Manifest { asks, world, .. } = found.manifest.unwrap_or_default();
-        pins.insert(table, Pin { plugin: part.plugin.clone(), digest, asks, world });
+        let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
+        pins.insert(table, PinnedPlugin { plugin: part.plugin.clone(), digest, asks, world });
     }
     Ok(pins)
 }
 
 /// One part: a plugin that is ready, and its bounds.
-pub struct Part {
+pub struct PreparedPlugin {
     /// The table of `longhaul.toml`.
     pub table: String,
     /// The plugin.
@@ -82,10 +82,10 @@ pub struct Part {
 }
 
 /// The parts of a run.
-pub struct Cast {
+pub struct PluginSet {
     host: Arc<PluginHost>,
     project: String,
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<String, PreparedPlugin>,
     /// Tools that the host answers itself, by their names.
     own_tools: BTreeMap<String, Arc<dyn HostTool>>,
     /// What the operator says of each tool's calls, by its name.
@@ -97,15 +97,15 @@ pub struct Cast {
     /// Where calls went, in this process.
     reached: Mutex<BTreeSet<String>>,
     /// Looks after what calls write into the tree; none where nothing is committed.
-    unkept: Option<Unkept>,
+    unkept: Option<DiscardedChanges>,
 }
 
-impl Cast {
+impl PluginSet {
     /// Loads every pinned plugin.
     pub async fn load(
         host: Arc<PluginHost>,
         config: &Config,
-        pins: &Pins,
+        pins: &PinnedPlugins,
         directory: &Path,
         tree: &Path,
         supervisor: &Arc<dyn Supervisor>,
@@ -117,7 +117,7 @@ impl Cast {
         }
         let own_tools = config.tools.iter().filter(|(_, part)| is_built_in(part));
         let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
-        let site = Site { host: &host, project: directory, name, sandbox_min, tree, supervisor };
+        let site = ToolSite { host: &host, project: directory, name, sandbox_min, tree, supervisor };
         let own_tools = own_tools.map(|(name, part)| Ok((name.clone(), built_in::open(name, part, &site)?)));
         let servers = mcp::open(&host, config, directory, tree)?.into_iter().map(Ok);
         let own_tools = own_tools.chain(servers).collect::<fault::Result<_>>()?;
@@ -136,13 +136,13 @@ impl Cast {
     }
 
     /// With somebody who looks after what calls write into the tree.
-    pub fn watched(self, unkept: Option<Unkept>) -> Self {
+    pub fn watched(self, unkept: Option<DiscardedChanges>) -> Self {
         Self { unkept, ..self }
     }
 
     /// Who looks after what calls of a tool write into the tree, and where the tool finds its directories. Programs of
     /// the host's own tools are left alone: what they write and git ignores is a tool chain's.
-    pub fn watch(&self, tool: &str) -> Option<(&Unkept, Vec<(String, PathBuf)>)> {
+    pub fn watch(&self, tool: &str) -> Option<(&DiscardedChanges, Vec<(String, PathBuf)>)> {
         let unkept = self.unkept.as_ref()?;
         let part = self.part(&format!("tools.{tool}"));
         let places: Vec<_> = match part {
@@ -163,7 +163,7 @@ impl Cast {
     pub async fn of_memory(
         host: Arc<PluginHost>,
         config: &Config,
-        pins: &Pins,
+        pins: &PinnedPlugins,
         directory: &Path,
     ) -> fault::Result<Self> {
         let pin = pins.get(memory::PLUGIN).or_invalid(|| {
@@ -207,12 +207,12 @@ impl Cast {
     }
 
     /// The part of a table.
-    pub fn part(&self, table: &str) -> Option<&Part> {
+    pub fn part(&self, table: &str) -> Option<&PreparedPlugin> {
         self.parts.get(table)
     }
 
     /// The tools, by the names that agents know them by.
-    pub fn tools(&self) -> impl Iterator<Item = (&str, &Part)> {
+    pub fn tools(&self) -> impl Iterator<Item = (&str, &PreparedPlugin)> {
         self.parts.iter().filter_map(|(table, part)| Some((table.strip_prefix("tools.")?, part)))
     }
 
@@ -232,23 +232,23 @@ impl Cast {
     }
 
     /// Whose memory the plugin of a part reads and writes.
-    pub fn scope(&self, part: &Part) -> Scope {
-        Scope { project: self.project.clone(), plugin: part.table.clone() }
+    pub fn scope(&self, part: &PreparedPlugin) -> InvocationScope {
+        InvocationScope { project: self.project.clone(), plugin: part.table.clone() }
     }
 
     /// The secrets of one call of a tool, with fresh placeholders.
-    pub fn keyring(&self, part: &Part) -> fault::Result<Keyring> {
-        let vault = Vault::of(&self.host.home);
+    pub fn placeholders(&self, part: &PreparedPlugin) -> fault::Result<SecretPlaceholders> {
+        let secret_store = SecretStore::of(&self.host.home);
         let keys = part
             .secrets
             .iter()
-            .map(|granted| vault.key(granted, &self.project, &part.table))
+            .map(|granted| secret_store.key(granted, &self.project, &part.table))
             .collect::<fault::Result<_>>()?;
-        Ok(Keyring::new(&part.table, keys, || self.host.fresh_seed()))
+        Ok(SecretPlaceholders::new(&part.table, keys, || self.host.fresh_seed()))
     }
 
     /// What is taken out of what tools and checks answer.
-    pub fn redactor(&self) -> Redactor {
+    pub fn redactor(&self) -> SecretRedactor {
         self.host.secrets.redactor()
     }
 
@@ -265,17 +265,23 @@ impl Cast {
     }
 
     /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
-    pub fn setup_tool(&self, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+    pub fn setup_tool(&self, part: &PreparedPlugin, caller: &InvocationId, grants: Grants) -> InvocationSetup {
         setup_alone(&self.host, &self.project, part, caller, grants)
     }
 }
 
 /// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
-pub fn setup_alone(host: &PluginHost, project: &str, part: &Part, caller: &InvocationId, grants: Grants) -> Setup {
+pub fn setup_alone(
+    host: &PluginHost,
+    project: &str,
+    part: &PreparedPlugin,
+    caller: &InvocationId,
+    grants: Grants,
+) -> InvocationSetup {
     let null = Arc::new(NullServices);
-    Setup {
+    InvocationSetup {
         invocation: caller.clone(),
-        scope: Scope { project: project.to_owned(), plugin: part.table.clone() },
+        scope: InvocationScope { project: project.to_owned(), plugin: part.table.clone() },
         grants,
         limits: part.limits.clone(),
         services: Services {
@@ -296,7 +302,7 @@ pub fn setup_alone(host: &PluginHost, project: &str, part: &Part, caller: &Invoc
         context: None,
         seed: host.fresh_seed(),
         console: None,
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     }
 }
@@ -306,10 +312,10 @@ async fn part(
     host: &PluginHost,
     config: &Config,
     table: &str,
-    pin: &Pin,
+    pin: &PinnedPlugin,
     directory: &Path,
     tree: &Path,
-) -> fault::Result<Part> {
+) -> fault::Result<PreparedPlugin> {
     let bytes =
         host.store.blob(&pin.digest)?.or_internal(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
     ready(host, config, table, pin, &bytes, directory, tree).await
@@ -319,10 +325,10 @@ async fn part(
 pub async fn pinned(
     host: &PluginHost,
     config: &Config,
-    pins: &Pins,
+    pins: &PinnedPlugins,
     table: &str,
     directory: &Path,
-) -> fault::Result<Part> {
+) -> fault::Result<PreparedPlugin> {
     let pin = pins.get(table).with_context(|| format!("the run has no plugin for [{table}]"))?;
     part(host, config, table, pin, directory, directory).await
 }
@@ -332,11 +338,11 @@ pub async fn ready(
     host: &PluginHost,
     config: &Config,
     table: &str,
-    pin: &Pin,
+    pin: &PinnedPlugin,
     bytes: &[u8],
     directory: &Path,
     tree: &Path,
-) -> fault::Result<Part> {
+) -> fault::Result<PreparedPlugin> {
     let checks = python_checks(tree);
     let configured = if table == PYTHON_CHECKS {
         &checks.0
@@ -357,7 +363,7 @@ pub async fn ready(
         grants.directories.clear();
         grants.hosts.clear();
     }
-    Ok(Part {
+    Ok(PreparedPlugin {
         table: table.to_owned(),
         plugin,
         grants,

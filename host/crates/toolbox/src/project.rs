@@ -7,14 +7,14 @@
 
 mod functions;
 
-use longhaul_capabilities::kept::{Kind, Room};
+use longhaul_capabilities::counted::{CountReservation, CountedKind};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus};
 use longhaul_core::{Clock, InvocationId, LimitHit, Limits};
 use longhaul_harness::{Feature, plan, select};
-use longhaul_records::proposals::{self, Change, PROPOSALS_MAX, Proposal, Standing};
+use longhaul_records::proposals::{self, PROPOSALS_MAX, Proposal, ProposalStatus, ProposedChange};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -72,7 +72,7 @@ struct Calling<'a> {
 }
 
 /// What a call answers: JSON.
-type Told = Result<Value, ToolError>;
+type ToolResult = Result<Value, ToolError>;
 
 impl Calling<'_> {
     async fn answer(&self, call: &ToolCall, key: &str) -> Result<ToolOutput, ToolError> {
@@ -93,7 +93,7 @@ impl Calling<'_> {
 
     // Reads.
 
-    fn status(&self, Nothing {}: Nothing) -> Told {
+    fn status(&self, Nothing {}: Nothing) -> ToolResult {
         let StoredRun { record, state } = self.run()?;
         let words = FeatureStatus::ALL.map(|status| (word(status), state.count(status)));
         let features: Map<String, Value> = words.into_iter().map(|(word, count)| (word, count.into())).collect();
@@ -111,19 +111,19 @@ impl Calling<'_> {
         }))
     }
 
-    fn features(&self, ListFeatures { status, limit }: ListFeatures) -> Told {
+    fn features(&self, ListFeatures { status, limit }: ListFeatures) -> ToolResult {
         let state = self.run()?.state;
         let wanted = |feature: &&Feature| status.is_none_or(|status| feature.status == status);
         let limit = limit.unwrap_or(FEATURES_DEFAULT).min(FEATURES_MAX);
         Ok(state.features.iter().filter(wanted).take(limit).map(in_short).collect())
     }
 
-    fn log(&self, ReadLog { limit }: ReadLog) -> Told {
+    fn log(&self, ReadLog { limit }: ReadLog) -> ToolResult {
         let record = self.record()?;
         self.progress(record.scope(), limit.unwrap_or(PROGRESS_DEFAULT).min(PROGRESS_MAX))
     }
 
-    fn projects(&self, Nothing {}: Nothing) -> Told {
+    fn projects(&self, Nothing {}: Nothing) -> ToolResult {
         let mut newest: Vec<RunRecord> = Vec::new();
         for record in record::records(self.store).map_err(broken)?.into_iter().rev() {
             if newest.len() < PROJECTS_MAX && !newest.iter().any(|known| known.scope() == record.scope()) {
@@ -143,7 +143,7 @@ impl Calling<'_> {
         told.collect()
     }
 
-    fn next(&self, Nothing {}: Nothing) -> Told {
+    fn next(&self, Nothing {}: Nothing) -> ToolResult {
         let state = self.run()?.state;
         // One that is worked on is the answer, and not what comes after it.
         let next = select::next(&state.features, |_| false, |_| state.limits.feature_attempts_max);
@@ -156,7 +156,7 @@ impl Calling<'_> {
         Ok(json!({ "feature": told }))
     }
 
-    fn progress(&self, project: &str, limit: usize) -> Told {
+    fn progress(&self, project: &str, limit: usize) -> ToolResult {
         let rows = self.store.last(Table::Progress, &Key::of(project), limit).map_err(broken)?;
         rows.iter().map(|(_, entry)| serde_json::from_slice::<Value>(entry).map_err(broken)).collect()
     }
@@ -164,7 +164,7 @@ impl Calling<'_> {
     // What is kept.
 
     /// An entry of the log. Beside it a row with the call's key, so that another attempt of it adds none.
-    async fn note(&self, Note { action, outcome, files }: Note, key: &str) -> Told {
+    async fn note(&self, Note { action, outcome, files }: Note, key: &str) -> ToolResult {
         let record = self.record()?;
         let done = Key::of(record.run.as_str()).and("called").and(key);
         let told = json!({ "logged": true });
@@ -182,23 +182,25 @@ impl Calling<'_> {
         });
         let (place, entry) = (Key::of(record.scope()).number(at_ms).and(key), entry.to_string());
         let (limits, bytes) = (Limits::default(), entry.len() as u64);
-        let room = Room::find(self.store, &record.run, &limits, Kind::Progress, bytes, None).await.map_err(broken)?;
+        let room = CountReservation::find(self.store, &record.run, &limits, CountedKind::Progress, bytes, None)
+            .await
+            .map_err(broken)?;
         let room = room.map_err(ToolError::Limit)?;
         let batch = Batch::new().insert(Table::States, done, at_ms.to_string()).put(Table::Progress, place, entry);
         self.store.commit(room.counted(batch)).await.map_err(broken)?;
         Ok(told)
     }
 
-    async fn add(&self, asked: AddFeature, key: &str) -> Told {
+    async fn add(&self, asked: AddFeature, key: &str) -> ToolResult {
         let reason = asked.reason.clone();
         let state = self.run()?.state;
         let others: Vec<&FeatureSpec> = state.features.iter().map(|feature| &feature.spec).collect();
         // What a person could not accept is not proposed. Warnings come again when it is accepted.
         let (spec, _) = plan::accept_edit(asked.spec(), &others, &state.setup, &state.limits).map_err(invalid)?;
-        self.propose(Change::AddFeature { spec }, reason, key).await
+        self.propose(ProposedChange::AddFeature { spec }, reason, key).await
     }
 
-    async fn update(&self, UpdateStatus { feature, status, reason }: UpdateStatus, key: &str) -> Told {
+    async fn update(&self, UpdateStatus { feature, status, reason }: UpdateStatus, key: &str) -> ToolResult {
         let state = self.run()?.state;
         let Some(found) = state.feature(&feature) else {
             return Err(invalid(format!("there is no feature `{}`", truncate(&feature, 80))));
@@ -212,8 +214,8 @@ impl Calling<'_> {
             (FeatureStatus::Dropped, FeatureStatus::Passing) => {
                 return Err(invalid(format!("feature `{feature}` passes and is committed; it cannot be dropped")));
             }
-            (FeatureStatus::Dropped, _) => Change::DropFeature { feature },
-            (FeatureStatus::NotStarted, FeatureStatus::Dropped) => Change::RestoreFeature { feature },
+            (FeatureStatus::Dropped, _) => ProposedChange::DropFeature { feature },
+            (FeatureStatus::NotStarted, FeatureStatus::Dropped) => ProposedChange::RestoreFeature { feature },
             (asked, _) => {
                 let asked = word(asked);
                 return Err(invalid(format!(
@@ -224,7 +226,7 @@ impl Calling<'_> {
         self.propose(change, reason, key).await
     }
 
-    async fn create(&self, NewProject { name, goal, reason }: NewProject, key: &str) -> Told {
+    async fn create(&self, NewProject { name, goal, reason }: NewProject, key: &str) -> ToolResult {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
             return Err(invalid("a project's name is 1 to 64 letters, digits, `-` and `_`"));
@@ -232,10 +234,10 @@ impl Calling<'_> {
         if goal.trim().is_empty() || goal.len() > GOAL_BYTES_MAX {
             return Err(invalid(format!("a goal has 1 to {GOAL_BYTES_MAX} bytes, this one {}", goal.len())));
         }
-        self.propose(Change::NewProject { name, goal }, reason, key).await
+        self.propose(ProposedChange::NewProject { name, goal }, reason, key).await
     }
 
-    async fn propose(&self, change: Change, reason: String, key: &str) -> Told {
+    async fn propose(&self, change: ProposedChange, reason: String, key: &str) -> ToolResult {
         let run = self.caller.run();
         let id = proposals::id_of(key);
         let told = json!({
@@ -247,7 +249,7 @@ impl Calling<'_> {
             return Ok(told);
         }
         let all = proposals::list(self.store, &run).map_err(broken)?;
-        let open = all.iter().filter(|one| one.standing == Standing::Open).count();
+        let open = all.iter().filter(|one| one.standing == ProposalStatus::Open).count();
         if open >= PROPOSALS_MAX {
             return Err(ToolError::Limit(LimitHit::new("proposals_max", open as u64 + 1, PROPOSALS_MAX as u64)));
         }
@@ -257,7 +259,7 @@ impl Calling<'_> {
             by: self.caller.clone(),
             change,
             reason: truncate(&reason, TEXT_BYTES_MAX),
-            standing: Standing::Open,
+            standing: ProposalStatus::Open,
             told: false,
         };
         let batch = proposal.put(Batch::new()).map_err(broken)?;

@@ -15,7 +15,7 @@ const ITEMS_MAX: usize = 30;
 const TEXT_BYTES_MAX: usize = 200;
 
 /// The tool.
-pub struct Todo;
+pub struct TodoTool;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ enum State {
 }
 
 #[async_trait::async_trait]
-impl HostTool for Todo {
+impl HostTool for TodoTool {
     async fn info(&self, name: &str) -> Result<ToolInfo, ToolError> {
         let item = json!({
             "type": "object",
@@ -104,7 +104,7 @@ mod tests {
 
     async fn write(arguments: Value) -> Result<Value, ToolError> {
         let call = ToolCall { tool: "todo".into(), function: "write".into(), arguments: arguments.to_string() };
-        let answer = Todo.call(&call, &InvocationId::from_text("r-1/f-a/1/generate"), "k", 1).await?;
+        let answer = TodoTool.call(&call, &InvocationId::from_text("r-1/f-a/1/generate"), "k", 1).await?;
         Ok(serde_json::from_str(&answer.output).expect("JSON"))
     }
 

@@ -4,9 +4,9 @@
 //! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are the
 //! host's own (`built_in.rs`), and no components.
 
-use crate::plugin_set::{Cast, Part};
-use crate::unkept::Unkept;
-use longhaul_capabilities::Setup;
+use crate::discarded_changes::DiscardedChanges;
+use crate::plugin_set::{PluginSet, PreparedPlugin};
+use longhaul_capabilities::InvocationSetup;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::supervisor::Supervisor as _;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The tools that one invocation may be given.
 pub struct Toolbox {
-    cast: Arc<Cast>,
+    plugin_set: Arc<PluginSet>,
     ledger: Arc<Ledger>,
     caller: InvocationId,
     cancel: Cancel,
@@ -28,33 +28,34 @@ pub struct Toolbox {
 
 impl Toolbox {
     /// The tools of a run, for one caller.
-    pub fn new(cast: Arc<Cast>, ledger: Arc<Ledger>, caller: InvocationId, cancel: Cancel) -> Self {
-        Self { cast, ledger, caller, cancel }
+    pub fn new(plugin_set: Arc<PluginSet>, ledger: Arc<Ledger>, caller: InvocationId, cancel: Cancel) -> Self {
+        Self { plugin_set, ledger, caller, cancel }
     }
 
     async fn note_secrets(&self, tool: &str) -> Result<(), ToolError> {
-        let noted = self.cast.note_secrets(tool, &self.caller.run()).await;
+        let noted = self.plugin_set.note_secrets(tool, &self.caller.run()).await;
         noted.map_err(|error| ToolError::Failed(format!("{error:#}")))
     }
 
-    fn part(&self, tool: &str) -> Result<&Part, ToolError> {
-        self.cast.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
+    fn part(&self, tool: &str) -> Result<&PreparedPlugin, ToolError> {
+        self.plugin_set.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
     }
 
     /// A plugin gets placeholders for its secrets, and nobody gets the values, should it have come by one.
     async fn call_plugin(
         &self,
-        part: &Part,
+        part: &PreparedPlugin,
         call: &ToolCall,
         key: &str,
         attempt: u32,
     ) -> Result<ToolOutput, ToolError> {
-        let keyring = self.cast.keyring(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
-        let keyring = Arc::new(keyring);
-        let settings = secrets::settled(&part.settings, &keyring);
-        let setup = Setup { keyring: Arc::clone(&keyring), ..self.setup(part) };
+        let placeholders =
+            self.plugin_set.placeholders(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
+        let placeholders = Arc::new(placeholders);
+        let settings = secrets::settled(&part.settings, &placeholders);
+        let setup = InvocationSetup { placeholders: Arc::clone(&placeholders), ..self.setup(part) };
         let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
-        secrets::scrubbed(answer, keyring.redactor())
+        secrets::scrubbed(answer, placeholders.redactor())
     }
 
     async fn call_own(
@@ -77,12 +78,12 @@ impl Toolbox {
         flat(called).map_err(|error| refused.map_or(error, ToolError::Limit))
     }
 
-    fn setup(&self, part: &Part) -> Setup {
+    fn setup(&self, part: &PreparedPlugin) -> InvocationSetup {
         self.setup_with(part, part.grants.clone())
     }
 
-    fn setup_with(&self, part: &Part, grants: Grants) -> Setup {
-        let mut setup = self.cast.setup_tool(part, &self.caller, grants);
+    fn setup_with(&self, part: &PreparedPlugin, grants: Grants) -> InvocationSetup {
+        let mut setup = self.plugin_set.setup_tool(part, &self.caller, grants);
         setup.services.supervisor = self.ledger.clone();
         setup
     }
@@ -92,23 +93,23 @@ impl Toolbox {
 impl Tools for Toolbox {
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
         let mut infos = Vec::new();
-        for (name, part) in self.cast.tools() {
+        for (name, part) in self.plugin_set.tools() {
             let told = part.plugin.describe(self.setup(part), &self.cancel).await;
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
-        for (name, own) in self.cast.own_tools() {
+        for (name, own) in self.plugin_set.own_tools() {
             // A server is started to say what it has.
             self.note_secrets(name).await?;
-            infos.push(secrets::scrubbed_info(own.info(name).await?, &self.cast.redactor()));
+            infos.push(secrets::scrubbed_info(own.info(name).await?, &self.plugin_set.redactor()));
         }
         for info in &infos {
-            self.cast.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
+            self.plugin_set.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
         }
         Ok(infos)
     }
 
     async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError> {
-        if let Some(own) = self.cast.own_tool(&call.tool) {
+        if let Some(own) = self.plugin_set.own_tool(&call.tool) {
             return own.prepare(call).await;
         }
         let part = self.part(&call.tool)?;
@@ -118,7 +119,7 @@ impl Tools for Toolbox {
     }
 
     async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError> {
-        if let Some(own) = self.cast.own_tool(&call.tool) {
+        if let Some(own) = self.plugin_set.own_tool(&call.tool) {
             return own.verify(call, prepared).await;
         }
         let part = self.part(&call.tool)?;
@@ -128,18 +129,18 @@ impl Tools for Toolbox {
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         self.note_secrets(&call.tool).await?;
-        self.cast.crash().reach("tool.before-call");
-        let watch = self.cast.watch(&call.tool);
+        self.plugin_set.crash().reach("tool.before-call");
+        let watch = self.plugin_set.watch(&call.tool);
         let named = match &watch {
             Some((unkept, places)) => Some((*unkept, unkept.before(call, places).await)),
             None => None,
         };
-        let answer = match self.cast.own_tool(&call.tool) {
+        let answer = match self.plugin_set.own_tool(&call.tool) {
             Some(own) => self.call_own(own, call, key, attempt).await,
             None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
         };
-        self.cast.crash().reach("tool.after-call");
-        let answer = secrets::scrubbed(answer, &self.cast.redactor());
+        self.plugin_set.crash().reach("tool.after-call");
+        let answer = secrets::scrubbed(answer, &self.plugin_set.redactor());
         match named {
             Some((unkept, named)) => kept(unkept, named, answer).await,
             None => answer,
@@ -147,13 +148,17 @@ impl Tools for Toolbox {
     }
 
     fn is_web(&self, tool: &str) -> bool {
-        self.cast.is_web(tool)
+        self.plugin_set.is_web(tool)
     }
 }
 
 /// An error in place of the answer of a call that wrote what no commit will hold: the caller can still write it
 /// elsewhere. A call that failed has told why.
-async fn kept(unkept: &Unkept, named: Named, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+async fn kept(
+    unkept: &DiscardedChanges,
+    named: Named,
+    answer: Result<ToolOutput, ToolError>,
+) -> Result<ToolOutput, ToolError> {
     let found = match unkept.after(named).await {
         Ok(found) => found,
         Err(error) => {
@@ -205,7 +210,7 @@ fn read_only(grants: &Grants) -> Grants {
 }
 
 /// The tool under the name it was granted by, its claims weighed.
-fn believed(name: &str, mut info: ToolInfo, part: &Part) -> ToolInfo {
+fn believed(name: &str, mut info: ToolInfo, part: &PreparedPlugin) -> ToolInfo {
     name.clone_into(&mut info.id);
     let harmless = part.grants.hosts.is_empty() && part.grants.directories.iter().all(|one| one.access == Access::Read);
     for function in &mut info.functions {

@@ -4,13 +4,13 @@
 
 use longhaul_core::Clock;
 use longhaul_sandbox::SandboxHost;
-use longhaul_worktree::{Project, Tree, TreeError};
+use longhaul_worktree::{Tree, TreeError, UserRepository};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Where tools work.
 #[derive(Clone)]
-pub struct Place {
+pub struct ToolRoot {
     /// The user's project.
     pub project: PathBuf,
     /// The tree of the run.
@@ -23,12 +23,12 @@ pub struct Place {
     pub clock: Arc<dyn Clock>,
 }
 
-impl Place {
+impl ToolRoot {
     pub(crate) fn tree(&self) -> Tree {
         Tree::in_dir(&self.tree)
     }
 
-    pub(crate) fn project(&self) -> Result<Project, TreeError> {
-        Project::open(&self.project)
+    pub(crate) fn project(&self) -> Result<UserRepository, TreeError> {
+        UserRepository::open(&self.project)
     }
 }

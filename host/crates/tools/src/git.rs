@@ -6,12 +6,12 @@
 //! no revision expressions and no options here), and the user's files, index, configuration and other branches.
 
 use crate::arguments::{at_most, blocking_within, invalid, of_tree, path};
-use crate::environment::Place;
+use crate::environment::ToolRoot;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Digest, InvocationId};
-use longhaul_worktree::{Branch, CheckpointOrder, Project, TreeError};
+use longhaul_worktree::{Branch, CheckpointOrder, TreeError, UserRepository};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -38,14 +38,14 @@ const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
 /// The tool.
 pub struct Git {
-    place: Place,
+    place: ToolRoot,
     seats: Arc<Semaphore>,
 }
 
 impl Git {
     /// The tool, in a place.
     #[must_use]
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: ToolRoot) -> Self {
         Self { place, seats: Arc::new(Semaphore::new(CALLS_AT_ONCE_MAX)) }
     }
 }
@@ -171,18 +171,18 @@ impl Asked {
 
 /// The run's branch and tree, opened for one call.
 struct Repository {
-    place: Place,
-    project: Project,
+    place: ToolRoot,
+    project: UserRepository,
     branch: Branch,
     /// What the tree is compared with.
     base: String,
 }
 
 /// JSON, and whether something is left out of it.
-type Told = Result<(Value, bool), TreeError>;
+type GitAnswer = Result<(Value, bool), TreeError>;
 
 impl Repository {
-    fn open(place: Place) -> Result<Self, ToolError> {
+    fn open(place: ToolRoot) -> Result<Self, ToolError> {
         let found = || -> Result<_, TreeError> {
             let project = place.project()?;
             let branch = Branch::new(&place.branch)?;
@@ -207,7 +207,7 @@ impl Repository {
         .map_err(of_tree)
     }
 
-    fn status(&self) -> Told {
+    fn status(&self) -> GitAnswer {
         let scan = self.place.tree().scan(&self.project, &self.base)?;
         let truncated = scan.changes.len() > CHANGES_MAX;
         let told = json!({
@@ -221,26 +221,26 @@ impl Repository {
         Ok((told, truncated))
     }
 
-    fn diff(&self, under: &str) -> Told {
+    fn diff(&self, under: &str) -> GitAnswer {
         let patch = self.place.tree().patch(&self.project, &self.base, under, PATCH_BYTES_MAX)?;
         let truncated = patch.files_left_out > 0;
         Ok((json!({ "from": self.base, "patch": patch.text, "files_left_out": patch.files_left_out }), truncated))
     }
 
-    fn log(&self, run: &str, limit: usize) -> Told {
+    fn log(&self, run: &str, limit: usize) -> GitAnswer {
         let commits = self.project.log_from(&self.branch, &self.base, limit)?;
         let checkpoints = self.project.checkpoints(run)?;
         let newest: Vec<_> = checkpoints.iter().rev().take(limit).collect();
         Ok((json!({ "commits": commits, "checkpoints": newest }), false))
     }
 
-    fn show(&self, word: &str) -> Told {
+    fn show(&self, word: &str) -> GitAnswer {
         let shown = self.project.show(&self.branch, &self.base, word, PATCH_BYTES_MAX)?;
         let truncated = shown.patch.files_left_out > 0;
         Ok((json!(shown), truncated))
     }
 
-    fn commit(&self, message: &str, run: &str, effect: &str) -> Told {
+    fn commit(&self, message: &str, run: &str, effect: &str) -> GitAnswer {
         let order =
             CheckpointOrder { run, parent: &self.base, message, effect_id: effect, time_ms: self.place.clock.now_ms() };
         let made = self.place.tree().checkpoint(&self.project, &order)?;

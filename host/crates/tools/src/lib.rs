@@ -13,7 +13,7 @@ mod git;
 mod search;
 mod shell;
 
-pub use environment::Place;
+pub use environment::ToolRoot;
 pub use error::ToolsError;
 pub use git::Git;
 pub use search::Search;
@@ -33,7 +33,7 @@ pub const ALWAYS_ASK: [&str; 1] = ["shell"];
 ///
 /// # Errors
 /// When there is no such tool, or its settings are wrong.
-pub fn open(name: &str, settings: &Value, place: &Place) -> Result<Arc<dyn HostTool>, ToolsError> {
+pub fn open(name: &str, settings: &Value, place: &ToolRoot) -> Result<Arc<dyn HostTool>, ToolsError> {
     check(name, settings)?;
     Ok(match name {
         "git" => Arc::new(Git::new(place.clone())),

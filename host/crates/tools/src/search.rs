@@ -6,7 +6,7 @@
 //! it says so then, and what it left out.
 
 use crate::arguments::{at_most, blocking, invalid, of_tree, path};
-use crate::environment::Place;
+use crate::environment::ToolRoot;
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -47,13 +47,13 @@ const SEARCH_MAX: Duration = Duration::from_secs(10);
 
 /// The tool.
 pub struct Search {
-    place: Place,
+    place: ToolRoot,
 }
 
 impl Search {
     /// The tool, in a place.
     #[must_use]
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: ToolRoot) -> Self {
         Self { place }
     }
 }
@@ -217,7 +217,7 @@ impl Text {
         })
     }
 
-    fn run(&self, place: &Place) -> Result<ToolOutput, ToolError> {
+    fn run(&self, place: &ToolRoot) -> Result<ToolOutput, ToolError> {
         let started = Instant::now();
         let mut found = Found::default();
         let mut searcher = SearcherBuilder::new()
@@ -266,7 +266,7 @@ impl Names {
         Ok(Self { files: glob(&asked.files)?, under: path(&asked.path)?, matches_max })
     }
 
-    fn run(&self, place: &Place) -> Result<ToolOutput, ToolError> {
+    fn run(&self, place: &ToolRoot) -> Result<ToolOutput, ToolError> {
         let (mut names, mut bytes, mut stopped_at) = (Vec::new(), 0, None);
         let mut look = |file: &Browsed<'_>| {
             if self.files.as_ref().is_some_and(|files| !files.is_match(file.path)) {

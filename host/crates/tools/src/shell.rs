@@ -8,18 +8,18 @@
 //! tell what a program on the list starts in turn; that stays in the same sandbox. Git gets settings by which it starts
 //! nothing (`shell/git.rs`).
 
+mod command_line;
 mod git;
 mod programs;
-mod words;
 
 use crate::arguments::{at_most, blocking, failed, invalid, path, shown};
-use crate::environment::Place;
+use crate::environment::ToolRoot;
 use crate::error::ToolsError;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, InvocationId};
-use longhaul_sandbox::{Level, Limits, Program, Report, granted, run};
+use longhaul_sandbox::{Level, Program, ProgramLimits, ProgramReport, granted, run};
 use programs::{Programs, Refusal};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub struct ShellSettings {
     env: BTreeMap<String, String>,
     read: Vec<PathBuf>,
     sandbox_min: Option<Level>,
-    limits: Limits,
+    limits: ProgramLimits,
     /// Lines of commands that need no question, for whoever asks what there is. Who lets them pass is the gate.
     allow: Vec<String>,
 }
@@ -58,7 +58,7 @@ struct Written {
     read: Vec<PathBuf>,
     /// `full`, `namespaces`, `landlock` or `none`: with less than that nothing is started. Default that of `[run]`.
     sandbox_min: Option<Level>,
-    limits: Limits,
+    limits: ProgramLimits,
     /// From the tool's own table, by the host.
     allow: Vec<String>,
 }
@@ -100,7 +100,7 @@ impl ShellSettings {
 
 /// The tool.
 pub struct Shell {
-    place: Place,
+    place: ToolRoot,
     settings: ShellSettings,
     /// The least that has held a program so far.
     least: Mutex<Option<Level>>,
@@ -109,7 +109,7 @@ pub struct Shell {
 impl Shell {
     /// The tool, in a place, with the operator's settings.
     #[must_use]
-    pub fn new(place: Place, settings: ShellSettings) -> Self {
+    pub fn new(place: ToolRoot, settings: ShellSettings) -> Self {
         Self { place, settings, least: Mutex::default() }
     }
 
@@ -155,7 +155,7 @@ impl HostTool for Shell {
     }
 }
 
-fn run_function(limits: &Limits) -> FunctionInfo {
+fn run_function(limits: &ProgramLimits) -> FunctionInfo {
     let what = "A program and its arguments. Either `argv`, a list of words, or `command`, a line of which nothing is \
                 special but quotes: no chains, no redirection, no substitution, no patterns";
     FunctionInfo::of(
@@ -243,21 +243,21 @@ impl Shell {
 }
 
 fn words_of(argv: Option<Vec<String>>, command: Option<String>) -> Result<Vec<String>, ToolError> {
-    let words = match (argv, command) {
+    let command_line = match (argv, command) {
         (Some(argv), None) => argv,
         (None, Some(line)) => {
             at_most("words_bytes_max", line.len(), WORDS_BYTES_MAX)?;
-            words::split(&line).map_err(|why| invalid(format!("`command` is not taken: {why}")))?
+            command_line::split(&line).map_err(|why| invalid(format!("`command` is not taken: {why}")))?
         }
         (Some(_), Some(_)) => return Err(invalid("give `argv` or `command`, not both")),
         (None, None) => Vec::new(),
     };
-    at_most("words_max", words.len(), WORDS_MAX)?;
-    at_most("words_bytes_max", words.iter().map(String::len).sum(), WORDS_BYTES_MAX)?;
-    if words.iter().any(|word| word.contains('\0')) {
+    at_most("words_max", command_line.len(), WORDS_MAX)?;
+    at_most("words_bytes_max", command_line.iter().map(String::len).sum(), WORDS_BYTES_MAX)?;
+    if command_line.iter().any(|word| word.contains('\0')) {
         return Err(invalid("a word has a NUL, which no program can be given"));
     }
-    Ok(words)
+    Ok(command_line)
 }
 
 fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
@@ -272,7 +272,7 @@ fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
     }
 }
 
-fn told(report: &Report, program: &Program, tool: &str) -> ToolOutput {
+fn told(report: &ProgramReport, program: &Program, tool: &str) -> ToolOutput {
     let error = report.hit.as_ref().map(|hit| {
         // Limits of all of its processes together begin so.
         let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };

@@ -1,14 +1,15 @@
 //! Looking at the files of a tree, one by one: what `.gitignore` covers is passed over, links are not followed.
 //!
-//! Every file is opened as [`crate::at`] does it, so that a directory that becomes a link in the middle leads nowhere.
-//! Refuses more entries and deeper directories than the caps of the tree, and to read: who looks gets an open file.
+//! Every file is opened as [`crate::root`] does it, so that a directory that becomes a link in the middle leads
+//! nowhere. Refuses more entries and deeper directories than the caps of the tree, and to read: who looks gets an open
+//! file.
 
 use crate::TreeError;
-use crate::at::{Root, Sort, TEMPORARY};
 use crate::caps::cap;
-use crate::git::Project;
+use crate::git::UserRepository;
 use crate::ignore::Rules;
 use crate::names::{join, shown};
+use crate::root::{EntryKind, Root, TEMPORARY};
 use crate::tree::Tree;
 use std::cell::Cell;
 use std::fs::File;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 /// A file of the tree.
 pub struct Browsed<'a> {
-    /// From the top of the tree; see [`crate::Change::path`].
+    /// From the top of the tree; see [`crate::FileChange::path`].
     pub path: &'a str,
     /// How long it was when it was listed, in bytes.
     pub bytes: u64,
@@ -43,7 +44,7 @@ impl Tree {
     /// A cap, a path that leads nowhere, or the file system.
     pub fn browse(
         &self,
-        project: &Project,
+        project: &UserRepository,
         under: &str,
         look: &mut dyn FnMut(&Browsed<'_>) -> ControlFlow<()>,
     ) -> Result<u64, TreeError> {
@@ -78,7 +79,7 @@ impl Walk<'_> {
         rules: &Rc<Rules>,
         look: &mut dyn FnMut(&Browsed<'_>) -> ControlFlow<()>,
     ) -> Result<(), TreeError> {
-        if self.root.stamp(&from).is_ok_and(|found| matches!(found, Some(stamp) if stamp.sort != Sort::Dir)) {
+        if self.root.stamp(&from).is_ok_and(|found| matches!(found, Some(stamp) if stamp.sort != EntryKind::Dir)) {
             let _ = self.show(&from, look);
             return Ok(());
         }
@@ -92,7 +93,7 @@ impl Walk<'_> {
                 let path = join(&dir, &name);
                 self.seen += 1;
                 cap("files_max", self.seen, self.tree.caps().files_max, &path)?;
-                let is_dir = stamp.sort == Sort::Dir;
+                let is_dir = stamp.sort == EntryKind::Dir;
                 if is_ours(&name) || rules.cover(&path, is_dir, &self.steps)? {
                     continue;
                 }
@@ -109,7 +110,7 @@ impl Walk<'_> {
 
     fn show(&mut self, raw: &[u8], look: &mut dyn FnMut(&Browsed<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         match self.root.stamp(raw) {
-            Ok(Some(stamp)) if matches!(stamp.sort, Sort::File { .. }) => {
+            Ok(Some(stamp)) if matches!(stamp.sort, EntryKind::File { .. }) => {
                 look(&Browsed { path: &shown(raw), bytes: stamp.len, root: self.root, raw })
             }
             _ => {

@@ -6,7 +6,7 @@
 
 use crate::TreeError;
 use crate::caps::cap;
-use crate::git::{Branch, CommitOrder, Project, TRAILER};
+use crate::git::{Branch, CommitOrder, TRAILER, UserRepository};
 use crate::no_hook;
 use crate::tree::Tree;
 use crate::write::{sync_file, sync_object, write_commit};
@@ -20,7 +20,7 @@ const CHECKPOINTS_MAX: u64 = 1_000;
 
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Checkpoint {
+pub struct TreeCheckpoint {
     /// The ref that keeps it.
     pub name: String,
     /// 40 hexadecimal digits.
@@ -32,7 +32,7 @@ pub struct Checkpoint {
 /// A checkpoint that is to be.
 #[derive(Clone, Debug)]
 pub struct CheckpointOrder<'a> {
-    /// The run; see [`Project::checkpoints`].
+    /// The run; see [`UserRepository::checkpoints`].
     pub run: &'a str,
     /// The commit that the tree is compared with, which becomes its parent.
     pub parent: &'a str,
@@ -49,7 +49,11 @@ impl Tree {
     ///
     /// # Errors
     /// A link that leaves the tree, a cap, or when git or the file system refuses.
-    pub fn checkpoint(&self, project: &Project, order: &CheckpointOrder<'_>) -> Result<Option<Checkpoint>, TreeError> {
+    pub fn checkpoint(
+        &self,
+        project: &UserRepository,
+        order: &CheckpointOrder<'_>,
+    ) -> Result<Option<TreeCheckpoint>, TreeError> {
         let repo = project.repo()?;
         let known = all(&repo, order.run)?;
         if let Some(done) = find(&repo, order.run, &known, order.effect_id)? {
@@ -83,12 +87,12 @@ impl Tree {
     }
 }
 
-impl Project {
+impl UserRepository {
     /// The checkpoints of a run, oldest first.
     ///
     /// # Errors
     /// When git cannot list them.
-    pub fn checkpoints(&self, run: &str) -> Result<Vec<Checkpoint>, TreeError> {
+    pub fn checkpoints(&self, run: &str) -> Result<Vec<TreeCheckpoint>, TreeError> {
         let repo = self.repo()?;
         let named = all(&repo, run)?.into_iter().map(|(number, id)| (format!("{REFS}/{run}/{number}"), id));
         named.map(|(name, id)| checkpoint(&repo, name, id)).collect()
@@ -125,7 +129,7 @@ fn all(repo: &Repository, run: &str) -> Result<Vec<(u64, Oid)>, TreeError> {
     Ok(found)
 }
 
-fn find(repo: &Repository, run: &str, known: &[(u64, Oid)], effect: &str) -> Result<Option<Checkpoint>, TreeError> {
+fn find(repo: &Repository, run: &str, known: &[(u64, Oid)], effect: &str) -> Result<Option<TreeCheckpoint>, TreeError> {
     let trailer = format!("{TRAILER}{effect}");
     for (number, id) in known.iter().rev() {
         let commit = repo.find_commit(*id).map_err(TreeError::git("read a checkpoint"))?;
@@ -136,9 +140,9 @@ fn find(repo: &Repository, run: &str, known: &[(u64, Oid)], effect: &str) -> Res
     Ok(None)
 }
 
-fn checkpoint(repo: &Repository, name: String, id: Oid) -> Result<Checkpoint, TreeError> {
+fn checkpoint(repo: &Repository, name: String, id: Oid) -> Result<TreeCheckpoint, TreeError> {
     let commit = repo.find_commit(id).map_err(TreeError::git("read a checkpoint"))?;
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
     let subject = message.trim_start().lines().next().unwrap_or_default().to_owned();
-    Ok(Checkpoint { name, commit: id.to_string(), subject })
+    Ok(TreeCheckpoint { name, commit: id.to_string(), subject })
 }

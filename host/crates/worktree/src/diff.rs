@@ -4,7 +4,7 @@
 //! `git apply` takes; whoever shows it cleans it. Changes nothing.
 
 use crate::TreeError;
-use crate::git::Project;
+use crate::git::UserRepository;
 use crate::names::shown;
 use git2::{DiffFormat, DiffOptions, DiffStatsFormat, Oid};
 
@@ -23,7 +23,7 @@ pub enum DiffForm {
     Stat,
 }
 
-impl Project {
+impl UserRepository {
     /// What differs from the commit `from` to `to`.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Project {
         Ok(text)
     }
 
-    /// The paths that differ from the commit `from` to `to`, as [`crate::Change::path`] shows them.
+    /// The paths that differ from the commit `from` to `to`, as [`crate::FileChange::path`] shows them.
     ///
     /// # Errors
     /// When one of them is not there, or git cannot read it.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The user's repository. Cheap to clone; it is opened anew for each call, so that it can be shared
 /// between threads.
 #[derive(Clone, Debug)]
-pub struct Project {
+pub struct UserRepository {
     root: PathBuf,
     git_dir: PathBuf,
 }
@@ -24,7 +24,7 @@ pub struct Branch {
 
 /// Where a run begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct StartPoint {
     /// The commit to check out, and the parent of the run's first commit.
     pub base: String,
     /// Where the branch is; none when there is no such branch yet.
@@ -61,7 +61,7 @@ pub struct Committed {
     pub notes: Vec<String>,
 }
 
-/// How far back [`Project::find_effect`] looks.
+/// How far back [`UserRepository::find_effect`] looks.
 const EFFECT_COMMITS_MAX: usize = 1_000;
 
 /// How many paths [`TreeError::Dirty`] names.
@@ -96,7 +96,7 @@ impl Branch {
     }
 }
 
-impl Project {
+impl UserRepository {
     /// Finds the repository at `dir` or above it. The tree of a run is always the whole repository.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Project {
     ///
     /// # Errors
     /// When the branch is checked out by the user, or its name is taken.
-    pub fn start(&self, branch: &Branch) -> Result<Start, TreeError> {
+    pub fn start(&self, branch: &Branch) -> Result<StartPoint, TreeError> {
         let repo = self.repo()?;
         check_room(&repo, branch)?;
         self.check_not_checked_out(&repo, branch)?;
@@ -159,7 +159,7 @@ impl Project {
                 branch.as_str()
             ));
         }
-        Ok(Start { base: base.to_string(), tip: tip.map(|tip| tip.to_string()), notes })
+        Ok(StartPoint { base: base.to_string(), tip: tip.map(|tip| tip.to_string()), notes })
     }
 
     /// The commit that HEAD is at.

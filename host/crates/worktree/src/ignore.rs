@@ -6,10 +6,10 @@
 //! made to take exponential time. Refuses files and work beyond a cap; knows no `[[:alpha:]]`.
 
 use crate::TreeError;
-use crate::at::{Root, Sort, Stamp};
 use crate::caps::cap;
 use crate::glob::Glob;
 use crate::names::{join, shown};
+use crate::root::{EntryKind, EntryStamp, Root};
 use git2::Repository;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ impl Rules {
     pub(crate) fn within(self: &Rc<Self>, root: &Root, dir: &[u8]) -> Result<Rc<Self>, TreeError> {
         let path = join(dir, b".gitignore");
         let failed = || TreeError::io("read", root.path(&path));
-        let Some(Stamp { sort: Sort::File { .. }, len, .. }) = root.stamp(&path).map_err(failed())? else {
+        let Some(EntryStamp { sort: EntryKind::File { .. }, len, .. }) = root.stamp(&path).map_err(failed())? else {
             return Ok(Rc::clone(self));
         };
         cap("ignore_file_bytes_max", len, FILE_BYTES_MAX, &path)?;

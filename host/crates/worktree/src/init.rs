@@ -4,7 +4,7 @@
 //! be committed by two. Files that are there already are committed by nobody but their owner.
 
 use crate::TreeError;
-use crate::git::{Project, check_settled, not_opened};
+use crate::git::{UserRepository, check_settled, not_opened};
 use git2::{ErrorCode, Repository, RepositoryInitOptions, Signature};
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When something is there already, or the file system refuses.
-pub fn new_project(dir: &Path, name: &str) -> Result<Project, TreeError> {
+pub fn new_project(dir: &Path, name: &str) -> Result<UserRepository, TreeError> {
     new_project_with(dir, name, &[])
 }
 
@@ -21,7 +21,7 @@ pub fn new_project(dir: &Path, name: &str) -> Result<Project, TreeError> {
 ///
 /// # Errors
 /// As [`new_project`].
-pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result<Project, TreeError> {
+pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result<UserRepository, TreeError> {
     std::fs::create_dir_all(dir).map_err(TreeError::io("make", dir))?;
     let mut entries = std::fs::read_dir(dir).map_err(TreeError::io("list", dir))?;
     let not_new = |what| TreeError::NotNew { dir: dir.to_owned(), what };
@@ -40,7 +40,7 @@ pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result
     }
     let repo = make(dir)?;
     first_commit(&repo, &files).map_err(TreeError::git("make the first commit"))?;
-    Project::open(dir)
+    UserRepository::open(dir)
 }
 
 /// Makes a repository in `dir`, with the branch `main` and no commit, unless `dir` is in one. True when it was made.

@@ -5,7 +5,7 @@
 //! checkout that fails half way is taken back. Refuses a checkout with changes, a HEAD on no branch, and to choose
 //! between two changes of the same lines; runs no hook, no filter of the configuration and no merge driver.
 
-use crate::git::{Branch, Project, check_settled, descends, tip};
+use crate::git::{Branch, UserRepository, check_settled, descends, tip};
 use crate::merge::conflicts;
 use crate::names::shown;
 use crate::{Hook, TreeError};
@@ -69,7 +69,7 @@ struct Changes {
     gone: BTreeSet<Vec<u8>>,
 }
 
-impl Project {
+impl UserRepository {
     /// Merges `branch` into the branch that is checked out: fast forward where that is possible, else with a merge
     /// commit by the user of git's configuration. With `dry_run` nothing is written.
     ///

@@ -4,10 +4,9 @@
 //! nothing that runs on it reaches hooks or configuration. Commits go straight into the user's object
 //! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps where it
 //! was under `refs/longhaul/reverted`, and an agent what it has so far under `refs/longhaul/checkpoints`. This crate never
-//! touches the user's checkout, index or configuration, but for [`Project::merge_into_checkout`]; it runs no git filter and no hook, and follows no
-//! symbolic link of the tree. Everything but [`run_native`] blocks.
+//! touches the user's checkout, index or configuration, but for [`UserRepository::merge_into_checkout`]; it runs no git
+//! filter and no hook, and follows no symbolic link of the tree. Everything but [`run_native`] blocks.
 
-mod at;
 mod browse;
 mod caps;
 mod checkpoint;
@@ -25,6 +24,7 @@ mod native;
 mod patch;
 mod protect;
 mod revert;
+mod root;
 mod scan;
 mod tree;
 mod unkept;
@@ -32,21 +32,21 @@ mod write;
 
 pub use browse::Browsed;
 pub use caps::TreeCaps;
-pub use checkpoint::{Checkpoint, CheckpointOrder};
+pub use checkpoint::{CheckpointOrder, TreeCheckpoint};
 pub use diff::DiffForm;
 pub use error::TreeError;
-pub use git::{Branch, CommitOrder, Committed, Project, Start};
+pub use git::{Branch, CommitOrder, Committed, StartPoint, UserRepository};
 pub use init::{init_repository, new_project, new_project_with};
 pub use into_checkout::{MergeKind, MergedIn};
 pub use log::Logged;
 pub use longhaul_judge::{EvidenceKind, near_the_judge, runner_file};
 pub use merge::Merge;
-pub use native::{ExactCopy, NativeCheck, NativeError, NativeReport, Pins, clear_scratch, pins, run_native};
-pub use patch::{PatchText, Shown};
+pub use native::{ExactCopy, NativeCheck, NativeError, NativeReport, PinnedFiles, clear_scratch, pins, run_native};
+pub use patch::{CommitDetails, PatchText};
 pub use protect::{PROTECTED, Protected, ProtectedChange, pattern_of};
 pub use revert::{RevertOrder, WayBack, keep_as};
-pub use scan::{Change, Kind, LeftOut, Scan};
-pub use tree::{Checkout, Tree};
+pub use scan::{ChangeKind, FileChange, LeftOut, Scan};
+pub use tree::{PreparedTree, Tree};
 pub use unkept::Named;
 
 /// Called at named points, where the crash tests kill the process. See [`no_hook`].

@@ -4,7 +4,7 @@
 //! the way that the branch itself went, and never beyond the commit that the run began at.
 
 use crate::TreeError;
-use crate::git::{Branch, Project, end_of, files};
+use crate::git::{Branch, UserRepository, end_of, files};
 use git2::{Oid, Repository};
 use std::collections::HashSet;
 
@@ -40,7 +40,7 @@ pub struct Logged {
     pub run: Option<String>,
 }
 
-impl Project {
+impl UserRepository {
     /// The commits of `branch` that came after `base`, newest first, at most `limit`.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Project {
     /// The commits that reverts of `run` took back from `branch`, those of the latest first, at most `limit`.
     ///
     /// # Errors
-    /// As [`Project::log`].
+    /// As [`UserRepository::log`].
     pub fn log_reverted(&self, branch: &Branch, base: &str, run: &str, limit: usize) -> Result<Vec<Logged>, TreeError> {
         let repo = self.repo()?;
         let end = end_of(&repo, branch, base)?;

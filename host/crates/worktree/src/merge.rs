@@ -5,9 +5,9 @@
 //! commit that no branch leads to, before its first file changes. Refuses to choose between two changes
 //! of the same lines, and then leaves the tree as it is.
 
-use crate::git::Project;
+use crate::git::UserRepository;
 use crate::names::shown;
-use crate::scan::{Base, Seen};
+use crate::scan::{Base, ScanState};
 use crate::tree::{Tree, beside};
 use crate::{Hook, TreeError};
 use git2::{Oid, Repository, Signature, Time};
@@ -32,7 +32,7 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Tree::scan`], or when git or the file system refuses.
-    pub fn merge(&self, project: &Project, base: &str, tip: &str, hook: Hook<'_>) -> Result<Merge, TreeError> {
+    pub fn merge(&self, project: &UserRepository, base: &str, tip: &str, hook: Hook<'_>) -> Result<Merge, TreeError> {
         let marker = beside(self.dir(), ".merge");
         let announced = std::fs::read_to_string(&marker).unwrap_or_default();
         let merged = match announced.strip_prefix(&format!("{base}\n{tip}\n")) {
@@ -43,7 +43,7 @@ impl Tree {
             },
         };
         hook("tree.before-merge");
-        crate::at::write_whole(&marker, format!("{base}\n{tip}\n{merged}\n").as_bytes())
+        crate::root::write_whole(&marker, format!("{base}\n{tip}\n{merged}\n").as_bytes())
             .map_err(TreeError::io("write", &marker))?;
         self.restore_to(project, &merged, hook)?;
         self.note_at(tip)?;
@@ -57,7 +57,7 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Tree::merge`].
-    pub fn bring_to(&self, project: &Project, tip: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
+    pub fn bring_to(&self, project: &UserRepository, tip: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
         let Some(at) = self.at() else {
             self.note_at(tip)?;
             return Ok(Vec::new());
@@ -83,7 +83,7 @@ impl Tree {
     /// A commit, which no branch leads to, of what both come to; or the files that cannot be merged.
     fn merged(
         &self,
-        project: &Project,
+        project: &UserRepository,
         base: &str,
         tip: &str,
         hook: Hook<'_>,
@@ -106,7 +106,13 @@ impl Tree {
         holding_commit(&repo, merged, theirs.commit).map(Ok)
     }
 
-    fn write_work(&self, project: &Project, repo: &Repository, seen: &Seen, hook: Hook<'_>) -> Result<Oid, TreeError> {
+    fn write_work(
+        &self,
+        project: &UserRepository,
+        repo: &Repository,
+        seen: &ScanState,
+        hook: Hook<'_>,
+    ) -> Result<Oid, TreeError> {
         self.writer(project, &self.root()?, hook).write_tree(repo, seen, &mut Vec::new())
     }
 }

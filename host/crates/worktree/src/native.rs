@@ -14,11 +14,11 @@ mod spare;
 pub use check::NativeCheck;
 pub use copy::{ExactCopy, clear_scratch};
 pub use error::NativeError;
-pub use pinned::Pins;
-pub(crate) use spare::Shelf;
+pub use pinned::PinnedFiles;
+pub(crate) use spare::SpareSlot;
 
 use crate::caps::TreeCaps;
-use crate::git::Project;
+use crate::git::UserRepository;
 use crate::names::shown;
 use crate::scan::Base;
 use crate::tree::Tree;
@@ -47,7 +47,7 @@ pub struct NativeReport {
 ///
 /// # Errors
 /// When the check is not valid or the commit is not there.
-pub fn pins(project: &Project, base: &str, name: &str, check: &NativeCheck) -> Result<Pins, NativeError> {
+pub fn pins(project: &UserRepository, base: &str, name: &str, check: &NativeCheck) -> Result<PinnedFiles, NativeError> {
     check.validate(name)?;
     let base = Base::read(&project.repo()?, base, &TreeCaps::default())?;
     let pinned = Pinned::of(&base, check);
@@ -56,7 +56,7 @@ pub fn pins(project: &Project, base: &str, name: &str, check: &NativeCheck) -> R
         notes.push(format!("check `{name}`: `{glob}` matches no file of commit {}, so it pins nothing", base.commit));
     }
     let files = pinned.files.keys().map(|path| shown(path)).collect();
-    Ok(Pins { base: base.commit.to_string(), digest: pinned.digest(check), files, notes })
+    Ok(PinnedFiles { base: base.commit.to_string(), digest: pinned.digest(check), files, notes })
 }
 
 /// Runs `check` on a copy of exactly what would be committed on `parent`, with the pinned files of
@@ -66,12 +66,12 @@ pub fn pins(project: &Project, base: &str, name: &str, check: &NativeCheck) -> R
 /// When it did not run. A check that fails, or reaches a limit, is a report.
 pub async fn run_native(
     host: &SandboxHost,
-    project: &Project,
+    project: &UserRepository,
     tree: &Tree,
     parent: &str,
     name: &str,
     check: &NativeCheck,
-    pins: &Pins,
+    pins: &PinnedFiles,
 ) -> Result<NativeReport, NativeError> {
     check.validate(name)?;
     let failed = |why: String| NativeError::Host { name: name.to_owned(), why };

@@ -4,10 +4,10 @@
 //! those name is never started. Refuses to read files beyond a cap, and to make more text than asked for.
 
 use crate::TreeError;
-use crate::at::Root;
-use crate::git::{Branch, Project, end_of};
+use crate::git::{Branch, UserRepository, end_of};
 use crate::names::shown;
-use crate::scan::{Base, Kind, content};
+use crate::root::Root;
+use crate::scan::{Base, ChangeKind, content};
 use crate::tree::Tree;
 use git2::{Blob, Delta, Diff, DiffDelta, DiffOptions, Oid, Patch, Repository};
 use std::path::Path;
@@ -42,7 +42,7 @@ impl PatchText {
 
 /// A commit at length.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Shown {
+pub struct CommitDetails {
     /// 40 hexadecimal digits.
     pub commit: String,
     /// When it was made, in milliseconds since 1970-01-01 UTC.
@@ -61,7 +61,7 @@ impl Tree {
     /// As [`Tree::scan`].
     pub fn patch(
         &self,
-        project: &Project,
+        project: &UserRepository,
         parent: &str,
         under: &str,
         bytes_max: usize,
@@ -83,8 +83,8 @@ impl Tree {
     }
 
     /// The bytes of a file; `Err`: how many there are of a large one.
-    fn now(&self, root: &Root, raw: &[u8], kind: Kind) -> Result<Result<Option<Vec<u8>>, u64>, TreeError> {
-        if kind == Kind::Deleted {
+    fn now(&self, root: &Root, raw: &[u8], kind: ChangeKind) -> Result<Result<Option<Vec<u8>>, u64>, TreeError> {
+        if kind == ChangeKind::Deleted {
             return Ok(Ok(None));
         }
         let Some(stamp) = root.stamp(raw).map_err(TreeError::io("look at", root.path(raw)))? else {
@@ -93,16 +93,16 @@ impl Tree {
         if stamp.len > COMPARED_BYTES_MAX {
             return Ok(Err(stamp.len));
         }
-        content(root, raw, stamp.sort == crate::at::Sort::Link, COMPARED_BYTES_MAX).map(|bytes| Ok(Some(bytes)))
+        content(root, raw, stamp.sort == crate::root::EntryKind::Link, COMPARED_BYTES_MAX).map(|bytes| Ok(Some(bytes)))
     }
 }
 
-impl Project {
+impl UserRepository {
     /// One commit of `branch` since `base`, `base` included, by 4 digits or more of its name.
     ///
     /// # Errors
     /// When the word is no such name, or what it names is not of this branch.
-    pub fn show(&self, branch: &Branch, base: &str, word: &str, bytes_max: usize) -> Result<Shown, TreeError> {
+    pub fn show(&self, branch: &Branch, base: &str, word: &str, bytes_max: usize) -> Result<CommitDetails, TreeError> {
         let to = self.way_back(branch, base, word)?.to;
         shown_commit(&self.repo()?, &to, bytes_max)
     }
@@ -117,7 +117,7 @@ impl Project {
     }
 }
 
-fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<Shown, TreeError> {
+fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<CommitDetails, TreeError> {
     let failed = || TreeError::git("read a commit");
     let oid = Oid::from_str(id).map_err(failed())?;
     let commit = repo.find_commit(oid).map_err(failed())?;
@@ -133,7 +133,7 @@ fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<Shown, 
         patch.add(bytes_max, || changed(&diff, at, &delta))?;
     }
     let seconds = u64::try_from(commit.time().seconds()).unwrap_or(0);
-    Ok(Shown {
+    Ok(CommitDetails {
         commit: id.to_owned(),
         at_ms: seconds.saturating_mul(1_000),
         message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),

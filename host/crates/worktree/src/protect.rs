@@ -7,8 +7,8 @@
 
 use crate::glob::Glob;
 use crate::names::IGNORED_BY_HFS;
-use crate::scan::{Base, Change, Entry, Kind, Mode, Scan};
-use crate::{Project, Tree, TreeError};
+use crate::scan::{Base, ChangeKind, Entry, FileChange, Mode, Scan};
+use crate::{Tree, TreeError, UserRepository};
 use git2::Repository;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -105,10 +105,10 @@ struct Rule {
 /// A change of a protected file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProtectedChange {
-    /// As in [`Change::path`].
+    /// As in [`FileChange::path`].
     pub path: String,
     /// What happened to it.
-    pub kind: Kind,
+    pub kind: ChangeKind,
     /// What the file does: follows the path in a sentence.
     pub why: String,
 }
@@ -124,15 +124,15 @@ impl Protected {
 
     /// Those of `changes` that change a protected file.
     #[must_use]
-    pub fn among(&self, changes: &[Change]) -> Vec<ProtectedChange> {
-        let protected = |change: &Change| {
+    pub fn among(&self, changes: &[FileChange]) -> Vec<ProtectedChange> {
+        let protected = |change: &FileChange| {
             let why = self.why(&change.raw)?;
             Some(ProtectedChange { path: change.path.clone(), kind: change.kind, why: why.to_owned() })
         };
         changes.iter().filter_map(protected).collect()
     }
 
-    /// Those of `paths`, as [`Change::path`] shows them, that are protected.
+    /// Those of `paths`, as [`FileChange::path`] shows them, that are protected.
     #[must_use]
     pub fn among_paths(&self, paths: &[String]) -> Vec<String> {
         paths.iter().filter(|path| self.why(path.as_bytes()).is_some()).cloned().collect()
@@ -171,7 +171,7 @@ impl Tree {
     /// As [`Tree::scan`].
     pub fn protected(
         &self,
-        project: &Project,
+        project: &UserRepository,
         parent: &str,
         rules: &Protected,
     ) -> Result<(Scan, Vec<ProtectedChange>), TreeError> {

@@ -5,7 +5,7 @@
 //! is no hash, a commit that the branch did not go through since the run began, and a branch that somebody else
 //! moved, locked or looks at.
 
-use crate::git::{Branch, Project, end_of, tip};
+use crate::git::{Branch, UserRepository, end_of, tip};
 use crate::log::{KEPT, history, kept};
 use crate::names::shown;
 use crate::tree::Tree;
@@ -46,7 +46,7 @@ pub fn keep_as(run: &str, number: u32) -> String {
     format!("{KEPT}/{run}/{number}")
 }
 
-impl Project {
+impl UserRepository {
     /// The commit of `branch` that `word` names, and the way there. `base` is the commit that the run began at,
     /// and the last that one can go back to. `word` is a commit's name or 4 digits or more of its beginning.
     ///
@@ -92,7 +92,7 @@ impl Tree {
     /// # Errors
     /// [`TreeError::BranchMoved`], [`TreeError::Locked`], [`TreeError::CheckedOut`], or when git or the file
     /// system refuses.
-    pub fn revert(&self, project: &Project, order: &RevertOrder<'_>, hook: Hook<'_>) -> Result<(), TreeError> {
+    pub fn revert(&self, project: &UserRepository, order: &RevertOrder<'_>, hook: Hook<'_>) -> Result<(), TreeError> {
         if let Some(keep_as) = order.keep_as {
             self.move_back(project, order, keep_as, hook)?;
         }
@@ -101,7 +101,7 @@ impl Tree {
 
     fn move_back(
         &self,
-        project: &Project,
+        project: &UserRepository,
         order: &RevertOrder<'_>,
         keep_as: &str,
         hook: Hook<'_>,

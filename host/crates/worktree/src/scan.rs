@@ -4,11 +4,11 @@
 //! committed. Refuses links that leave the tree. What is ignored is no part of it; what is too large, and
 //! what git could not hold, is left out and named, so that whoever wrote it can be told.
 
-use crate::at::{Root, Sort, Stamp, TEMPORARY};
 use crate::caps::{TreeCaps, cap};
 use crate::ignore::Rules;
 use crate::names::{self, join, shown};
-use crate::{Project, TreeError};
+use crate::root::{EntryKind, EntryStamp, Root, TEMPORARY};
+use crate::{TreeError, UserRepository};
 use git2::{ObjectType, Oid, Repository};
 use longhaul_core::Digest;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ChangeKind {
     /// The commit does not have it.
     Added,
     /// The commit has other content, or another type.
@@ -30,11 +30,11 @@ pub enum Kind {
 
 /// A file that differs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Change {
+pub struct FileChange {
     /// From the root of the tree, with `/`. Bytes that are not UTF-8 are shown as `\xNN`.
     pub path: String,
     /// What happened.
-    pub kind: Kind,
+    pub kind: ChangeKind,
     #[serde(skip)]
     pub(crate) raw: Vec<u8>,
 }
@@ -42,7 +42,7 @@ pub struct Change {
 /// A file that differs but is in no commit.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
-    /// As in [`Change::path`].
+    /// As in [`FileChange::path`].
     pub path: String,
     /// What it is or has, and what to do about it: follows the path in a sentence.
     pub why: String,
@@ -60,7 +60,7 @@ pub struct Scan {
     /// The commit that was compared with.
     pub parent: String,
     /// Sorted by path.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// What no commit could hold, sorted by path.
     pub left_out: Vec<LeftOut>,
     /// Directories of git within the tree that a program made, such as `cargo new` does. The files beside them are
@@ -119,7 +119,7 @@ pub(crate) struct Base {
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) raw: Vec<u8>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ChangeKind,
     pub(crate) now: Option<Entry>,
     pub(crate) len: u64,
     pub(crate) left_out: Option<String>,
@@ -127,7 +127,7 @@ pub(crate) struct Item {
 
 /// All that differs, nothing refused yet.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ScanState {
     pub(crate) base: Base,
     pub(crate) items: Vec<Item>,
     /// What a kill left half written, or half removed.
@@ -137,7 +137,7 @@ pub(crate) struct Seen {
 }
 
 /// Blob ids by path, valid as long as the stamp is the same.
-pub(crate) type Known = Mutex<HashMap<Vec<u8>, (Stamp, Oid)>>;
+pub(crate) type Known = Mutex<HashMap<Vec<u8>, (EntryStamp, Oid)>>;
 
 impl Base {
     /// Reads `commit`, and refuses paths that must not be written.
@@ -180,9 +180,9 @@ impl Base {
     }
 }
 
-impl Seen {
+impl ScanState {
     pub(crate) fn look(
-        project: &Project,
+        project: &UserRepository,
         root: &Root,
         parent: &str,
         caps: &TreeCaps,
@@ -212,7 +212,7 @@ impl Seen {
         let gone = gone.map(|(path, _)| path).filter(|path| !path.split(|byte| *byte == b'/').any(is_passed_over));
         items.extend(gone.map(|path| Item {
             raw: path.clone(),
-            kind: Kind::Deleted,
+            kind: ChangeKind::Deleted,
             now: None,
             len: 0,
             left_out: None,
@@ -238,7 +238,7 @@ impl Seen {
     }
 
     fn scan(&self) -> Scan {
-        let change = |item: &Item| Change { path: shown(&item.raw), kind: item.kind, raw: item.raw.clone() };
+        let change = |item: &Item| FileChange { path: shown(&item.raw), kind: item.kind, raw: item.raw.clone() };
         let left_out = |item: &Item| Some(LeftOut { path: shown(&item.raw), why: item.left_out.clone()? });
         Scan {
             parent: self.base.commit.to_string(),
@@ -297,9 +297,9 @@ impl Walk<'_> {
                 match stamp.sort {
                     _ if name.starts_with(TEMPORARY) => self.left_over.push(path),
                     _ if is_git_dir(&name) => self.git_dir(path, &stamp, rules.as_deref())?,
-                    Sort::Other => {}
-                    Sort::Dir => waiting.extend(self.below(path, dir.depth + 1, rules.as_ref())?),
-                    Sort::File { .. } | Sort::Link => {
+                    EntryKind::Other => {}
+                    EntryKind::Dir => waiting.extend(self.below(path, dir.depth + 1, rules.as_ref())?),
+                    EntryKind::File { .. } | EntryKind::Link => {
                         if self.file(&path, &stamp, rules.as_deref())? {
                             met.insert(path);
                         }
@@ -326,8 +326,8 @@ impl Walk<'_> {
 
     /// What a program made for a repository of its own is nobody's work; all else of that name is, and cannot be
     /// committed.
-    fn git_dir(&mut self, path: Vec<u8>, stamp: &Stamp, rules: Option<&Rules>) -> Result<(), TreeError> {
-        if self.is_ignored(&path, stamp.sort == Sort::Dir, rules)? {
+    fn git_dir(&mut self, path: Vec<u8>, stamp: &EntryStamp, rules: Option<&Rules>) -> Result<(), TreeError> {
+        if self.is_ignored(&path, stamp.sort == EntryKind::Dir, rules)? {
             return Ok(());
         }
         let has = |name: &[u8]| self.root.stamp(&join(&path, name)).is_ok_and(|found| found.is_some());
@@ -340,7 +340,7 @@ impl Walk<'_> {
     }
 
     fn leave_out(&mut self, raw: Vec<u8>, len: u64, why: String) {
-        self.items.push(Item { raw, kind: Kind::Added, now: None, len, left_out: Some(why) });
+        self.items.push(Item { raw, kind: ChangeKind::Added, now: None, len, left_out: Some(why) });
     }
 
     fn is_ignored(&self, path: &[u8], is_dir: bool, rules: Option<&Rules>) -> Result<bool, TreeError> {
@@ -348,7 +348,7 @@ impl Walk<'_> {
     }
 
     /// True when the commit has this file, changed or not.
-    fn file(&mut self, path: &[u8], stamp: &Stamp, rules: Option<&Rules>) -> Result<bool, TreeError> {
+    fn file(&mut self, path: &[u8], stamp: &EntryStamp, rules: Option<&Rules>) -> Result<bool, TreeError> {
         let was = self.base.files.get(path).copied();
         if was.is_none() && self.is_ignored(path, false, rules)? {
             return Ok(false);
@@ -356,7 +356,7 @@ impl Walk<'_> {
         self.seen += 1;
         cap("files_max", self.seen, self.caps.files_max, path)?;
         let left_out = self.why_left_out(path, stamp, was.is_none());
-        let kind = if was.is_some() { Kind::Modified } else { Kind::Added };
+        let kind = if was.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         if left_out.is_some() && !self.is_unchanged_giant(path, stamp, was)? {
             self.items.push(Item { raw: path.to_vec(), kind, now: None, len: stamp.len, left_out });
         } else if left_out.is_none() {
@@ -370,7 +370,7 @@ impl Walk<'_> {
         Ok(was.is_some())
     }
 
-    fn why_left_out(&self, path: &[u8], stamp: &Stamp, is_new: bool) -> Option<String> {
+    fn why_left_out(&self, path: &[u8], stamp: &EntryStamp, is_new: bool) -> Option<String> {
         if let Some(module) = self.base.module_above(path) {
             return Some(in_module(module));
         }
@@ -379,7 +379,7 @@ impl Walk<'_> {
     }
 
     /// A file over the cap that the commit has as it is. Its size is compared first, its content only then.
-    fn is_unchanged_giant(&self, path: &[u8], stamp: &Stamp, was: Option<Entry>) -> Result<bool, TreeError> {
+    fn is_unchanged_giant(&self, path: &[u8], stamp: &EntryStamp, was: Option<Entry>) -> Result<bool, TreeError> {
         let Some(was) = was.filter(|was| matches!(was.mode, Mode::File | Mode::Executable)) else {
             return Ok(false);
         };
@@ -388,7 +388,7 @@ impl Walk<'_> {
         Ok(u64::try_from(size).is_ok_and(|size| size == stamp.len) && self.id_of(path, stamp)? == was.id)
     }
 
-    fn id_of(&self, path: &[u8], stamp: &Stamp) -> Result<Oid, TreeError> {
+    fn id_of(&self, path: &[u8], stamp: &EntryStamp) -> Result<Oid, TreeError> {
         let settled = stamp.is_settled();
         if let Some(id) = self.known(path, stamp).filter(|_| settled) {
             return Ok(id);
@@ -400,16 +400,16 @@ impl Walk<'_> {
         Ok(id)
     }
 
-    fn known(&self, path: &[u8], stamp: &Stamp) -> Option<Oid> {
+    fn known(&self, path: &[u8], stamp: &EntryStamp) -> Option<Oid> {
         let known = self.known.lock().ok()?;
         known.get(path).filter(|(then, _)| then == stamp).map(|(_, id)| *id)
     }
 
-    fn hash(&self, path: &[u8], stamp: &Stamp) -> Result<Oid, TreeError> {
-        if stamp.sort != Sort::Link && stamp.len > self.caps.file_bytes_max {
+    fn hash(&self, path: &[u8], stamp: &EntryStamp) -> Result<Oid, TreeError> {
+        if stamp.sort != EntryKind::Link && stamp.len > self.caps.file_bytes_max {
             return self.hash_giant(path);
         }
-        let bytes = content(self.root, path, stamp.sort == Sort::Link, self.caps.file_bytes_max)?;
+        let bytes = content(self.root, path, stamp.sort == EntryKind::Link, self.caps.file_bytes_max)?;
         Oid::hash_object(ObjectType::Blob, &bytes).map_err(TreeError::git("hash a file"))
     }
 
@@ -446,10 +446,10 @@ pub(crate) fn content(root: &Root, path: &[u8], is_link: bool, bytes_max: u64) -
 
 /// Guests cannot set the executable bit, and a file that is replaced by a new one loses it: so a file
 /// that the commit has as executable stays so.
-fn mode_now(stamp: &Stamp, was: Option<Entry>) -> Mode {
+fn mode_now(stamp: &EntryStamp, was: Option<Entry>) -> Mode {
     match stamp.sort {
-        Sort::Link => Mode::Link,
-        Sort::File { executable: true } => Mode::Executable,
+        EntryKind::Link => Mode::Link,
+        EntryKind::File { executable: true } => Mode::Executable,
         _ if was.is_some_and(|was| was.mode == Mode::Executable) => Mode::Executable,
         _ => Mode::File,
     }

@@ -4,12 +4,12 @@
 //! commits that are too large to check out; writes through no link, and nothing outside its directory
 //! but `DIR.tmp-*`, `DIR.ref-move`, `DIR.merge` and `DIR.at` beside it.
 
-use crate::at::{Root, sync_dir, write_whole};
 use crate::caps::{TreeCaps, cap};
-use crate::git::{CommitOrder, Committed, Project};
+use crate::git::{CommitOrder, Committed, UserRepository};
 use crate::names::shown;
-use crate::native::Shelf;
-use crate::scan::{Base, Change, Entry, Item, Kind, Known, Mode, Scan, Seen, content, count};
+use crate::native::SpareSlot;
+use crate::root::{Root, sync_dir, write_whole};
+use crate::scan::{Base, ChangeKind, Entry, FileChange, Item, Known, Mode, Scan, ScanState, content, count};
 use crate::write::Writer;
 use crate::{Hook, TreeError};
 use base64::Engine as _;
@@ -26,12 +26,12 @@ pub struct Tree {
     dir: PathBuf,
     caps: TreeCaps,
     known: Arc<Known>,
-    shelf: Shelf,
+    shelf: SpareSlot,
 }
 
 /// A tree, and what a person should know about it.
 #[derive(Clone, Debug)]
-pub struct Checkout {
+pub struct PreparedTree {
     /// The tree.
     pub tree: Tree,
     /// False when it was there before and nothing was written.
@@ -47,30 +47,30 @@ impl Tree {
     /// # Errors
     /// When the commit is too large or not there, or the file system refuses.
     pub fn checkout(
-        project: &Project,
+        project: &UserRepository,
         dir: &Path,
         commit: &str,
         caps: &TreeCaps,
         hook: Hook<'_>,
-    ) -> Result<Checkout, TreeError> {
+    ) -> Result<PreparedTree, TreeError> {
         let dir = std::path::absolute(dir).map_err(TreeError::io("find", dir))?;
         remove_left_over(&dir)?;
         let is_there = std::fs::symlink_metadata(&dir).is_ok();
-        let tree = Self { dir, caps: caps.clone(), known: Arc::default(), shelf: Shelf::default() };
+        let tree = Self { dir, caps: caps.clone(), known: Arc::default(), shelf: SpareSlot::default() };
         if is_there {
             // Refuses what is no directory.
             tree.root()?;
-            return Ok(Checkout { tree, fresh: false, notes: Vec::new() });
+            return Ok(PreparedTree { tree, fresh: false, notes: Vec::new() });
         }
         let notes = tree.write_fresh(project, commit, hook)?;
         tree.note_at(commit)?;
-        Ok(Checkout { tree, fresh: true, notes })
+        Ok(PreparedTree { tree, fresh: true, notes })
     }
 
     /// The tree that is in `dir`, or will be once it is checked out.
     #[must_use]
     pub fn in_dir(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), shelf: Shelf::default() }
+        Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), shelf: SpareSlot::default() }
     }
 
     /// Where it is.
@@ -80,7 +80,7 @@ impl Tree {
     }
 
     /// Where the copy for its checks waits.
-    pub(crate) fn shelf(&self) -> &Shelf {
+    pub(crate) fn shelf(&self) -> &SpareSlot {
         &self.shelf
     }
 
@@ -88,7 +88,7 @@ impl Tree {
     ///
     /// # Errors
     /// A link that leaves the tree, a cap, or the file system.
-    pub fn scan(&self, project: &Project, parent: &str) -> Result<Scan, TreeError> {
+    pub fn scan(&self, project: &UserRepository, parent: &str) -> Result<Scan, TreeError> {
         let root = self.root()?;
         self.look(project, &root, parent)?.judged(&root)
     }
@@ -97,7 +97,7 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Tree::scan`].
-    pub fn changes(&self, project: &Project, parent: &str) -> Result<Vec<Change>, TreeError> {
+    pub fn changes(&self, project: &UserRepository, parent: &str) -> Result<Vec<FileChange>, TreeError> {
         Ok(self.scan(project, parent)?.changes)
     }
 
@@ -106,7 +106,7 @@ impl Tree {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn evidence(&self, changes: &[Change], bytes_max: u64) -> Result<Vec<(String, String)>, TreeError> {
+    pub fn evidence(&self, changes: &[FileChange], bytes_max: u64) -> Result<Vec<(String, String)>, TreeError> {
         let root = self.root()?;
         let share = (bytes_max / count(changes.len()).max(1)).max(bytes_max / 8);
         let mut left = bytes_max;
@@ -129,7 +129,7 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system or git refuses.
-    pub fn best_effort(&self, project: &Project, parent: &str, bytes_max: u64) -> Result<Vec<u8>, TreeError> {
+    pub fn best_effort(&self, project: &UserRepository, parent: &str, bytes_max: u64) -> Result<Vec<u8>, TreeError> {
         let root = self.root()?;
         let (mut files, mut left_out, mut left) = (Map::new(), Map::new(), bytes_max);
         match self.look(project, &root, parent) {
@@ -155,7 +155,7 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system or git refuses.
-    pub fn discard(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
+    pub fn discard(&self, project: &UserRepository, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
         hook("tree.before-discard");
         self.restore_to(project, parent, hook)?;
         self.note_at(parent)?;
@@ -163,7 +163,7 @@ impl Tree {
         Ok(())
     }
 
-    pub(crate) fn restore_to(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
+    pub(crate) fn restore_to(&self, project: &UserRepository, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
         let seen = match std::fs::symlink_metadata(&self.dir) {
             Ok(_) => self.root().and_then(|root| Ok((self.look(project, &root, parent)?, root))).map(Some),
             Err(_) => Ok(None),
@@ -196,7 +196,7 @@ impl Tree {
     /// When the branch moved, is locked or checked out, or the tree is not what was expected.
     pub fn commit(
         &self,
-        project: &Project,
+        project: &UserRepository,
         order: &CommitOrder<'_>,
         hook: Hook<'_>,
     ) -> Result<Option<Committed>, TreeError> {
@@ -207,7 +207,7 @@ impl Tree {
         Ok(made)
     }
 
-    pub(crate) fn writer<'a>(&'a self, project: &'a Project, root: &'a Root, hook: Hook<'a>) -> Writer<'a> {
+    pub(crate) fn writer<'a>(&'a self, project: &'a UserRepository, root: &'a Root, hook: Hook<'a>) -> Writer<'a> {
         let marker = beside(&self.dir, ".ref-move");
         Writer { project, root, caps: &self.caps, known: &self.known, marker, hook }
     }
@@ -216,15 +216,15 @@ impl Tree {
         Root::open(&self.dir).map_err(TreeError::io("open the tree", &self.dir))
     }
 
-    pub(crate) fn look(&self, project: &Project, root: &Root, parent: &str) -> Result<Seen, TreeError> {
-        Seen::look(project, root, parent, &self.caps, &self.known)
+    pub(crate) fn look(&self, project: &UserRepository, root: &Root, parent: &str) -> Result<ScanState, TreeError> {
+        ScanState::look(project, root, parent, &self.caps, &self.known)
     }
 
     pub(crate) fn caps(&self) -> &TreeCaps {
         &self.caps
     }
 
-    fn write_fresh(&self, project: &Project, commit: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
+    fn write_fresh(&self, project: &UserRepository, commit: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
         let temporary = beside(&self.dir, &format!(".tmp-{}", std::process::id()));
         let above = self.dir.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(above).map_err(TreeError::io("make", above))?;
@@ -241,16 +241,22 @@ impl Tree {
     }
 
     /// New files go first: one may lie where a directory of the commit has to be.
-    fn restore(&self, project: &Project, root: &Root, seen: &Seen, hook: Hook<'_>) -> Result<(), TreeError> {
+    fn restore(
+        &self,
+        project: &UserRepository,
+        root: &Root,
+        seen: &ScanState,
+        hook: Hook<'_>,
+    ) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let is_base = |path: &[u8]| seen.base.files.contains_key(path);
-        let added = seen.items.iter().filter(|item| item.kind == Kind::Added).map(|item| &item.raw);
+        let added = seen.items.iter().filter(|item| item.kind == ChangeKind::Added).map(|item| &item.raw);
         for path in seen.left_over.iter().chain(added) {
             hook("tree.before-restore-file");
             root.remove(path).map_err(TreeError::io("remove", root.path(path)))?;
             root.remove_empty_above(path, is_base);
         }
-        for item in seen.items.iter().filter(|item| item.kind != Kind::Added) {
+        for item in seen.items.iter().filter(|item| item.kind != ChangeKind::Added) {
             if let Some(entry) = seen.base.files.get(&item.raw) {
                 hook("tree.before-restore-file");
                 put(&repo, root, &item.raw, *entry)?;
@@ -260,7 +266,7 @@ impl Tree {
     }
 
     /// Moved aside first: killed in between, there is no tree, and a checkout makes it.
-    fn replace(&self, project: &Project, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
+    fn replace(&self, project: &UserRepository, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
         remove_left_over(&self.dir)?;
         if std::fs::symlink_metadata(&self.dir).is_ok() {
             let aside = beside(&self.dir, ".tmp-old");
@@ -272,10 +278,10 @@ impl Tree {
         remove_left_over(&self.dir)
     }
 
-    fn text_of(&self, root: &Root, change: &Change, bytes_max: u64) -> Result<String, TreeError> {
+    fn text_of(&self, root: &Root, change: &FileChange, bytes_max: u64) -> Result<String, TreeError> {
         let path = &change.raw;
         let failed = || TreeError::io("read", root.path(path));
-        if change.kind == Kind::Deleted {
+        if change.kind == ChangeKind::Deleted {
             return Ok("[deleted]".to_owned());
         }
         if let Ok(target) = root.read_link(path) {

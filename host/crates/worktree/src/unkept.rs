@@ -4,12 +4,12 @@
 //! So nothing here walks through a tree: of each path that a call names it is known what was there before, and what
 //! changed is looked up in the rules that a scan goes by. Refuses paths that leave the tree, and follows no link.
 
-use crate::at::{Root, Sort, Stamp, TEMPORARY};
 use crate::ignore::Rules;
 use crate::names::{self, join, shown};
+use crate::root::{EntryKind, EntryStamp, Root, TEMPORARY};
 use crate::scan::{LeftOut, count, in_module, too_large};
 use crate::tree::Tree;
-use crate::{Project, TreeError};
+use crate::{TreeError, UserRepository};
 use git2::{ObjectType, Oid, Repository};
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ const PATHS_MAX: usize = 256;
 /// Paths that a call names, with what was there before it.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    paths: Vec<(Vec<u8>, Option<Stamp>)>,
+    paths: Vec<(Vec<u8>, Option<EntryStamp>)>,
 }
 
 impl Tree {
@@ -42,7 +42,7 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system or git refuses.
-    pub fn unkept_since(&self, project: &Project, named: &Named) -> Result<Vec<LeftOut>, TreeError> {
+    pub fn unkept_since(&self, project: &UserRepository, named: &Named) -> Result<Vec<LeftOut>, TreeError> {
         let root = self.root()?;
         let mut written = Vec::new();
         for (path, before) in &named.paths {
@@ -56,7 +56,7 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system or git refuses.
-    pub fn unkept(&self, project: &Project, paths: &[String]) -> Result<Vec<LeftOut>, TreeError> {
+    pub fn unkept(&self, project: &UserRepository, paths: &[String]) -> Result<Vec<LeftOut>, TreeError> {
         let root = self.root()?;
         let mut there = Vec::new();
         for path in paths.iter().filter_map(|path| plain(path)) {
@@ -68,9 +68,9 @@ impl Tree {
 
     fn unkept_of(
         &self,
-        project: &Project,
+        project: &UserRepository,
         root: &Root,
-        written: Vec<(Vec<u8>, Stamp)>,
+        written: Vec<(Vec<u8>, EntryStamp)>,
     ) -> Result<Vec<LeftOut>, TreeError> {
         let Some(at) = self.at().filter(|_| !written.is_empty()) else { return Ok(Vec::new()) };
         let repo = project.repo()?;
@@ -96,7 +96,7 @@ struct Lookup<'a> {
 
 impl Lookup<'_> {
     /// Why no commit would hold what is at `path`, from the outermost directory on.
-    fn why(&self, path: &[u8], stamp: &Stamp) -> Result<Option<String>, TreeError> {
+    fn why(&self, path: &[u8], stamp: &EntryStamp) -> Result<Option<String>, TreeError> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let is_known = self.kind(path).is_some_and(|kind| kind != ObjectType::Commit);
         let mut rules = Rules::of_repository(self.repo);
@@ -110,7 +110,7 @@ impl Lookup<'_> {
             if let Some(why) = names::refused(here).or_else(|| reserved(here)).filter(|_| !is_known) {
                 return Ok(Some(why));
             }
-            let is_dir = !is_last || stamp.sort == Sort::Dir;
+            let is_dir = !is_last || stamp.sort == EntryKind::Dir;
             if !is_known && let Some(rule) = rules.covering(here, is_dir, &self.steps)? {
                 return Ok(Some(ignored(&rule)));
             }
@@ -133,9 +133,9 @@ fn base<'a>(repo: &'a Repository, commit: &str) -> Result<git2::Tree<'a>, TreeEr
 }
 
 /// A directory that was there is not written by what changes in it: that has a path of its own.
-fn is_written(before: Option<&Stamp>, now: &Stamp) -> bool {
+fn is_written(before: Option<&EntryStamp>, now: &EntryStamp) -> bool {
     match before {
-        Some(before) if now.sort == Sort::Dir && before.sort == Sort::Dir => false,
+        Some(before) if now.sort == EntryKind::Dir && before.sort == EntryKind::Dir => false,
         before => before != Some(now),
     }
 }

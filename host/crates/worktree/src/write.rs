@@ -4,11 +4,11 @@
 //! or the new one, and the same call again ends in the same commit. Refuses a branch that somebody else
 //! moved, locked or looks at.
 
-use crate::at::{Root, sync_dir};
 use crate::caps::TreeCaps;
-use crate::git::{Branch, CommitOrder, Committed, Project, TRAILER, descends, find_effect, tip};
+use crate::git::{Branch, CommitOrder, Committed, TRAILER, UserRepository, descends, find_effect, tip};
 use crate::names::shown;
-use crate::scan::{Item, Known, Mode, Seen, content};
+use crate::root::{Root, sync_dir};
+use crate::scan::{Item, Known, Mode, ScanState, content};
 use crate::{Hook, TreeError};
 use git2::{ErrorCode, ObjectType, Oid, Repository, Signature, Time};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ static MOVES: Mutex<()> = Mutex::new(());
 
 /// A tree, opened for one commit.
 pub(crate) struct Writer<'a> {
-    pub(crate) project: &'a Project,
+    pub(crate) project: &'a UserRepository,
     pub(crate) root: &'a Root,
     pub(crate) caps: &'a TreeCaps,
     pub(crate) known: &'a Known,
@@ -38,7 +38,7 @@ impl Writer<'_> {
             self.forget_marker()?;
             return Ok(Some(done));
         }
-        let seen = Seen::look(self.project, self.root, order.parent, self.caps, self.known)?;
+        let seen = ScanState::look(self.project, self.root, order.parent, self.caps, self.known)?;
         let scan = seen.judged(self.root)?;
         check_expected(order, &scan.digest)?;
         if scan.changes.is_empty() {
@@ -70,7 +70,7 @@ impl Writer<'_> {
         }
     }
 
-    fn write_objects(&self, repo: &Repository, order: &CommitOrder<'_>, seen: &Seen) -> Result<Oid, TreeError> {
+    fn write_objects(&self, repo: &Repository, order: &CommitOrder<'_>, seen: &ScanState) -> Result<Oid, TreeError> {
         let mut written = Vec::new();
         let tree = self.write_tree(repo, seen, &mut written)?;
         let id = write_commit(repo, order, seen.base.commit, tree)?;
@@ -81,7 +81,12 @@ impl Writer<'_> {
     }
 
     /// Writes what would be committed; `written` gets the ids of all objects.
-    pub(crate) fn write_tree(&self, repo: &Repository, seen: &Seen, written: &mut Vec<Oid>) -> Result<Oid, TreeError> {
+    pub(crate) fn write_tree(
+        &self,
+        repo: &Repository,
+        seen: &ScanState,
+        written: &mut Vec<Oid>,
+    ) -> Result<Oid, TreeError> {
         let mut top = Node::default();
         for item in seen.to_commit() {
             self.write_blob(repo, item, written)?;

@@ -6,7 +6,7 @@
 #[path = "support/repo.rs"]
 mod repo;
 
-use longhaul_worktree::{Project, Tree, TreeCaps, TreeError, no_hook};
+use longhaul_worktree::{Tree, TreeCaps, TreeError, UserRepository, no_hook};
 use repo::{Repo, order, read, write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn child() {
 
 /// A whole life of a tree. Answers the commit's id.
 fn work(dir: &Path, hook: &dyn Fn(&'static str)) -> String {
-    let project = Project::open(&dir.join("repo")).unwrap();
+    let project = UserRepository::open(&dir.join("repo")).unwrap();
     let branch = Repo::branch();
     let base = project.head().unwrap();
     let tree = Tree::checkout(&project, &dir.join("trees/r-1"), &base, &TreeCaps::default(), hook).unwrap().tree;

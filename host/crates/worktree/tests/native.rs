@@ -7,7 +7,7 @@ mod repo;
 
 use expect_test::{Expect, expect};
 use longhaul_sandbox::{Level, SandboxHost};
-use longhaul_worktree::{NativeCheck, NativeError, NativeReport, Pins, Tree, pins, run_native};
+use longhaul_worktree::{NativeCheck, NativeError, NativeReport, PinnedFiles, Tree, pins, run_native};
 use repo::{Repo, read, write};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -31,14 +31,19 @@ fn shell(script: &str) -> NativeCheck {
     NativeCheck::of_argv(["sh", "-c", script].map(str::to_owned).to_vec())
 }
 
-async fn run_with(repo: &Repo, check: &NativeCheck, pins: &Pins) -> Result<NativeReport, NativeError> {
+async fn run_with(repo: &Repo, check: &NativeCheck, pins: &PinnedFiles) -> Result<NativeReport, NativeError> {
     let report = run_on(repo, &repo.checkout(), check, pins).await;
     // The tree is gone, and its copy with it.
     wait_for(|| scratch(repo).is_empty()).await;
     report
 }
 
-async fn run_on(repo: &Repo, tree: &Tree, check: &NativeCheck, pins: &Pins) -> Result<NativeReport, NativeError> {
+async fn run_on(
+    repo: &Repo,
+    tree: &Tree,
+    check: &NativeCheck,
+    pins: &PinnedFiles,
+) -> Result<NativeReport, NativeError> {
     let project = repo.project();
     run_native(&host(repo), &project, tree, &project.head().unwrap(), "test", check, pins).await
 }

@@ -4,7 +4,7 @@
 #[path = "support/repo.rs"]
 mod repo;
 
-use longhaul_worktree::{Branch, Project, RevertOrder, Tree, TreeError, WayBack, keep_as, no_hook};
+use longhaul_worktree::{Branch, RevertOrder, Tree, TreeError, UserRepository, WayBack, keep_as, no_hook};
 use repo::{Repo, order, read, write};
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +17,7 @@ const KILL_AT: &str = "LONGHAUL_TEST_KILL_AT";
 /// A branch with three commits after the base, and its tree.
 struct Lane {
     repo: Repo,
-    project: Project,
+    project: UserRepository,
     tree: Tree,
     branch: Branch,
     base: String,
@@ -229,7 +229,7 @@ fn child() {
 
 /// What the child does, and what is done after it was killed.
 fn go_back(dir: &Path, hook: &dyn Fn(&'static str)) {
-    let project = Project::open(&dir.join("repo")).unwrap();
+    let project = UserRepository::open(&dir.join("repo")).unwrap();
     let tree = dir.join("trees/r-1");
     let tree =
         Tree::checkout(&project, &tree, "never read", &longhaul_worktree::TreeCaps::default(), hook).unwrap().tree;

@@ -5,7 +5,7 @@ mod repo;
 
 use expect_test::{Expect, expect};
 use longhaul_worktree::{
-    Branch, CheckpointOrder, Kind, Merge, Project, Tree, TreeCaps, TreeError, new_project, no_hook,
+    Branch, ChangeKind, CheckpointOrder, Merge, Tree, TreeCaps, TreeError, UserRepository, new_project, no_hook,
 };
 use repo::{Repo, git, order, read, write};
 use std::os::unix::ffi::OsStrExt;
@@ -26,11 +26,11 @@ fn check_error<T>(repo: &Repo, result: Result<T, TreeError>, expected: Expect) {
 }
 
 /// `A path`, `M path` and `D path`.
-fn listed(tree: &Tree, project: &Project, parent: &str) -> Vec<String> {
+fn listed(tree: &Tree, project: &UserRepository, parent: &str) -> Vec<String> {
     let letter = |kind| match kind {
-        Kind::Added => "A",
-        Kind::Modified => "M",
-        Kind::Deleted => "D",
+        ChangeKind::Added => "A",
+        ChangeKind::Modified => "M",
+        ChangeKind::Deleted => "D",
     };
     let changes = tree.changes(project, parent).unwrap();
     changes.iter().map(|change| format!("{} {}", letter(change.kind), change.path)).collect()
@@ -553,23 +553,23 @@ fn a_project_that_cannot_be_worked_on_says_what_to_do() {
     let branch = Repo::branch();
     check_error(
         &repo,
-        Project::open(repo.dir.path()),
+        UserRepository::open(repo.dir.path()),
         expect!["`DIR` is not in a git repository; run `longhaul init` in it, or `git init` and a first commit"],
     );
     check_error(
         &repo,
-        Project::open(&repo.dir.path().join("absent")),
+        UserRepository::open(&repo.dir.path().join("absent")),
         expect!["`DIR/absent` is not in a git repository; run `longhaul init` in it, or `git init` and a first commit"],
     );
     check_error(
         &repo,
-        Project::open(&repo.root()),
+        UserRepository::open(&repo.root()),
         expect![[r#"`DIR/repo/` has no commit yet; make one: `git add -A && git commit -m "start"`"#]],
     );
     git(repo.dir.path(), &["init", "-q", "--bare", "bare.git"]);
     check_error(
         &repo,
-        Project::open(&repo.dir.path().join("bare.git")),
+        UserRepository::open(&repo.dir.path().join("bare.git")),
         expect!["`DIR/bare.git/` is a bare repository; clone it and run in the clone: `git clone DIR/bare.git/`"],
     );
     for at in 0..7 {
@@ -577,7 +577,7 @@ fn a_project_that_cannot_be_worked_on_says_what_to_do() {
     }
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "start"]);
-    let project = Project::open(&repo.root()).unwrap();
+    let project = UserRepository::open(&repo.root()).unwrap();
     project.check_clean().unwrap();
     repo.write("f0", "changed");
     repo.write("g/untracked", "x");
@@ -646,12 +646,12 @@ fn a_project_that_cannot_be_worked_on_says_what_to_do() {
 fn a_subdirectory_and_a_linked_worktree_lead_to_the_repository() {
     let repo = Repo::with(&[("sub/a.txt", "one")]);
     assert_eq!(
-        Project::open(&repo.root().join("sub")).unwrap().root().canonicalize().unwrap(),
+        UserRepository::open(&repo.root().join("sub")).unwrap().root().canonicalize().unwrap(),
         repo.root().canonicalize().unwrap()
     );
     repo.git(&["worktree", "add", "-q", "-b", "side", "../linked"]);
     let (project, tree, branch) =
-        (Project::open(&repo.dir.path().join("linked")).unwrap(), repo.checkout(), Repo::branch());
+        (UserRepository::open(&repo.dir.path().join("linked")).unwrap(), repo.checkout(), Repo::branch());
     write(tree.dir(), "sub/a.txt", "two");
     let base = project.head().unwrap();
     tree.commit(&project, &order(&branch, &base, "e1"), &no_hook).unwrap().unwrap();

@@ -1,11 +1,11 @@
 //! The code and the settings of an agent, as arguments of the command line.
 
 use super::super::context::Context;
-use super::super::given;
+use super::super::grant_args;
 use base64::Engine as _;
 use clap::Args;
 use longhaul_agents::{
-    AgentGrants, AgentLimits, AgentPatch, Code, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
+    AgentCode, AgentGrants, AgentLimits, AgentPatch, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
 };
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
@@ -37,28 +37,28 @@ pub struct CodeArgs {
 }
 
 /// Code, and the bytes of a program.
-pub struct Read {
-    pub code: Code,
+pub struct CodeInput {
+    pub code: AgentCode,
     pub wasm: Option<String>,
 }
 
 impl CodeArgs {
     /// Reads the code that the arguments name; none where they name none.
-    pub fn read(self, context: &Context) -> fault::Result<Option<Read>> {
+    pub fn read(self, context: &Context) -> fault::Result<Option<CodeInput>> {
         let directory = || context.project.clone();
         let code = match self {
-            Self { python: Some(path), .. } => Code::Python { source: source(&path)? },
-            Self { js: Some(path), .. } => Code::JavaScript { source: source(&path)? },
+            Self { python: Some(path), .. } => AgentCode::Python { source: source(&path)? },
+            Self { js: Some(path), .. } => AgentCode::JavaScript { source: source(&path)? },
             Self { wasm: Some(path), .. } => {
                 let bytes = bytes(&path, WASM_BYTES_MAX)?;
                 let wasm = Some(base64::engine::general_purpose::STANDARD.encode(&bytes));
-                return Ok(Some(Read { code: Code::Wasm { digest: Digest::of(&bytes) }, wasm }));
+                return Ok(Some(CodeInput { code: AgentCode::Wasm { digest: Digest::of(&bytes) }, wasm }));
             }
-            Self { ask: Some(goal), by, .. } => Code::Ask { directory: directory(), goal, agent: by },
-            Self { run: true, .. } => Code::Run { directory: directory() },
+            Self { ask: Some(goal), by, .. } => AgentCode::Ask { directory: directory(), goal, agent: by },
+            Self { run: true, .. } => AgentCode::Run { directory: directory() },
             _ => return Ok(None),
         };
-        Ok(Some(Read { code, wasm: None }))
+        Ok(Some(CodeInput { code, wasm: None }))
     }
 }
 
@@ -104,10 +104,10 @@ pub struct SettingArgs {
     #[arg(long, value_name = "NUMBER")]
     output_bytes_max: Option<u64>,
     /// A directory for the agent's code, writable unless `:ro` follows. May be given several times.
-    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that the agent's code may reach by HTTP, such as `https://api.example.com`. May be given several times.
-    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
     /// Revoke all earlier directories and hosts first.
     #[arg(long)]
@@ -122,7 +122,7 @@ pub struct SettingArgs {
 
 impl SettingArgs {
     /// An agent with these settings.
-    pub fn new_agent(self, context: &Context, name: Name, code: Code, active: bool) -> fault::Result<NewAgent> {
+    pub fn new_agent(self, context: &Context, name: Name, code: AgentCode, active: bool) -> fault::Result<NewAgent> {
         let bare = NewAgent::new(name, code);
         let AgentPatch { description, config, limits, grants, summary_by, .. } = self.patch(context, &bare, None)?;
         Ok(NewAgent {
@@ -137,7 +137,7 @@ impl SettingArgs {
     }
 
     /// The changes that these settings make to an agent.
-    pub fn patch(self, context: &Context, old: &NewAgent, code: Option<Code>) -> fault::Result<AgentPatch> {
+    pub fn patch(self, context: &Context, old: &NewAgent, code: Option<AgentCode>) -> fault::Result<AgentPatch> {
         let config = self.config.as_deref().map(serde_json::from_str::<Value>).transpose();
         let has_limits = self.timeout_ms.or(self.memory_bytes_max).or(self.output_bytes_max).is_some();
         let limits = AgentLimits {

@@ -3,16 +3,16 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::super::terminal;
-use crate::report::words::counted;
-use longhaul_agents::{Artifact, Code, rfc3339};
-use longhaul_api::agents::{AgentSaid, AgentView};
+use crate::report::messages::counted;
+use longhaul_agents::{AgentCode, Artifact, rfc3339};
+use longhaul_api::agents::{AgentResponse, AgentView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 
-pub fn agent(context: &Context, said: &AgentSaid, done: &str) -> fault::Result<Exit> {
+pub fn agent(context: &Context, said: &AgentResponse, done: &str) -> fault::Result<Exit> {
     let view = view(said)?;
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -22,8 +22,8 @@ pub fn agent(context: &Context, said: &AgentSaid, done: &str) -> fault::Result<E
     Ok(Exit::Done)
 }
 
-pub fn agents(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
-    let AgentSaid::Agents { agents, total_count, .. } = said else { bail!("the service answered something else") };
+pub fn agents(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
+    let AgentResponse::Agents { agents, total_count, .. } = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
         return Ok(Exit::Done);
@@ -41,7 +41,7 @@ pub fn agents(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn agent_whole(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
+pub fn agent_whole(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
     let view = view(said)?;
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
@@ -90,20 +90,22 @@ pub fn agent_whole(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn code(code: &Code) -> String {
+fn code(code: &AgentCode) -> String {
     match code {
-        Code::Python { source } | Code::JavaScript { source } => format!("{}, {} bytes", code.kind(), source.len()),
-        Code::Wasm { digest } => format!("wasm, {}", digest.short()),
-        Code::Ask { directory, goal, agent } => {
+        AgentCode::Python { source } | AgentCode::JavaScript { source } => {
+            format!("{}, {} bytes", code.kind(), source.len())
+        }
+        AgentCode::Wasm { digest } => format!("wasm, {}", digest.short()),
+        AgentCode::Ask { directory, goal, agent } => {
             let by = agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
             format!("ask{by} in {}: {}", directory.display(), printable(goal, LINE_BYTES_MAX))
         }
-        Code::Run { directory } => format!("run of {}", directory.display()),
+        AgentCode::Run { directory } => format!("run of {}", directory.display()),
     }
 }
 
-pub fn executed(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
-    let AgentSaid::Executed { task, result } = said else { bail!("the service answered something else") };
+pub fn executed(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
+    let AgentResponse::Executed { task, result } = said else { bail!("the service answered something else") };
     if context.json {
         let mut value = serde_json::to_value(result)?;
         value["task"] = serde_json::to_value(task)?;
@@ -121,20 +123,20 @@ pub fn executed(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
     Ok(if result.success { Exit::Done } else { Exit::Error })
 }
 
-pub fn artifact(context: &Context, said: &AgentSaid) -> fault::Result<Exit> {
+pub fn artifact(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
         return Ok(Exit::Done);
     }
     match said {
-        AgentSaid::Artifact { artifact: Some(artifact), .. } => {
+        AgentResponse::Artifact { artifact: Some(artifact), .. } => {
             line(artifact);
             outtext!(serde_json::to_string_pretty(&artifact.state)?);
         }
-        AgentSaid::Artifact { artifact: None, version } => {
+        AgentResponse::Artifact { artifact: None, version } => {
             outln!("nothing is handed on: the next run is a first one (version {version})");
         }
-        AgentSaid::Artifacts { artifacts } => artifacts.iter().for_each(line),
+        AgentResponse::Artifacts { artifacts } => artifacts.iter().for_each(line),
         _ => bail!("the service answered something else"),
     }
     Ok(Exit::Done)
@@ -149,9 +151,9 @@ fn line(artifact: &Artifact) {
     );
 }
 
-fn view(said: &AgentSaid) -> fault::Result<&AgentView> {
+fn view(said: &AgentResponse) -> fault::Result<&AgentView> {
     match said {
-        AgentSaid::Agent(view) => Ok(view),
+        AgentResponse::Agent(view) => Ok(view),
         _ => bail!("the service answered something else"),
     }
 }

@@ -10,15 +10,15 @@ use std::path::PathBuf;
 /// The settings in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct UserSettings {
     /// Actions that need no question.
-    pub auto: Auto,
+    pub auto: AutoSettings,
 }
 
 /// `[auto]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Auto {
+pub struct AutoSettings {
     /// Whether `longhaul do` makes projects. Default false.
     pub projects: bool,
     /// The template of `longhaul.toml` for such projects, relative to this file; `{{name}}` in it stands for the
@@ -26,7 +26,7 @@ pub struct Auto {
     pub template: Option<PathBuf>,
 }
 
-impl Settings {
+impl UserSettings {
     /// Reads the file.
     pub fn read() -> fault::Result<Self> {
         let Some(path) = path() else { return Ok(Self::default()) };
@@ -38,7 +38,7 @@ impl Settings {
     }
 }
 
-impl Auto {
+impl AutoSettings {
     /// Reads the template, if one is named.
     pub fn template(&self) -> fault::Result<Option<String>> {
         let Some(named) = &self.template else { return Ok(None) };

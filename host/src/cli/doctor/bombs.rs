@@ -1,14 +1,14 @@
 //! `longhaul doctor --bombs`: runs the corpus of bombs on this machine, each in a process of its own. A bomb that ends
 //! its host ends no other work of the user, and is reported.
 
-use crate::cli::bombs::{self, Outcome, Verdict};
+use crate::cli::bombs::{self, BombOutcome, BombVerdict};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use longhaul_bombs::{Bomb, corpus};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::text::printable;
 use longhaul_home::own_program;
-use longhaul_resources::Table;
+use longhaul_resources::ProcessTable;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::pin::pin;
@@ -40,8 +40,8 @@ pub async fn run(context: &Context, part: &str) -> fault::Result<Exit> {
         show(context, bomb, &outcome, memory_bytes);
         verdicts.push(outcome.verdict);
     }
-    let count = |of: Verdict| verdicts.iter().filter(|verdict| **verdict == of).count();
-    let (held, not_tried) = (count(Verdict::Held), count(Verdict::NotTried));
+    let count = |of: BombVerdict| verdicts.iter().filter(|verdict| **verdict == of).count();
+    let (held, not_tried) = (count(BombVerdict::Held), count(BombVerdict::NotTried));
     if !context.json {
         let not_tried = if not_tried > 0 { format!(", {not_tried} not tried") } else { String::new() };
         outln!("{held} of {} bombs held{not_tried}", bombs.len());
@@ -49,10 +49,10 @@ pub async fn run(context: &Context, part: &str) -> fault::Result<Exit> {
     Ok(if held == bombs.len() { Exit::Done } else { Exit::Error })
 }
 
-fn show(context: &Context, bomb: &Bomb, outcome: &Outcome, memory_bytes: u64) {
-    let Outcome { verdict, said, ms } = outcome;
+fn show(context: &Context, bomb: &Bomb, outcome: &BombOutcome, memory_bytes: u64) {
+    let BombOutcome { verdict, said, ms } = outcome;
     if context.json {
-        let (name, attacks, held) = (bomb.name, bomb.attacks, *verdict == Verdict::Held);
+        let (name, attacks, held) = (bomb.name, bomb.attacks, *verdict == BombVerdict::Held);
         outln!(
             "{}",
             json!({
@@ -63,16 +63,16 @@ fn show(context: &Context, bomb: &Bomb, outcome: &Outcome, memory_bytes: u64) {
         return;
     }
     let mark = match verdict {
-        Verdict::Held => "held",
-        Verdict::NotHeld => "NOT HELD",
-        Verdict::NotTried => "NOT TRIED",
+        BombVerdict::Held => "held",
+        BombVerdict::NotHeld => "NOT HELD",
+        BombVerdict::NotTried => "NOT TRIED",
     };
     let said = printable(said, SHOWN_BYTES_MAX);
     outln!("{mark:<9} {:<48} {ms:>6} ms {:>5} MiB  {said}", bomb.name, memory_bytes >> 20);
 }
 
 /// The outcome of a bomb, and the highest sample of the memory of its process and the compiler below it.
-async fn in_a_child(bomb: &Bomb) -> fault::Result<(Outcome, u64)> {
+async fn in_a_child(bomb: &Bomb) -> fault::Result<(BombOutcome, u64)> {
     let mut command = tokio::process::Command::new(own_program()?);
     command.args(["bomb-child", bomb.name]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let child = command.kill_on_drop(true).spawn().context("this program cannot be started")?;
@@ -88,7 +88,7 @@ async fn in_a_child(bomb: &Bomb) -> fault::Result<(Outcome, u64)> {
             break None;
         }
     };
-    let lost = |said: String| Outcome { verdict: Verdict::NotHeld, said, ms: 0 };
+    let lost = |said: String| BombOutcome { verdict: BombVerdict::NotHeld, said, ms: 0 };
     let outcome = match ended {
         None => lost(format!("it was stopped at {memory_bytes} bytes of memory, and may have {MEMORY_BYTES_MAX}")),
         Some(Err(_)) => lost(format!("it was stopped after {} s", BOMB_MAX.as_secs())),
@@ -102,7 +102,7 @@ async fn in_a_child(bomb: &Bomb) -> fault::Result<(Outcome, u64)> {
 
 /// Memory of a process and all its descendants, in bytes; 0 if the machine does not tell.
 fn tree_bytes(pid: Option<u32>) -> u64 {
-    let Ok(table) = Table::read() else { return 0 };
+    let Ok(table) = ProcessTable::read() else { return 0 };
     let root = pid.and_then(|pid| table.named(pid)).map(|stat| stat.process);
     root.map_or(0, |root| table.tree(root).iter().map(|stat| stat.rss_bytes).sum())
 }
@@ -111,12 +111,12 @@ fn tree_bytes(pid: Option<u32>) -> u64 {
 pub fn child(name: &str) -> i32 {
     let tried = in_this_process(name);
     let code = i32::from(tried.is_err());
-    let not_tried = |error: Fault| Outcome { verdict: Verdict::NotTried, said: format!("{error:#}"), ms: 0 };
+    let not_tried = |error: Fault| BombOutcome { verdict: BombVerdict::NotTried, said: format!("{error:#}"), ms: 0 };
     outln!("{}", json!(tried.unwrap_or_else(not_tried)));
     code
 }
 
-fn in_this_process(name: &str) -> fault::Result<Outcome> {
+fn in_this_process(name: &str) -> fault::Result<BombOutcome> {
     let bomb = corpus().into_iter().find(|bomb| bomb.name == name).with_context(|| format!("no bomb is `{name}`"))?;
     let ours = std::fs::Permissions::from_mode(0o700);
     let cache = tempfile::Builder::new().prefix("longhaul-bombs-").permissions(ours).tempdir();

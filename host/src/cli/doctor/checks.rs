@@ -3,11 +3,11 @@
 
 use super::super::backup::upkeep;
 use crate::cli::context::Context;
-use crate::service::{UpkeepAsk, UpkeepDone};
-use longhaul_config::resources::Settings;
+use crate::service::{MaintenanceRequest, MaintenanceResponse};
+use longhaul_config::resources::ResourceSettings;
 use longhaul_core::Clock as _;
 use longhaul_home::{Home, MachineClock, is_ours_alone};
-use longhaul_resources::cgroup::Groups;
+use longhaul_resources::cgroup::CgroupParent;
 use longhaul_resources::{Sampler, gpu};
 use serde::Serialize;
 use std::fs;
@@ -27,7 +27,7 @@ const CLOCK_MS_OFF: u64 = 10_000;
 /// The state that a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CheckState {
     /// Everything is in order.
     Fine,
     /// It works, with less than there could be.
@@ -38,28 +38,28 @@ pub enum State {
 
 /// The result of a check.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
+pub struct CheckResult {
     /// Name of the check.
     pub what: &'static str,
     /// The state.
-    pub state: State,
+    pub state: CheckState,
     /// The finding in words, with a remedy.
     pub said: String,
 }
 
-pub(super) fn fine(what: &'static str, said: impl Into<String>) -> Found {
-    Found { what, state: State::Fine, said: said.into() }
+pub(super) fn fine(what: &'static str, said: impl Into<String>) -> CheckResult {
+    CheckResult { what, state: CheckState::Fine, said: said.into() }
 }
 
-pub(super) fn less(what: &'static str, said: impl Into<String>) -> Found {
-    Found { what, state: State::Less, said: said.into() }
+pub(super) fn less(what: &'static str, said: impl Into<String>) -> CheckResult {
+    CheckResult { what, state: CheckState::Less, said: said.into() }
 }
 
-pub(super) fn broken(what: &'static str, said: impl Into<String>) -> Found {
-    Found { what, state: State::Broken, said: said.into() }
+pub(super) fn broken(what: &'static str, said: impl Into<String>) -> CheckResult {
+    CheckResult { what, state: CheckState::Broken, said: said.into() }
 }
 
-pub(super) fn memory() -> Found {
+pub(super) fn memory() -> CheckResult {
     match Sampler::default().machine() {
         Ok(machine) if machine.memory_available_mb < 512.0 => {
             less("memory", format!("only {:.0} MB can be had; runs wait for room", machine.memory_available_mb))
@@ -72,14 +72,14 @@ pub(super) fn memory() -> Found {
     }
 }
 
-pub(super) fn graphics() -> Found {
+pub(super) fn graphics() -> CheckResult {
     let cards = gpu::read();
     let words: Vec<_> =
         cards.iter().map(|card| format!("{} with {:.0} MB free", card.name, card.memory_free_mb())).collect();
     fine("graphics cards", if words.is_empty() { "none that tells of its memory".to_owned() } else { words.join(", ") })
 }
 
-pub(super) fn disk(what: &'static str, path: &Path) -> Found {
+pub(super) fn disk(what: &'static str, path: &Path) -> CheckResult {
     // A directory that does not exist yet will be on the disk of its nearest existing ancestor.
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     match rustix::fs::statvfs(there) {
@@ -88,7 +88,7 @@ pub(super) fn disk(what: &'static str, path: &Path) -> Found {
     }
 }
 
-fn disk_words(what: &'static str, path: &Path, free: u64) -> Found {
+fn disk_words(what: &'static str, path: &Path, free: u64) -> CheckResult {
     let said = format!("{} MB free at {}", free >> 20, path.display());
     match free {
         0..DISK_BYTES_TOO_FEW => broken(what, format!("{said}; free some, or nothing more can be stored")),
@@ -97,7 +97,7 @@ fn disk_words(what: &'static str, path: &Path, free: u64) -> Found {
     }
 }
 
-pub(super) fn permissions(home: &Home) -> Found {
+pub(super) fn permissions(home: &Home) -> CheckResult {
     const WHAT: &str = "permissions";
     let path = home.path();
     match fs::metadata(path) {
@@ -113,7 +113,7 @@ pub(super) fn permissions(home: &Home) -> Found {
     }
 }
 
-pub(super) fn secrets(home: &Home) -> Found {
+pub(super) fn secrets(home: &Home) -> CheckResult {
     const WHAT: &str = "secrets";
     let directory = home.path().join("secrets");
     // The secrets of each project are in a folder of their own.
@@ -131,9 +131,9 @@ pub(super) fn secrets(home: &Home) -> Found {
     fine(WHAT, format!("{kept} kept, readable by you alone"))
 }
 
-pub(super) fn settings(home: &Home) -> Found {
+pub(super) fn settings(home: &Home) -> CheckResult {
     const WHAT: &str = "child limits";
-    match Settings::read(home.path()) {
+    match ResourceSettings::read(home.path()) {
         Ok(settings) => {
             fine(WHAT, format!("resources.toml is in order; {:.0} MB are kept free", settings.reserve.memory_mb))
         }
@@ -144,7 +144,7 @@ pub(super) fn settings(home: &Home) -> Found {
     }
 }
 
-pub(super) fn clock(home: &Home) -> Found {
+pub(super) fn clock(home: &Home) -> CheckResult {
     const WHAT: &str = "clock";
     let now_ms = MachineClock.now_ms();
     if now_ms < CLOCK_MS_MIN {
@@ -162,15 +162,15 @@ pub(super) fn clock(home: &Home) -> Found {
     fine(WHAT, "as new as the store")
 }
 
-pub(super) fn groups() -> Found {
+pub(super) fn groups() -> CheckResult {
     const WHAT: &str = "control groups";
-    match Groups::look() {
+    match CgroupParent::look() {
         Ok(group) => fine(WHAT, format!("the kernel can hold each child to its limits, below {}", group.display())),
         Err(why) => less(WHAT, format!("{why}; children are looked at twice a second instead")),
     }
 }
 
-pub(super) async fn store(context: &Context, reads_store: bool) -> Found {
+pub(super) async fn store(context: &Context, reads_store: bool) -> CheckResult {
     const WHAT: &str = "store";
     if !context.home.path().join("state.redb").exists() {
         return fine(WHAT, "there is none yet");
@@ -181,8 +181,8 @@ pub(super) async fn store(context: &Context, reads_store: bool) -> Found {
             Err(error) => broken(WHAT, format!("{error:#}")),
         };
     }
-    match upkeep(context, UpkeepAsk::Check).await {
-        Ok(UpkeepDone::Check(read)) => {
+    match upkeep(context, MaintenanceRequest::Check).await {
+        Ok(MaintenanceResponse::Check(read)) => {
             fine(WHAT, format!("{} rows with {} bytes, all as they were written", read.rows, read.bytes))
         }
         Ok(_) => broken(WHAT, "the service answered something else"),
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn a_disk_that_is_nearly_full_is_told_with_what_to_do() {
         let state = |free| disk_words("disk", Path::new("/data"), free).state;
-        assert_eq!(state(DISK_BYTES_TOO_FEW - 1), State::Broken);
-        assert_eq!(state(DISK_BYTES_TOO_FEW), State::Less);
-        assert_eq!(state(DISK_BYTES_FEW - 1), State::Less);
-        assert_eq!(state(DISK_BYTES_FEW), State::Fine);
+        assert_eq!(state(DISK_BYTES_TOO_FEW - 1), CheckState::Broken);
+        assert_eq!(state(DISK_BYTES_TOO_FEW), CheckState::Less);
+        assert_eq!(state(DISK_BYTES_FEW - 1), CheckState::Less);
+        assert_eq!(state(DISK_BYTES_FEW), CheckState::Fine);
     }
 }

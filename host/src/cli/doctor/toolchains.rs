@@ -3,11 +3,11 @@
 //! A tool chain is tried as a check would use it: in the sandbox, without a network, within the default limits of a
 //! check, with the project read-only. The trials change nothing.
 
-use super::checks::{Found, broken, fine, less};
+use super::checks::{CheckResult, broken, fine, less};
 use super::walls::tried;
 use longhaul_config::Config;
 use longhaul_home::Home;
-use longhaul_sandbox::{Limits, Program, Report};
+use longhaul_sandbox::{Program, ProgramLimits, ProgramReport};
 use longhaul_worktree::NativeCheck;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ const TOOL_CHAINS: [ToolChain; 6] = [
 ];
 
 /// Tries each tool chain of the project.
-pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
+pub(super) async fn all(project: &Path, home: &Home) -> Vec<CheckResult> {
     let mut found = Vec::new();
     for chain in &TOOL_CHAINS {
         if chain.files.iter().any(|file| project.join(file).is_file()) {
@@ -105,7 +105,7 @@ pub(super) async fn all(project: &Path, home: &Home) -> Vec<Found> {
 }
 
 /// MCP servers whose tables have them run outside of the sandbox.
-fn bare_servers(project: &Path) -> Vec<Found> {
+fn bare_servers(project: &Path) -> Vec<CheckResult> {
     let Ok(config) = Config::read(project) else { return Vec::new() };
     let bare = config.mcp.iter().filter(|(_, server)| server.is_bare());
     let said =
@@ -113,7 +113,7 @@ fn bare_servers(project: &Path) -> Vec<Found> {
     bare.map(|(name, _)| less("mcp server", said(name))).collect()
 }
 
-async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
+async fn of(chain: &ToolChain, project: &Path, home: &Home) -> CheckResult {
     let mut argv: Vec<String> =
         chain.argv.iter().map(|word| word.replace("{}", &project.display().to_string())).collect();
     let own = python_of(project).filter(|_| chain.argv.first() == Some(&PYTHON));
@@ -124,9 +124,9 @@ async fn of(chain: &ToolChain, project: &Path, home: &Home) -> Found {
     program.read = vec![project.to_owned()];
     program.node_modules = Program::node_modules_of(project);
     let NativeCheck { memory_bytes_max, processes_max, .. } = NativeCheck::of_argv(Vec::new());
-    program.limits = Limits { memory_bytes_max, processes_max, ..program.limits };
+    program.limits = ProgramLimits { memory_bytes_max, processes_max, ..program.limits };
     let why = match tried(&program, Some(home)).await {
-        Ok(Ok(Report { exit_code: 0, hit: None, .. })) => return fine(chain.what, works(own.as_deref())),
+        Ok(Ok(ProgramReport { exit_code: 0, hit: None, .. })) => return fine(chain.what, works(own.as_deref())),
         Ok(Ok(report)) => {
             let last = report.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
             report.hit.map_or_else(|| last.trim().to_owned(), |hit| hit.to_string())

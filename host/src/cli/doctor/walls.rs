@@ -2,11 +2,11 @@
 //!
 //! The trials change nothing: they start an empty program and compile an empty component.
 
-use super::checks::{Found, broken, fine, less};
+use super::checks::{CheckResult, broken, fine, less};
 use longhaul_core::fault::{self, bail};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail, LoadError};
 use longhaul_home::{Home, own_program};
-use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, USER_OF_ROOTS_PROGRAMS, run};
+use longhaul_sandbox::{Level, Program, ProgramReport, SandboxError, SandboxHost, USER_OF_ROOTS_PROGRAMS, run};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ struct Refused {
 }
 
 /// Finds the level of programs on this machine.
-pub(super) async fn of_programs(home: &Home) -> Found {
+pub(super) async fn of_programs(home: &Home) -> CheckResult {
     const WHAT: &str = "sandbox";
     let level = match held_by(Level::None).await {
         Ok(level) => level,
@@ -65,7 +65,7 @@ pub(super) async fn of_programs(home: &Home) -> Found {
 }
 
 /// Finds whether the compiler can be confined to its descriptors.
-pub(super) async fn of_compiler() -> Found {
+pub(super) async fn of_compiler() -> CheckResult {
     const WHAT: &str = "compiler";
     match compile_nothing().await {
         Ok(()) if CompileLimits::default().sandbox_min == Level::None => {
@@ -162,7 +162,10 @@ fn may_pass(mode: u32, owner: u32, group: u32, user: u32) -> bool {
 }
 
 /// Runs a program in a scratch directory of its own, and removes the directory.
-pub(super) async fn tried(program: &Program, home: Option<&Home>) -> fault::Result<Result<Report, SandboxError>> {
+pub(super) async fn tried(
+    program: &Program,
+    home: Option<&Home>,
+) -> fault::Result<Result<ProgramReport, SandboxError>> {
     let scratch = tempfile::tempdir()?;
     let host = SandboxHost {
         program: own_program()?,

@@ -3,12 +3,12 @@
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::order::order;
-use crate::service::{Answer, Request, Which};
+use crate::service::{Answer, Request, RunRef};
 use clap::Args;
 use longhaul_config::make_whole;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
-use longhaul_records::proposals::{Change, Proposal, Standing};
+use longhaul_records::proposals::{Proposal, ProposalStatus, ProposedChange};
 use std::path::PathBuf;
 
 /// Longest line, in bytes.
@@ -33,7 +33,7 @@ pub struct RejectArgs {
 }
 
 /// `--proposals`: lists the proposals of a run.
-pub async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
+pub async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let proposals = all(context, run).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&proposals)?);
@@ -47,11 +47,11 @@ pub async fn list(context: &Context, run: Which) -> fault::Result<Exit> {
 }
 
 /// `accept`.
-pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }: AcceptArgs) -> fault::Result<Exit> {
+pub async fn accept(context: &Context, run: RunRef, AcceptArgs { id, directory }: AcceptArgs) -> fault::Result<Exit> {
     context.client.keep();
     let found = all(context, run.clone()).await?.into_iter().find(|proposal| proposal.id == id);
     match found.map(|proposal| (proposal.standing, proposal.change)) {
-        Some((Standing::Open, Change::NewProject { name, goal })) => {
+        Some((ProposalStatus::Open, ProposedChange::NewProject { name, goal })) => {
             let directory = context.project.join(directory.unwrap_or_else(|| PathBuf::from(&name)));
             make_whole(&directory, &name, &goal, None)?;
             if !context.json {
@@ -68,11 +68,11 @@ pub async fn accept(context: &Context, run: Which, AcceptArgs { id, directory }:
 }
 
 /// `reject`.
-pub async fn reject(context: &Context, run: Which, RejectArgs { id, why }: RejectArgs) -> fault::Result<Exit> {
+pub async fn reject(context: &Context, run: RunRef, RejectArgs { id, why }: RejectArgs) -> fault::Result<Exit> {
     order(context, Request::RejectProposal { run, proposal: id, why }, "rejected").await
 }
 
-async fn all(context: &Context, run: Which) -> fault::Result<Vec<Proposal>> {
+async fn all(context: &Context, run: RunRef) -> fault::Result<Vec<Proposal>> {
     match context.ask(Request::Proposals { run }).await.context("the proposals of the run")? {
         Answer::Proposals { proposals } => Ok(proposals),
         _ => bail!("the service answered something else"),
@@ -81,9 +81,9 @@ async fn all(context: &Context, run: Which) -> fault::Result<Vec<Proposal>> {
 
 fn show(proposal: &Proposal) {
     let standing = match &proposal.standing {
-        Standing::Open => "open",
-        Standing::Accepted { .. } => "accepted",
-        Standing::Rejected { .. } => "rejected",
+        ProposalStatus::Open => "open",
+        ProposalStatus::Accepted { .. } => "accepted",
+        ProposalStatus::Rejected { .. } => "rejected",
     };
     outln!("{:<9} {}  {}", standing, proposal.id, printable(&proposal.line(), LINE_BYTES_MAX));
     let by = printable(proposal.by.as_str(), LINE_BYTES_MAX);

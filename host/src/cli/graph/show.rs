@@ -4,7 +4,10 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use longhaul_core::fault::{self, bail};
-use longhaul_core::graph::{Answer, Changes, DiagnosisView, Failure, PatchView, Replayed, StepView, Summary, Version};
+use longhaul_core::graph::{
+    DiagnosisView, GraphAnswer, GraphChanges, GraphSummary, GraphVersion, PatchView, ReplaySummary, StepFailure,
+    StepView,
+};
 use longhaul_core::text::{count, printable};
 use serde::Serialize;
 
@@ -16,15 +19,15 @@ const LINE_BYTES_MAX: usize = 160;
 const LINES_MAX: usize = 200;
 const NAMES_MAX: usize = 40;
 
-pub fn answer(context: &Context, answer: &Answer) -> fault::Result<Exit> {
+pub fn answer(context: &Context, answer: &GraphAnswer) -> fault::Result<Exit> {
     match answer {
-        Answer::Changed(changes) => changed(context, changes),
-        Answer::Replayed(did) => replayed(context, did),
-        Answer::Stale(steps) => stale(context, steps),
-        Answer::Steps(steps) => self::steps(steps),
-        Answer::Diagnosed(found) => diagnosed(context, found),
-        Answer::Patched(kept) => patched(context, kept),
-        Answer::Text(text) => {
+        GraphAnswer::Changed(changes) => changed(context, changes),
+        GraphAnswer::Replayed(did) => replayed(context, did),
+        GraphAnswer::Stale(steps) => stale(context, steps),
+        GraphAnswer::Steps(steps) => self::steps(steps),
+        GraphAnswer::Diagnosed(found) => diagnosed(context, found),
+        GraphAnswer::Patched(kept) => patched(context, kept),
+        GraphAnswer::Text(text) => {
             outtext!(text);
             Ok(Exit::Done)
         }
@@ -32,7 +35,7 @@ pub fn answer(context: &Context, answer: &Answer) -> fault::Result<Exit> {
 }
 
 /// Prints one graph or many: a line of JSON each, or lines for people.
-pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> fault::Result<Exit> {
+pub fn summaries(context: &Context, graphs: &[GraphSummary], is_one: bool) -> fault::Result<Exit> {
     if graphs.is_empty() && !context.json && !is_one {
         outln!("there are no graphs; make one with `longhaul graph new NAME`");
     }
@@ -49,7 +52,7 @@ pub fn summaries(context: &Context, graphs: &[Summary], is_one: bool) -> fault::
     Ok(Exit::Done)
 }
 
-pub fn versions(context: &Context, versions: &[Version]) -> fault::Result<Exit> {
+pub fn versions(context: &Context, versions: &[GraphVersion]) -> fault::Result<Exit> {
     for version in versions {
         if context.json {
             json(version)?;
@@ -60,7 +63,7 @@ pub fn versions(context: &Context, versions: &[Version]) -> fault::Result<Exit> 
     Ok(Exit::Done)
 }
 
-fn changed(context: &Context, changes: &Changes) -> fault::Result<Exit> {
+fn changed(context: &Context, changes: &GraphChanges) -> fault::Result<Exit> {
     if context.json {
         json(changes)?;
     } else {
@@ -72,7 +75,7 @@ fn changed(context: &Context, changes: &Changes) -> fault::Result<Exit> {
     Ok(if changes.failure.is_some() { Exit::Incomplete } else { Exit::Done })
 }
 
-fn replayed(context: &Context, did: &Replayed) -> fault::Result<Exit> {
+fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
     if context.json {
         json(did)?;
     } else {
@@ -118,10 +121,10 @@ pub fn steps(steps: &[StepView]) -> fault::Result<Exit> {
 }
 
 /// Prints the drawing of the service.
-pub fn drawing(answer: &Answer) -> fault::Result<Exit> {
+pub fn drawing(answer: &GraphAnswer) -> fault::Result<Exit> {
     match answer {
-        Answer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
-        Answer::Text(text) => outtext!(text),
+        GraphAnswer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
+        GraphAnswer::Text(text) => outtext!(text),
         _ => bail!("the service answered something else"),
     }
     Ok(Exit::Done)
@@ -198,7 +201,7 @@ fn patched(context: &Context, kept: &PatchView) -> fault::Result<Exit> {
 }
 
 /// A failure in one line.
-fn line_of(failure: &Failure) -> String {
+fn line_of(failure: &StepFailure) -> String {
     let place = match (failure.line, failure.column) {
         (Some(line), Some(column)) => format!(" (line {line}, column {column})"),
         (Some(line), None) => format!(" (line {line})"),

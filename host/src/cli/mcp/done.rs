@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The outcome of a verb.
-pub enum Done {
+pub enum VerbResult {
     /// The result.
     Value(Value),
     /// The verb needs an answer of a person first.
@@ -18,7 +18,7 @@ pub enum Done {
 }
 
 /// The answer of a person.
-pub struct Said {
+pub struct PersonAnswer {
     /// The answer in their words.
     pub text: String,
     /// The subject of the question.

@@ -1,6 +1,6 @@
 //! MCP over streamable HTTP. Access is checked before a request is read, and again as long as its answer goes on.
 
-use super::desk::Desk;
+use super::handler::McpHandler;
 use crate::server::http::listen;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
@@ -10,7 +10,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::Home;
-use longhaul_security::secrets::Vault;
+use longhaul_security::secrets::SecretStore;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
@@ -29,18 +29,18 @@ const CONNECTIONS_MAX: usize = 64;
 /// Most time for which an answer goes on after its token was removed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Service = StreamableHttpService<Desk, LocalSessionManager>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
+type McpService = StreamableHttpService<McpHandler, LocalSessionManager>;
 
 /// The address of the server, and the clients that it admits.
-pub struct Entry {
+pub struct HttpAccess {
     address: SocketAddr,
-    token: Option<Token>,
+    token: Option<TokenSource>,
     names: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Entry {
+impl HttpAccess {
     /// Refuses to serve an unprotected address to a network.
     pub fn new(
         address: SocketAddr,
@@ -54,9 +54,9 @@ impl Entry {
                 "{address} can be reached by others; set a token with `longhaul secrets set mcp-token --any-project` and add --token mcp-token"
             );
         }
-        let token = token.map(|name| Token { vault: Vault::of(home), name });
-        if let Some(Token { vault, name }) = &token {
-            vault.get_own(name)?;
+        let token = token.map(|name| TokenSource { secret_store: SecretStore::of(home), name });
+        if let Some(TokenSource { secret_store, name }) = &token {
+            secret_store.get_own(name)?;
         }
         let own = if address.ip().is_unspecified() { Vec::new() } else { vec![address.ip().to_string()] };
         let local = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
@@ -70,16 +70,16 @@ impl Entry {
 }
 
 /// The secret that clients send. It is read for each request, so that a removed or changed one admits no client.
-struct Token {
-    vault: Vault,
+struct TokenSource {
+    secret_store: SecretStore,
     name: String,
 }
 
-impl Token {
+impl TokenSource {
     fn is(&self, said: &str) -> bool {
         // Compared by digest, so that the time of the comparison reveals nothing of the value.
         let digest = |text: &str| Digest::of(text.as_bytes());
-        self.vault.get_own(&self.name).is_ok_and(|secret| digest(secret.expose()) == digest(said))
+        self.secret_store.get_own(&self.name).is_ok_and(|secret| digest(secret.expose()) == digest(said))
     }
 }
 
@@ -90,7 +90,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Serves until Ctrl-C.
-pub async fn serve(desk: Desk, entry: Entry) -> fault::Result<()> {
+pub async fn serve(handler: McpHandler, entry: HttpAccess) -> fault::Result<()> {
     let listener =
         TcpListener::bind(entry.address).await.with_context(|| format!("cannot listen at {}", entry.address))?;
     outln!("serving MCP at http://{}/mcp", listener.local_addr()?);
@@ -99,7 +99,7 @@ pub async fn serve(desk: Desk, entry: Entry) -> fault::Result<()> {
         .with_allowed_origins(entry.origins.clone())
         .enforce_origin_validation();
     let service =
-        StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(LocalSessionManager::default()), config);
+        StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(LocalSessionManager::default()), config);
     let entry = Arc::new(entry);
     // No one signals the end: a session may stay open for ever, and is not waited for.
     let (_running, stop) = watch::channel(false);
@@ -112,7 +112,11 @@ pub async fn serve(desk: Desk, entry: Entry) -> fault::Result<()> {
     }
 }
 
-async fn answer(service: Service, entry: Arc<Entry>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+async fn answer(
+    service: McpService,
+    entry: Arc<HttpAccess>,
+    request: Request<Incoming>,
+) -> Result<HttpResponse, Infallible> {
     let said = bearer(request.headers()).map(str::to_owned);
     if !entry.lets_in(said.as_deref()) {
         return Ok(plain(StatusCode::UNAUTHORIZED, "send the token as `authorization: Bearer ...`"));
@@ -124,7 +128,7 @@ async fn answer(service: Service, entry: Arc<Entry>, request: Request<Incoming>)
 }
 
 /// Ends an answer early once its token is no longer valid, since a stream of events may be open for days.
-fn watched(answer: Answer, entry: Arc<Entry>, said: Option<String>) -> Answer {
+fn watched(answer: HttpResponse, entry: Arc<HttpAccess>, said: Option<String>) -> HttpResponse {
     let mut look = tokio::time::interval_at(Instant::now() + LOOK_AGAIN, LOOK_AGAIN);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     answer.map(|body| Watched { body, entry, said, look }.boxed())
@@ -132,7 +136,7 @@ fn watched(answer: Answer, entry: Arc<Entry>, said: Option<String>) -> Answer {
 
 struct Watched {
     body: BoxBody<Bytes, Infallible>,
-    entry: Arc<Entry>,
+    entry: Arc<HttpAccess>,
     said: Option<String>,
     look: Interval,
 }
@@ -159,7 +163,7 @@ impl Body for Watched {
     }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Answer {
+fn plain(status: StatusCode, text: &'static str) -> HttpResponse {
     let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *answer.status_mut() = status;
     if status == StatusCode::UNAUTHORIZED {
@@ -173,7 +177,7 @@ mod tests {
     use super::*;
     use http_body_util::StreamBody;
     use longhaul_egress::Secret;
-    use longhaul_security::secrets::Bound;
+    use longhaul_security::secrets::SecretBinding;
     use tokio::time::timeout;
 
     /// Such streams used to go on until the server was restarted.
@@ -182,11 +186,12 @@ mod tests {
         const TOKEN: &str = "tok-7777777777-cccccc";
         let folder = tempfile::tempdir().unwrap();
         let home = Home::find(Some(folder.path().to_owned())).unwrap();
-        let vault = Vault::of(&home);
-        let set = |value: &str| vault.set("t", &Secret::new(value).unwrap(), None, Bound::default()).unwrap();
+        let secret_store = SecretStore::of(&home);
+        let set =
+            |value: &str| secret_store.set("t", &Secret::new(value).unwrap(), None, SecretBinding::default()).unwrap();
         set(TOKEN);
         let address = "127.0.0.1:0".parse().unwrap();
-        let entry = Arc::new(Entry::new(address, Some("t".into()), Vec::new(), Vec::new(), &home).unwrap());
+        let entry = Arc::new(HttpAccess::new(address, Some("t".into()), Vec::new(), Vec::new(), &home).unwrap());
         let open = || {
             let silent = StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>());
             watched(Response::new(silent.boxed()), Arc::clone(&entry), Some(TOKEN.to_owned())).into_body()
@@ -197,7 +202,7 @@ mod tests {
         assert!(changed.frame().await.is_none());
         set(TOKEN);
         assert!(timeout(LOOK_AGAIN * 3, removed.frame()).await.is_err(), "it was open meanwhile");
-        vault.remove("t", None).unwrap();
+        secret_store.remove("t", None).unwrap();
         assert!(removed.frame().await.is_none());
         assert!(!entry.lets_in(Some(TOKEN)) && !entry.lets_in(None));
     }

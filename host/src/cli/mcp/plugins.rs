@@ -8,7 +8,7 @@ use crate::cli::plugin::{kit, tool_components};
 use longhaul_config::{DirectoryConfig, PluginConfig, grants};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
-use longhaul_plugins::Known;
+use longhaul_plugins::InspectedPlugin;
 use longhaul_testkit::{Call, Ending, HandClock, Kit, Scene};
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 const BETWEEN: &str = "__";
 
 /// Grants from the command line.
-pub struct Given {
+pub struct CommandGrants {
     pub directories: Vec<DirectoryGrant>,
     pub hosts: Vec<HostPattern>,
 }
@@ -36,7 +36,7 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    pub fn new(context: &Context, given: Given) -> Self {
+    pub fn new(context: &Context, given: CommandGrants) -> Self {
         let directory = |one: DirectoryGrant| DirectoryConfig { guest: one.guest, host: one.host, access: one.access };
         let directories = given.directories.into_iter().map(directory).collect();
         Self {
@@ -96,7 +96,7 @@ impl Plugins {
     }
 
     fn granted(&self, path: &Path) -> fault::Result<Grants> {
-        let asks = Known::read(path)?.manifest.asks;
+        let asks = InspectedPlugin::read(path)?.manifest.asks;
         Ok(grants("mcp", &self.given, &asks, &self.project, &self.project))
     }
 }

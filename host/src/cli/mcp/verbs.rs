@@ -1,11 +1,11 @@
 //! The verbs of the harness as tools; each sends one request to the service.
 
-use super::done::{Done, Said};
+use super::done::{PersonAnswer, VerbResult};
 use crate::cli::context::Context;
 use crate::client::which;
 use crate::report::{self, ReportFormat};
-use crate::service::{Answer, OpenQuestion, Request, Status, Which};
-use longhaul_approval::{Approval, Standing, banner};
+use crate::service::{Answer, OpenQuestion, Request, RunRef, Status};
+use longhaul_approval::{Approval, ApprovalStatus, banner};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::journal::Resolution;
@@ -23,11 +23,11 @@ use std::path::PathBuf;
 pub struct Verb {
     name: &'static str,
     description: &'static str,
-    kind: Kind,
+    kind: VerbKind,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum VerbKind {
     Create,
     Run,
     Resume,
@@ -41,33 +41,33 @@ const VERBS: [Verb; 7] = [
     Verb {
         name: "longhaul_create",
         description: "Make a new project with its own git repository, where nothing is yet. Then write its GOAL.md.",
-        kind: Kind::Create,
+        kind: VerbKind::Create,
     },
     Verb {
         name: "longhaul_run",
         description: "Start a run: turn the goal into features and work on them. The run goes on after this call returns.",
-        kind: Kind::Run,
+        kind: VerbKind::Run,
     },
     Verb {
         name: "longhaul_resume",
         description: "Continue a run that was paused or killed, or that ended with features that do not pass.",
-        kind: Kind::Resume,
+        kind: VerbKind::Resume,
     },
-    Verb { name: "longhaul_status", description: "Show a run and its features.", kind: Kind::Status },
+    Verb { name: "longhaul_status", description: "Show a run and its features.", kind: VerbKind::Status },
     Verb {
         name: "longhaul_answer",
         description: "Answer the question that a run or a feature waits for. Without `text` a person is asked.",
-        kind: Kind::Answer,
+        kind: VerbKind::Answer,
     },
     Verb {
         name: "longhaul_approve",
         description: "Ask the person to approve a waiting tool call. Only their own words count.",
-        kind: Kind::Approve,
+        kind: VerbKind::Approve,
     },
     Verb {
         name: "longhaul_report",
         description: "Report a run as Markdown: features, commits, usage, and events in order of time.",
-        kind: Kind::Report,
+        kind: VerbKind::Report,
     },
 ];
 
@@ -136,7 +136,7 @@ struct Answering {
     take_back: bool,
 }
 
-impl Kind {
+impl VerbKind {
     fn schema(self) -> Value {
         let run = || json!({ "type": "string", "description": "The run, or the beginning of its name. Default: the newest of the project" });
         let directory = || json!({ "type": "string", "description": "The project's directory. Default: the server's" });
@@ -181,31 +181,36 @@ impl Kind {
 impl Verb {
     /// Whether a person's words may come in an argument, which the client's model writes.
     pub fn takes_text(self) -> bool {
-        matches!(self.kind, Kind::Answer)
+        matches!(self.kind, VerbKind::Answer)
     }
 
     /// Carries out the verb. `said` is the answer of the person behind the client, once they were asked.
-    pub async fn call(self, context: &Context, arguments: Value, said: Option<Said>) -> fault::Result<Done> {
+    pub async fn call(
+        self,
+        context: &Context,
+        arguments: Value,
+        said: Option<PersonAnswer>,
+    ) -> fault::Result<VerbResult> {
         match self.kind {
-            Kind::Create => create(context, self.read(arguments)?).await,
-            Kind::Run => run(context, self.read(arguments)?).await,
-            Kind::Resume => resume(context, self.read(arguments)?).await,
-            Kind::Answer => {
+            VerbKind::Create => create(context, self.read(arguments)?).await,
+            VerbKind::Run => run(context, self.read(arguments)?).await,
+            VerbKind::Resume => resume(context, self.read(arguments)?).await,
+            VerbKind::Answer => {
                 let asked: Answering = self.read(arguments)?;
                 let (text, about) = said.map_or((None, None), |said| (Some(said.text), said.about));
                 // The person saw one question, and answers no other.
                 let question = about.or(asked.question);
                 answer(context, Answering { text: text.or(asked.text), question, ..asked }).await
             }
-            Kind::Approve => approve(context, self.read(arguments)?, said).await,
-            Kind::Status => {
+            VerbKind::Approve => approve(context, self.read(arguments)?, said).await,
+            VerbKind::Status => {
                 let OfRun { run } = self.read(arguments)?;
-                Ok(Done::Value(serde_json::to_value(status(context, run).await?)?))
+                Ok(VerbResult::Value(serde_json::to_value(status(context, run).await?)?))
             }
-            Kind::Report => {
+            VerbKind::Report => {
                 let OfRun { run } = self.read(arguments)?;
                 let run = which(run, &context.project);
-                Ok(Done::Value(report::of(&context.client, run, ReportFormat::Md).await?.into()))
+                Ok(VerbResult::Value(report::of(&context.client, run, ReportFormat::Md).await?.into()))
             }
         }
     }
@@ -215,28 +220,28 @@ impl Verb {
     }
 }
 
-async fn create(context: &Context, args: Create) -> fault::Result<Done> {
+async fn create(context: &Context, args: Create) -> fault::Result<VerbResult> {
     let directory = context.project.join(args.directory);
     let request = Request::CreateProject { directory, name: args.name, fresh: true };
     let Answer::Project { project, directory, .. } = context.ask(request).await? else { return unexpected() };
-    Ok(Done::Value(json!({ "project": project, "directory": directory, "goal": directory.join("GOAL.md") })))
+    Ok(VerbResult::Value(json!({ "project": project, "directory": directory, "goal": directory.join("GOAL.md") })))
 }
 
-async fn run(context: &Context, args: Run) -> fault::Result<Done> {
+async fn run(context: &Context, args: Run) -> fault::Result<VerbResult> {
     let directory = args.directory.map_or_else(|| context.project.clone(), |named| context.project.join(named));
     let Run { plan_only, sessions, again, .. } = args;
     let models = ModelOptions::default();
     started(context, Request::Run { directory, models, plan: None, plan_only, sessions, again }).await
 }
 
-async fn resume(context: &Context, args: Resume) -> fault::Result<Done> {
+async fn resume(context: &Context, args: Resume) -> fault::Result<VerbResult> {
     let run = which(args.run, &context.project);
     started(context, Request::Resume { run, retry_failing: args.retry_failing, sessions: None }).await
 }
 
-async fn started(context: &Context, request: Request) -> fault::Result<Done> {
+async fn started(context: &Context, request: Request) -> fault::Result<VerbResult> {
     let Answer::Run { run } = context.ask(request).await? else { return unexpected() };
-    Ok(Done::Value(json!({ "run": run })))
+    Ok(VerbResult::Value(json!({ "run": run })))
 }
 
 async fn status(context: &Context, run: Option<String>) -> fault::Result<Status> {
@@ -247,7 +252,7 @@ async fn status(context: &Context, run: Option<String>) -> fault::Result<Status>
     }
 }
 
-async fn answer(context: &Context, args: Answering) -> fault::Result<Done> {
+async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult> {
     let said = match (args.happened, args.did_not_happen, args.skip) {
         (Some(output), false, false) => Some(Resolution::Happened(output.to_string())),
         (None, true, false) => Some(Resolution::DidNotHappen),
@@ -256,7 +261,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<Done> {
         _ => bail!("say one of `happened`, `did_not_happen` and `skip`"),
     };
     let waits = status(context, args.run.clone()).await?;
-    let run = Which::Named(waits.summary.run.to_string());
+    let run = RunRef::Named(waits.summary.run.to_string());
     if args.take_back {
         let (feature, question) = (args.feature, args.question);
         return started(context, Request::TakeBackAnswer { run, feature, question }).await;
@@ -295,12 +300,16 @@ fn effect<'a>(
 }
 
 /// Shows the banner to the person and waits for their own words. An argument of the model decides nothing.
-async fn approve(context: &Context, Approving { id }: Approving, said: Option<Said>) -> fault::Result<Done> {
+async fn approve(
+    context: &Context,
+    Approving { id }: Approving,
+    said: Option<PersonAnswer>,
+) -> fault::Result<VerbResult> {
     let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
         return unexpected();
     };
-    let mut open = approvals.iter().filter(|approval| approval.standing == Standing::Open);
-    let Some(Said { text, about }) = said else {
+    let mut open = approvals.iter().filter(|approval| approval.standing == ApprovalStatus::Open);
+    let Some(PersonAnswer { text, about }) = said else {
         let own = runs_here(context).await?;
         // Without an id, only approvals of this server's project are meant.
         let wanted = |approval: &&Approval| match &id {
@@ -309,7 +318,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
         };
         let found = open.find(wanted);
         let found = found.context("no such approval is open; longhaul_status shows what a run waits for")?;
-        return Ok(Done::Asks { question: banner(found), choices: &[], about: Some(found.id.clone()) });
+        return Ok(VerbResult::Asks { question: banner(found), choices: &[], about: Some(found.id.clone()) });
     };
     // The person saw this approval, and decides about no other.
     let Some(approval) = open.find(|approval| Some(&approval.id) == about.as_ref()) else {
@@ -318,7 +327,7 @@ async fn approve(context: &Context, Approving { id }: Approving, said: Option<Sa
     let request = Request::AnswerApproval { id: approval.id.clone(), text };
     let Answer::Approved { approval, active, .. } = context.ask(request).await? else { return unexpected() };
     let next = if active { "the run goes on" } else { "longhaul_resume goes on with the run" };
-    Ok(Done::Value(json!({ "approval": approval.id, "run": approval.subject.invocation.run(), "next": next })))
+    Ok(VerbResult::Value(json!({ "approval": approval.id, "run": approval.subject.invocation.run(), "next": next })))
 }
 
 /// The runs of the server's project.
@@ -340,9 +349,9 @@ fn chosen(text: &str) -> Option<Resolution> {
 }
 
 /// The question that is open. It is an error if there is none.
-fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> fault::Result<Done> {
+fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) -> fault::Result<VerbResult> {
     if let Some(OpenQuestion { id, text, .. }) = about {
-        return Ok(Done::Asks { question: text.clone(), choices: CHOICES, about: Some(id.clone()) });
+        return Ok(VerbResult::Asks { question: text.clone(), choices: CHOICES, about: Some(id.clone()) });
     }
     let blocked = |feature: &Feature| feature.status == FeatureStatus::Blocked;
     let waits = match feature {
@@ -355,9 +364,9 @@ fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) ->
     };
     let question = waits
         .with_context(|| format!("run {} asks nothing here; longhaul_status shows what it does", status.summary.run))?;
-    Ok(Done::Asks { question, choices: &[], about: None })
+    Ok(VerbResult::Asks { question, choices: &[], about: None })
 }
 
-fn unexpected() -> fault::Result<Done> {
+fn unexpected() -> fault::Result<VerbResult> {
     bail!("the service answered something else")
 }

@@ -3,7 +3,7 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::super::owner;
-use crate::report::words::cost_words;
+use crate::report::messages::cost_words;
 use longhaul_config::Config;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;

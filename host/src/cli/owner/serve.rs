@@ -9,11 +9,11 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::serve::ServeArgs;
 use crate::cli::trust;
-use crate::client::Door;
+use crate::client::Client;
 use crate::server::http::{self, AppState, SharedState};
-use crate::server::{supervisor, upkeep};
+use crate::server::{recovery, supervisor};
 use crate::wiring;
-use longhaul_config::server::{FILE, Settings};
+use longhaul_config::server::{FILE, ServerSettings};
 use longhaul_core::fault::{self, Context as _, bail};
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -30,15 +30,15 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let door = agreed(context, wiring::own_soon(&context.home).await?).await?;
-    let Door::Own { service, .. } = &door else { bail!("another longhaul owns the data directory") };
+    let client = agreed(context, wiring::own_soon(&context.home).await?).await?;
+    let Client::Own { service, .. } = &client else { bail!("another longhaul owns the data directory") };
     let (stop, stopping) = watch::channel(false);
     let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
-    let state = AppState::new(own, home, Settings { listen: address, ..settings }, page, stopping.clone());
-    let keeping = tokio::spawn(upkeep::keep(Arc::clone(service), stopping));
+    let state = AppState::new(own, home, ServerSettings { listen: address, ..settings }, page, stopping.clone());
+    let keeping = tokio::spawn(recovery::keep(Arc::clone(service), stopping));
     let serving = tokio::spawn(http::serve(Arc::clone(&state), listener));
-    service.send_letters();
-    let scheduling = Scheduler::start(service.agents_desk(), service.hands()).await?;
+    service.send_notifications();
+    let scheduling = Scheduler::start(service.scheduler_service(), service.agent_executor()).await?;
     outln!("serving at http://{address}");
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
     until_told(context, &args, &state).await?;
@@ -47,13 +47,13 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     errln!(
         "stopping: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
     );
-    let active = door.active();
+    let active = client.active();
     let stopped = async {
         let _ = stop.send(true);
         let _ = serving.await;
         let _ = keeping.await;
         scheduling.stop().await;
-        door.close().await;
+        client.close().await;
     };
     tokio::select! {
         () = stopped => {}
@@ -64,10 +64,10 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
 }
 
 /// Returns the same client once longhaul.toml is agreed to, if there is somebody to ask.
-async fn agreed(context: &Context, door: Door) -> fault::Result<Door> {
-    context.client.put(door).await;
+async fn agreed(context: &Context, client: Client) -> fault::Result<Client> {
+    context.client.put(client).await;
     trust::ask_first(context, context.trust).await?;
-    context.door().await
+    context.client().await
 }
 
 /// Waits for SIGTERM or Ctrl-C; at SIGHUP the file is read again.
@@ -91,7 +91,7 @@ fn reload(context: &Context, args: &ServeArgs, state: &SharedState) {
             let before = state.settings();
             // If a free port was asked for, the port that was found stays.
             let listen = if read.listen.port() == 0 { before.listen } else { read.listen };
-            let (now, kept) = before.reloaded(Settings { listen, ..read });
+            let (now, kept) = before.reloaded(ServerSettings { listen, ..read });
             state.set(now);
             errln!("read {FILE} again");
             if !kept.is_empty() {

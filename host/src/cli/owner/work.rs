@@ -4,7 +4,7 @@ use crate::agents::Scheduler;
 use crate::cli::command_client::OWNER_PAUSE;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::client::Door;
+use crate::client::Client;
 use longhaul_core::fault::{self, bail};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,13 +17,13 @@ pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exi
     // Registered first, so that a signal after the line below is heard.
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
-    let door = owned(context).await?;
-    let Door::Own { service, .. } = &door else { bail!("the data directory is not ours") };
-    service.send_letters();
-    let scheduler = match Scheduler::start(service.agents_desk(), service.hands()).await {
+    let client = owned(context).await?;
+    let Client::Own { service, .. } = &client else { bail!("the data directory is not ours") };
+    service.send_notifications();
+    let scheduler = match Scheduler::start(service.scheduler_service(), service.agent_executor()).await {
         Ok(scheduler) => scheduler,
         Err(error) => {
-            door.close().await;
+            client.close().await;
             return Err(error);
         }
     };
@@ -42,17 +42,17 @@ pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exi
         _ = terminated.recv() => {}
     }
     scheduler.stop().await;
-    door.close().await;
+    client.close().await;
     Ok(Exit::Done)
 }
 
 /// Opens the data directory as its owner. Waits for a command that owns it for a moment.
-async fn owned(context: &Context) -> fault::Result<Door> {
+async fn owned(context: &Context) -> fault::Result<Client> {
     let since = Instant::now();
     loop {
-        let door = context.door().await?;
-        if door.is_owner() {
-            return Ok(door);
+        let client = context.client().await?;
+        if client.is_owner() {
+            return Ok(client);
         }
         if since.elapsed() > OWNER_WAIT {
             bail!(

@@ -4,10 +4,10 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
-use longhaul_build::{MANIFEST, Project, Workshop, toml_error};
+use longhaul_build::{MANIFEST, PluginBuilder, PluginProject, toml_error};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _};
-use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::manifest::PluginManifest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -51,14 +51,14 @@ pub async fn run(context: &Context, args: &BuildArgs) -> fault::Result<Exit> {
 
 /// A digest of all files that a build reads; none while the project cannot be read.
 fn state(directory: &Path) -> Option<Digest> {
-    Project::open(directory).and_then(|project| project.digest()).ok()
+    PluginProject::open(directory).and_then(|project| project.digest()).ok()
 }
 
 fn build(context: &Context, directory: &Path) -> fault::Result<Exit> {
     let start = Instant::now();
-    let project = Project::open(directory)?;
+    let project = PluginProject::open(directory)?;
     check_asks(&project)?;
-    let bytes = Workshop::embedded(say)?.build(&project)?;
+    let bytes = PluginBuilder::embedded(say)?.build(&project)?;
     let path = project.component_path();
     create_dir(path.parent().context("a component is in a folder")?)?;
     write_whole(&path, &bytes)?;
@@ -79,9 +79,9 @@ fn build(context: &Context, directory: &Path) -> fault::Result<Exit> {
 }
 
 /// Refuses a manifest that the host could not read, before the plugin runs.
-fn check_asks(project: &Project) -> fault::Result<()> {
+fn check_asks(project: &PluginProject) -> fault::Result<()> {
     let (path, text) = (project.dir().join(MANIFEST), project.manifest());
-    toml::from_str::<Manifest>(text).map_err(|error| toml_error(&path, text, &error))?;
+    toml::from_str::<PluginManifest>(text).map_err(|error| toml_error(&path, text, &error))?;
     Ok(())
 }
 

@@ -4,10 +4,10 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::source;
-use longhaul_conform::{Finding, Judged, Report, look};
+use longhaul_conform::{ConformReport, RuleFinding, RuleVerdict, examine};
 use longhaul_core::fault;
 use longhaul_engine::{CompileLimits, Role};
-use longhaul_plugins::manifest::{self, Found, Manifest};
+use longhaul_plugins::manifest::{self, ManifestFile, PluginManifest};
 use longhaul_plugins::{read_bounded, verdict};
 use longhaul_testkit::{Call, Ending};
 use std::path::Path;
@@ -27,59 +27,61 @@ pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
 }
 
 /// Collects the findings.
-pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Result<Report> {
-    let (mut findings, looked) = look(&name, bytes);
+pub(super) async fn report(name: String, path: &Path, bytes: &[u8]) -> fault::Result<ConformReport> {
+    let (mut findings, looked) = examine(&name, bytes);
     let role = looked.map(|looked| looked.role);
     let judged = match manifest::find(path, bytes) {
         Ok(found) => judge_manifest(found.as_ref(), role),
-        Err(error) => Judged::Fail(format!("{error:#}")),
+        Err(error) => RuleVerdict::Fail(format!("{error:#}")),
     };
-    findings.push(Finding { rule: "manifest", judged });
-    let is_sound = findings.iter().all(|finding| !matches!(finding.judged, Judged::Fail(_)));
-    findings.push(Finding { rule: "functions", judged: functions(&name, bytes, role, is_sound).await? });
-    Ok(Report { name, role: role.map(Role::name), findings })
+    findings.push(RuleFinding { rule: "manifest", judged });
+    let is_sound = findings.iter().all(|finding| !matches!(finding.judged, RuleVerdict::Fail(_)));
+    findings.push(RuleFinding { rule: "functions", judged: functions(&name, bytes, role, is_sound).await? });
+    Ok(ConformReport { name, role: role.map(Role::name), findings })
 }
 
 /// A plugin without a manifest asks for no grants, which is no fault.
-pub(crate) fn judge_manifest(found: Option<&Found>, role: Option<Role>) -> Judged {
+pub(crate) fn judge_manifest(found: Option<&ManifestFile>, role: Option<Role>) -> RuleVerdict {
     let Some(found) = found else {
-        return Judged::Skip("it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned());
+        return RuleVerdict::Skip(
+            "it carries none, so it asks for nothing; `longhaul plugin pack` puts one in".to_owned(),
+        );
     };
-    let manifest: Manifest = match found.read() {
+    let manifest: PluginManifest = match found.read() {
         Ok(manifest) => manifest,
-        Err(error) => return Judged::Fail(format!("{error:#}")),
+        Err(error) => return RuleVerdict::Fail(format!("{error:#}")),
     };
     let checked = match role {
         Some(role) => verdict::check(&manifest, role),
         None => verdict::check_names(&manifest),
     };
     if let Err(error) = checked {
-        return Judged::Fail(error.to_string());
+        return RuleVerdict::Fail(error.to_string());
     }
     let asks = serde_json::to_string(&manifest.asks).unwrap_or_default();
-    Judged::Pass(format!("{} {}, asks for {asks}", manifest.name, manifest.version))
+    RuleVerdict::Pass(format!("{} {}, asks for {asks}", manifest.name, manifest.version))
 }
 
 /// The functions that a tool describes.
-async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> fault::Result<Judged> {
+async fn functions(name: &str, bytes: &[u8], role: Option<Role>, is_sound: bool) -> fault::Result<RuleVerdict> {
     if role != Some(Role::Tool) {
-        return Ok(Judged::Skip("only tools have functions".to_owned()));
+        return Ok(RuleVerdict::Skip("only tools have functions".to_owned()));
     }
     if !is_sound {
-        return Ok(Judged::Skip("it is not asked, since it is no sound plugin".to_owned()));
+        return Ok(RuleVerdict::Skip("it is not asked, since it is no sound plugin".to_owned()));
     }
     let scene = match super::kit()?.load_bytes(name, bytes).await {
         Ok(scene) => scene,
-        Err(error) => return Ok(Judged::Fail(error.to_string())),
+        Err(error) => return Ok(RuleVerdict::Fail(error.to_string())),
     };
     let done = scene.call(Call::Describe).await?;
     Ok(match done.ending {
         Ending::Returned(info) => {
             let functions = info["functions"].as_array().into_iter().flatten();
             let names: Vec<&str> = functions.filter_map(|function| function["name"].as_str()).collect();
-            Judged::Pass(format!("{}: {}", longhaul_core::text::count(names.len(), "function"), names.join(", ")))
+            RuleVerdict::Pass(format!("{}: {}", longhaul_core::text::count(names.len(), "function"), names.join(", ")))
         }
-        Ending::Refused(refusal) => Judged::Fail(refusal.text),
-        Ending::Stopped(error) => Judged::Fail(error.to_string()),
+        Ending::Refused(refusal) => RuleVerdict::Fail(refusal.text),
+        Ending::Stopped(error) => RuleVerdict::Fail(error.to_string()),
     })
 }

@@ -4,12 +4,12 @@ use super::source;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use longhaul_core::fault;
-use longhaul_plugins::Known;
+use longhaul_plugins::InspectedPlugin;
 
 /// Runs the command.
 pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let path = source::file_of(context, file)?;
-    let known = Known::read(&path)?;
+    let known = InspectedPlugin::read(&path)?;
     if context.json {
         outln!("{}", known.to_json());
     } else {

@@ -8,14 +8,14 @@ use crate::cli::confirm::agreed;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use clap::Args;
-use longhaul_config::asks::Asks;
-use longhaul_conform::Judged;
+use longhaul_config::asks::RequestedGrants;
+use longhaul_conform::RuleVerdict;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::Access;
 use longhaul_engine::{CompileLimits, Role};
-use longhaul_plugins::installed::{Installed, Source, Version};
-use longhaul_plugins::{Changes, Known, find, read_bounded, verdict};
+use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
+use longhaul_plugins::{InspectedPlugin, PluginChanges, find, read_bounded, verdict};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -33,9 +33,9 @@ pub struct InstallArgs {
 /// Runs the command.
 pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     let (path, bytes, source) = read(&args.source).await?;
-    let known = Known::of(&path, &bytes)?;
+    let known = InspectedPlugin::of(&path, &bytes)?;
     let (name, version) = named(&path, &bytes, &known).await?;
-    let installed = Installed::of(&context.home);
+    let installed = InstalledPlugins::of(&context.home);
     if let Some(foreign) = installed.foreign(&name) {
         bail!("`{}` was not installed by this command; move it away first", foreign.display());
     }
@@ -59,7 +59,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     }
     context.home.make()?;
     let digest = known.inspection.digest;
-    let version = Version { version, digest, bytes: known.inspection.bytes, source };
+    let version = PluginVersion { version, digest, bytes: known.inspection.bytes, source };
     installed.change(say)?.install(&name, &bytes, version.clone())?;
     if context.json {
         let (before, changes) = (before.map(|(version, _)| version), changes.unwrap_or_default());
@@ -78,7 +78,7 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
 }
 
 /// Reads the component: its bytes, its file name, and its source.
-async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, Source)> {
+async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, PluginSource)> {
     let (place, expected) = match text.rsplit_once("@sha256:") {
         Some((place, digits)) => (place, Some(digits.to_ascii_lowercase().parse::<Digest>()?)),
         None => (text, None),
@@ -89,12 +89,12 @@ async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, Source)> {
         let name = address.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or_default();
         let path = PathBuf::from(if name.is_empty() { "plugin.wasm" } else { name });
         let bytes = fetch::fetch(&address, limits.bytes_max).await?;
-        (path, bytes, Source::Url(fetch::without_secrets(&address)))
+        (path, bytes, PluginSource::Url(fetch::without_secrets(&address)))
     } else {
         let path = std::path::absolute(place)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = read_bounded(&name, &path, &limits)?;
-        (path.clone(), bytes, Source::File(path))
+        (path.clone(), bytes, PluginSource::File(path))
     };
     let found = Digest::of(&read.1);
     if let Some(expected) = expected.filter(|expected| *expected != found) {
@@ -104,7 +104,7 @@ async fn read(text: &str) -> fault::Result<(PathBuf, Vec<u8>, Source)> {
 }
 
 /// Name and version from the manifest that the component carries.
-async fn named(path: &Path, bytes: &[u8], known: &Known) -> fault::Result<(String, String)> {
+async fn named(path: &Path, bytes: &[u8], known: &InspectedPlugin) -> fault::Result<(String, String)> {
     if longhaul_engine::sections(&path.to_string_lossy(), bytes)?.manifest.is_none() {
         bail!(
             "`{}` carries no manifest, which says its name and what it asks for; build it with `longhaul plugin \
@@ -114,14 +114,19 @@ async fn named(path: &Path, bytes: &[u8], known: &Known) -> fault::Result<(Strin
     }
     verdict::check(&known.manifest, known.inspection.role)?;
     let report = super::check::report(source::stem(path), path, bytes).await?;
-    if let Some(finding) = report.findings.iter().find(|finding| matches!(finding.judged, Judged::Fail(_))) {
+    if let Some(finding) = report.findings.iter().find(|finding| matches!(finding.judged, RuleVerdict::Fail(_))) {
         bail!("{}: {}; nothing was installed", finding.rule, finding.judged.why());
     }
     Ok((known.manifest.name.clone(), known.manifest.version.clone()))
 }
 
 /// Warnings for the person who agrees: other bytes under an installed version, and a step back to an older version.
-fn notes(version: &str, digest: Digest, versions: &[Version], before: Option<&(Version, Known)>) -> Vec<String> {
+fn notes(
+    version: &str,
+    digest: Digest,
+    versions: &[PluginVersion],
+    before: Option<&(PluginVersion, InspectedPlugin)>,
+) -> Vec<String> {
     let same = versions.iter().rev().find(|other| other.version == version && other.digest != digest);
     let same = same.map(|other| {
         let short = other.digest.short();
@@ -134,18 +139,18 @@ fn notes(version: &str, digest: Digest, versions: &[Version], before: Option<&(V
 }
 
 /// The version that runs use so far.
-fn before(installed: &Installed, name: &str) -> fault::Result<Option<(Version, Known)>> {
+fn before(installed: &InstalledPlugins, name: &str) -> fault::Result<Option<(PluginVersion, InspectedPlugin)>> {
     if installed.current(name).is_none() {
         return Ok(None);
     }
     let (path, version) = installed.find(&name.parse()?)?;
-    let known = Known::read(&path).with_context(|| format!("the installed {name} {}", version.version))?;
+    let known = InspectedPlugin::read(&path).with_context(|| format!("the installed {name} {}", version.version))?;
     Ok(Some((version, known)))
 }
 
-fn show(known: &Known, before: Option<&Version>, changes: Option<&Changes>) {
+fn show(known: &InspectedPlugin, before: Option<&PluginVersion>, changes: Option<&PluginChanges>) {
     known.lines().iter().for_each(|line| outln!("{line}"));
-    let (Some(before), Some(Changes { asks, others })) = (before, changes) else { return };
+    let (Some(before), Some(PluginChanges { asks, others })) = (before, changes) else { return };
     if before.digest == known.inspection.digest {
         outln!("it is installed already");
         return;
@@ -158,7 +163,7 @@ fn show(known: &Known, before: Option<&Version>, changes: Option<&Changes>) {
 }
 
 /// Prints lines for longhaul.toml that use the plugin and grant its requests.
-fn show_use(name: &str, role: Role, asks: &Asks) {
+fn show_use(name: &str, role: Role, asks: &RequestedGrants) {
     let table = match role {
         Role::Agent => format!("agents.{name}"),
         Role::Tool => format!("tools.{name}"),

@@ -5,8 +5,8 @@ use crate::cli::exit::Exit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
-use longhaul_plugins::installed::{Installed, Version};
-use longhaul_plugins::{Known, components_of};
+use longhaul_plugins::installed::{InstalledPlugins, PluginVersion};
+use longhaul_plugins::{InspectedPlugin, components_of};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const DESCRIPTION_BYTES_MAX: usize = 200;
 
 /// Runs the command.
 pub fn run(context: &Context) -> fault::Result<Exit> {
-    let installed = Installed::of(&context.home);
+    let installed = InstalledPlugins::of(&context.home);
     let mut found = components(context);
     for name in installed.names()? {
         // A plugin whose link is missing is still listed.
@@ -32,7 +32,7 @@ pub fn run(context: &Context) -> fault::Result<Exit> {
 
 /// The components that are tools. A component that cannot be read is none.
 pub(crate) fn tool_components(context: &Context) -> Vec<(String, PathBuf)> {
-    let is_tool = |path: &Path| Known::read(path).is_ok_and(|known| known.inspection.role == Role::Tool);
+    let is_tool = |path: &Path| InspectedPlugin::read(path).is_ok_and(|known| known.inspection.role == Role::Tool);
     components(context).into_iter().filter(|(_, path)| is_tool(path)).collect()
 }
 
@@ -40,8 +40,8 @@ fn components(context: &Context) -> BTreeMap<String, PathBuf> {
     components_of(&context.home)
 }
 
-fn show(as_json: bool, name: &str, path: &Path, versions: &[Version]) {
-    let known = Known::read(path);
+fn show(as_json: bool, name: &str, path: &Path, versions: &[PluginVersion]) {
+    let known = InspectedPlugin::read(path);
     if as_json {
         let (known, error) = match &known {
             Ok(known) => (Some(known.to_json()), None),
@@ -51,7 +51,7 @@ fn show(as_json: bool, name: &str, path: &Path, versions: &[Version]) {
         return;
     }
     let words = match &known {
-        Ok(Known { inspection, manifest, .. }) => {
+        Ok(InspectedPlugin { inspection, manifest, .. }) => {
             let version = printable(&manifest.version, DESCRIPTION_BYTES_MAX);
             let description = printable(&manifest.description, DESCRIPTION_BYTES_MAX);
             format!("{:<9} {version:<8} sha256:{} {description}", inspection.role.name(), inspection.digest.short())

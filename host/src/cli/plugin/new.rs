@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use clap::Args;
-use longhaul_build::{Draft, Kind, Language};
+use longhaul_build::{Draft, PluginKind, PluginLanguage};
 use longhaul_core::fault;
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct NewArgs {
 
 /// Runs the command.
 pub fn run(context: &Context, args: &NewArgs) -> fault::Result<Exit> {
-    let (kind, language): (Kind, Language) = (args.kind.parse()?, args.lang.parse()?);
+    let (kind, language): (PluginKind, PluginLanguage) = (args.kind.parse()?, args.lang.parse()?);
     let directory = Draft::new(&args.name, kind, language)?.write(&context.project.join(&args.into))?;
     let shown = directory.strip_prefix(&context.project).unwrap_or(&directory);
     if context.json {

@@ -7,8 +7,8 @@ use longhaul_build::cache::write_whole;
 use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_engine::{CompileLimits, sections};
-use longhaul_plugins::manifest::Manifest;
-use longhaul_plugins::{Known, read_bounded};
+use longhaul_plugins::manifest::PluginManifest;
+use longhaul_plugins::{InspectedPlugin, read_bounded};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -39,11 +39,11 @@ pub fn run(context: &Context, args: &PackArgs) -> fault::Result<Exit> {
     }
     let text = std::fs::read_to_string(&args.manifest)
         .with_context(|| format!("cannot read the manifest `{}`", args.manifest.display()))?;
-    let manifest: Manifest = toml::from_str(&text).map_err(|error| toml_error(&args.manifest, &text, &error))?;
+    let manifest: PluginManifest = toml::from_str(&text).map_err(|error| toml_error(&args.manifest, &text, &error))?;
     longhaul_build::check_form(&manifest.name)?;
     let packed = with_manifest(bytes, &text)?;
     let output = args.output.as_ref().unwrap_or(&args.component);
-    let known = Known::of(output, &packed)?;
+    let known = InspectedPlugin::of(output, &packed)?;
     write_whole(output, &packed)?;
     if context.json {
         outln!("{}", known.to_json());

@@ -6,21 +6,21 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use clap::Args;
 use longhaul_core::fault;
-use longhaul_plugins::installed::{Installed, Version, Wanted};
+use longhaul_plugins::installed::{InstalledPlugins, PluginRef, PluginVersion};
 use serde_json::json;
 
 #[derive(Args, Debug)]
 pub struct RemoveArgs {
     /// An installed plugin with all its versions, or one of them.
     #[arg(value_name = "NAME[@VERSION|@sha256:DIGITS]")]
-    plugin: Wanted,
+    plugin: PluginRef,
     /// Remove several versions without a question.
     #[arg(long, short)]
     yes: bool,
 }
 
 /// Asks before several versions are removed, since they may be more than was meant.
-fn ask(context: &Context, name: &str, going: &[Version]) -> fault::Result<()> {
+fn ask(context: &Context, name: &str, going: &[PluginVersion]) -> fault::Result<()> {
     if !context.json {
         for version in going {
             outln!("{name} {} (sha256:{})", version.version, version.digest.short());
@@ -33,7 +33,7 @@ fn ask(context: &Context, name: &str, going: &[Version]) -> fault::Result<()> {
 
 /// Runs the command.
 pub fn run(context: &Context, args: &RemoveArgs) -> fault::Result<Exit> {
-    let (installed, name) = (Installed::of(&context.home), &args.plugin.name);
+    let (installed, name) = (InstalledPlugins::of(&context.home), &args.plugin.name);
     // Checked before the lock is taken, which would make the folder.
     if installed.versions(name)?.is_empty() {
         installed.find(&args.plugin)?;

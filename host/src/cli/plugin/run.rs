@@ -2,7 +2,7 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use super::super::given;
+use super::super::grant_args;
 use super::source;
 use clap::Args;
 use longhaul_core::Limits;
@@ -63,10 +63,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// A directory that a tool or a memory backend may use, for example `./data:/work:ro`.
-    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = given::directory)]
+    #[arg(long = "dir", value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     directories: Vec<DirectoryGrant>,
     /// A host that a tool or a memory backend may reach, for example `https://api.example.com`.
-    #[arg(long, value_name = "PATTERN", value_parser = given::host)]
+    #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
     /// Most fuel, in units of wasmtime.
     #[arg(long, value_name = "N")]

@@ -4,7 +4,7 @@
 //! manifests of this repository and with the reference.
 
 use crate::cli::exit::Exit;
-use longhaul_config::asks::Asks;
+use longhaul_config::asks::RequestedGrants;
 use longhaul_core::fault;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub fn run() -> fault::Result<Exit> {
 
 /// The schema.
 pub fn schema() -> Value {
-    let mut asks = schemars::schema_for!(Asks).to_value();
+    let mut asks = schemars::schema_for!(RequestedGrants).to_value();
     let definitions = asks.as_object_mut().and_then(|asks| {
         asks.remove("$schema");
         asks.remove("$defs")

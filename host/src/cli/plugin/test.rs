@@ -4,7 +4,7 @@ use super::super::context::Context;
 use super::super::exit::Exit;
 use clap::Args;
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_plugins::manifest::Manifest;
+use longhaul_plugins::manifest::PluginManifest;
 use longhaul_testkit::run_scenarios_named;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ fn built(project: &Path) -> fault::Result<PathBuf> {
     let path = project.join("plugin.toml");
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read `{}`; name the project's folder", path.display()))?;
-    let name = Manifest::parse(&text).with_context(|| format!("`{}`", path.display()))?.name;
+    let name = PluginManifest::parse(&text).with_context(|| format!("`{}`", path.display()))?.name;
     let found = BUILT.iter().map(|place| project.join(place).join(format!("{name}.wasm"))).find(|path| path.is_file());
     found.with_context(|| {
         format!(

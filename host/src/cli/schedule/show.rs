@@ -2,18 +2,18 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use crate::report::words::counted;
+use crate::report::messages::counted;
 use longhaul_agents::rfc3339;
-use longhaul_api::agents::{ScheduleSaid, ScheduleView, TaskView};
+use longhaul_api::agents::{ScheduleResponse, ScheduleView, TaskView};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
-use longhaul_schedule::{Attempt, Cause, Outcome};
+use longhaul_schedule::{Attempt, AttemptOutcome, TaskCause};
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 200;
 
-pub fn schedule(context: &Context, said: &ScheduleSaid, done: &str) -> fault::Result<Exit> {
-    let ScheduleSaid::Schedule(view) = said else { bail!("the service answered something else") };
+pub fn schedule(context: &Context, said: &ScheduleResponse, done: &str) -> fault::Result<Exit> {
+    let ScheduleResponse::Schedule(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
     } else {
@@ -22,8 +22,8 @@ pub fn schedule(context: &Context, said: &ScheduleSaid, done: &str) -> fault::Re
     Ok(Exit::Done)
 }
 
-pub fn schedules(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Schedules { schedules, total_count, .. } = said else {
+pub fn schedules(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Schedules { schedules, total_count, .. } = said else {
         bail!("the service answered something else")
     };
     if context.json {
@@ -57,8 +57,8 @@ fn next(view: &ScheduleView) -> String {
     }
 }
 
-pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Schedule(view) = said else { bail!("the service answered something else") };
+pub fn schedule_whole(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Schedule(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
         return Ok(Exit::Done);
@@ -86,8 +86,8 @@ pub fn schedule_whole(context: &Context, said: &ScheduleSaid) -> fault::Result<E
     Ok(Exit::Done)
 }
 
-pub fn tasks(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Tasks { tasks, total_count, .. } = said else { bail!("the service answered something else") };
+pub fn tasks(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Tasks { tasks, total_count, .. } = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
         return Ok(Exit::Done);
@@ -101,8 +101,8 @@ pub fn tasks(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn task(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Task(view) = said else { bail!("the service answered something else") };
+pub fn task(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Task(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
     } else {
@@ -115,7 +115,7 @@ fn line(task: &TaskView) {
     let of = task.schedule.as_ref().map_or("by hand", |schedule| schedule.as_str());
     let why = match (&task.waits_for, task.attempts.last().and_then(|last| last.attempt.outcome.as_ref())) {
         (Some(reason), _) if task.ended_ms.is_none() => format!("; waits for {reason}"),
-        (_, Some(Outcome::Failed { error, .. })) => format!("; {error}"),
+        (_, Some(AttemptOutcome::Failed { error, .. })) => format!("; {error}"),
         (Some(reason), None) => format!("; {reason}"),
         _ => String::new(),
     };
@@ -124,25 +124,25 @@ fn line(task: &TaskView) {
     outln!("{id}  {:<9}  {:<24} {}", task.status.word(), agent.as_str(), printable(&rest, LINE_BYTES_MAX));
 }
 
-pub fn task_whole(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Task(view) = said else { bail!("the service answered something else") };
+pub fn task_whole(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Task(view) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
         return Ok(Exit::Done);
     }
     line(view);
     match &view.cause {
-        Cause::Time => outln!("made by the clock"),
-        Cause::Hand { .. } => outln!("asked for by somebody"),
-        Cause::After { task } => outln!("made by the end of task {task}"),
+        TaskCause::Time => outln!("made by the clock"),
+        TaskCause::Hand { .. } => outln!("asked for by somebody"),
+        TaskCause::After { task } => outln!("made by the end of task {task}"),
     }
     for (number, one) in (1..).zip(&view.attempts) {
         let Attempt { started_ms, ended_ms, outcome } = &one.attempt;
         let ended = ended_ms.map_or_else(|| "still runs".to_owned(), |ended_ms| format!("ended {}", rfc3339(ended_ms)));
         let how = match outcome {
             None => String::new(),
-            Some(Outcome::Completed) => ", completed".to_owned(),
-            Some(Outcome::Failed { error, .. }) => format!(", failed: {}", printable(error, LINE_BYTES_MAX)),
+            Some(AttemptOutcome::Completed) => ", completed".to_owned(),
+            Some(AttemptOutcome::Failed { error, .. }) => format!(", failed: {}", printable(error, LINE_BYTES_MAX)),
         };
         outln!("attempt {number}: began {}, {ended}{how}", rfc3339(*started_ms));
         if let Some(run) = &one.run {
@@ -161,8 +161,8 @@ pub fn task_whole(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit>
     Ok(Exit::Done)
 }
 
-pub fn skipped(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Skipped { skipped } = said else { bail!("the service answered something else") };
+pub fn skipped(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Skipped { skipped } = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(said)?);
         return Ok(Exit::Done);
@@ -181,8 +181,8 @@ pub fn skipped(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn status(context: &Context, said: &ScheduleSaid) -> fault::Result<Exit> {
-    let ScheduleSaid::Status(status) = said else { bail!("the service answered something else") };
+pub fn status(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
+    let ScheduleResponse::Status(status) = said else { bail!("the service answered something else") };
     if context.json {
         outln!("{}", serde_json::to_string(status)?);
         return Ok(Exit::Done);

@@ -5,9 +5,9 @@
 //! a token.
 
 use super::problem::Problem;
-use super::rate::{Rate, Who};
+use super::rate::{ClientIdentity, RateLimit};
 use super::state::AppState;
-use crate::service::{AccessToken, Scope, Shown};
+use crate::service::{AccessToken, IssuedToken, TokenScope};
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -24,7 +24,7 @@ pub enum Caller {
         /// Its name, scopes and expiry.
         token: AccessToken,
         /// The token as the client sent it, so that a stream can check it again.
-        sent: Shown,
+        sent: IssuedToken,
     },
     /// A client of this machine, at a server that needs no tokens.
     Local,
@@ -34,7 +34,7 @@ pub enum Caller {
 
 impl Caller {
     /// Refuses a caller whose token does not cover the scope.
-    pub fn expect(&self, scope: Scope) -> Result<(), Problem> {
+    pub fn expect(&self, scope: TokenScope) -> Result<(), Problem> {
         match self {
             Self::Local => Ok(()),
             Self::Holder { token, .. } if token.allows(scope) => Ok(()),
@@ -51,7 +51,7 @@ impl Caller {
 
     /// Refuses a caller that was admitted and would not be now: its token was removed or has expired, or the server
     /// needs tokens since.
-    pub fn expect_still(&self, state: &AppState, scope: Scope) -> Result<(), Problem> {
+    pub fn expect_still(&self, state: &AppState, scope: TokenScope) -> Result<(), Problem> {
         let gone = |detail: String| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         match self {
             Self::Holder { token, sent } if state.service.token(sent.expose())?.is_none() => gone(format!(
@@ -86,10 +86,10 @@ pub fn enter(state: &AppState, peer: SocketAddr, request: &Request<Body>) -> Res
     }
     let caller = caller(state, request);
     let who = match &caller {
-        Ok(Caller::Holder { token, .. }) => Who::Token(token.name.clone()),
-        _ => Who::Address(peer.ip()),
+        Ok(Caller::Holder { token, .. }) => ClientIdentity::Token(token.name.clone()),
+        _ => ClientIdentity::Address(peer.ip()),
     };
-    state.rates.take(who, Rate::from(&*state.settings()), Instant::now()).map_err(|wait| {
+    state.rates.take(who, RateLimit::from(&*state.settings()), Instant::now()).map_err(|wait| {
         let detail = "more requests than requests_per_second in [server] of server.toml allows; come again later";
         Problem::later(StatusCode::TOO_MANY_REQUESTS, wait, detail)
     })?;
@@ -106,7 +106,7 @@ fn caller(state: &AppState, request: &Request<Body>) -> Result<Caller, Problem> 
     }
     let sent = said.and_then(|said| bearer(said.to_str().ok()?)).ok_or_else(Problem::unauthenticated)?;
     let token = state.service.token(sent)?.ok_or_else(Problem::unauthenticated)?;
-    Ok(Caller::Holder { token, sent: Shown::of(sent) })
+    Ok(Caller::Holder { token, sent: IssuedToken::of(sent) })
 }
 
 fn bearer(said: &str) -> Option<&str> {

@@ -5,7 +5,7 @@
 
 use super::problem::Problem;
 use super::state::SharedState;
-use crate::service::Which;
+use crate::service::RunRef;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts};
 use http::request::Parts;
@@ -148,14 +148,14 @@ fn at_fault<E: std::fmt::Display>(error: &serde_path_to_error::Error<E>) -> Prob
 
 /// Limit and offset of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct PageParams {
     /// Items of the page.
     pub limit: usize,
     /// Items before it.
     pub offset: usize,
 }
 
-impl Window {
+impl PageParams {
     /// Reads limit and offset; refuses empty pages and pages that are too long.
     pub fn of(limit: Option<usize>, offset: Option<usize>) -> Result<Self, Problem> {
         Ok(Self { limit: limited(limit, LIMIT)?, offset: offset.unwrap_or(0) })
@@ -171,12 +171,12 @@ pub fn limited(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
 }
 
 /// Reads a run's name, or the beginning of one, from a path.
-pub fn which(run: &str) -> Result<Which, Problem> {
+pub fn which(run: &str) -> Result<RunRef, Problem> {
     const DIGITS_MIN: usize = 4;
     let digits = run.strip_prefix("r-").unwrap_or_default();
     let is_name = digits.len() >= DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_name {
-        Ok(Which::Named(run.to_owned()))
+        Ok(RunRef::Named(run.to_owned()))
     } else {
         Err(Problem::unknown("there is no such run; GET /api/v1/runs lists them"))
     }
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn a_page_has_at_least_one_item_and_at_most_a_thousand() {
-        assert_eq!(Window::of(None, None).unwrap(), Window { limit: LIMIT, offset: 0 });
-        assert!(Window::of(Some(LIMIT_MAX), Some(usize::MAX)).is_ok());
-        assert!(Window::of(Some(LIMIT_MAX + 1), None).is_err() && Window::of(Some(0), None).is_err());
+        assert_eq!(PageParams::of(None, None).unwrap(), PageParams { limit: LIMIT, offset: 0 });
+        assert!(PageParams::of(Some(LIMIT_MAX), Some(usize::MAX)).is_ok());
+        assert!(PageParams::of(Some(LIMIT_MAX + 1), None).is_err() && PageParams::of(Some(0), None).is_err());
     }
 }

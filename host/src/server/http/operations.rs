@@ -12,7 +12,7 @@ use super::routes::{
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
 use super::{document, page};
-use crate::service::Scope::{self, Admin, Approve, Read, Run};
+use crate::service::TokenScope::{self, Admin, Approve, Read, Run};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
@@ -141,7 +141,7 @@ impl Operations {
     }
 
     /// Adds an operation that needs a scope.
-    fn needs(mut self, scope: Scope, mut operation: UtoipaMethodRouter<SharedState>) -> Self {
+    fn needs(mut self, scope: TokenScope, mut operation: UtoipaMethodRouter<SharedState>) -> Self {
         let (_, described, _) = &mut operation;
         for (path, item) in &mut described.paths {
             for (method, _) in document::operations(item) {

@@ -3,7 +3,7 @@
 //! A bucket fills at `requests_per_second`, up to `requests_burst`. The number of buckets is bounded; the fullest is
 //! dropped first, since it limits nobody.
 
-use longhaul_config::server::Settings;
+use longhaul_config::server::ServerSettings;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ const BUCKETS_MAX: usize = 10_000;
 
 /// The client whose requests are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Who {
+pub enum ClientIdentity {
     /// The holder of a token, by its name.
     Token(String),
     /// A client without a token.
@@ -24,19 +24,19 @@ pub enum Who {
 
 /// The buckets of all clients.
 #[derive(Default)]
-pub struct Rates(Mutex<HashMap<Who, Bucket>>);
+pub struct RateLimiter(Mutex<HashMap<ClientIdentity, Bucket>>);
 
 /// The limit of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
+pub struct RateLimit {
     /// Requests in a second, at least 1.
     pub per_second: u32,
     /// Requests at once, at least 1.
     pub burst: u32,
 }
 
-impl From<&Settings> for Rate {
-    fn from(settings: &Settings) -> Self {
+impl From<&ServerSettings> for RateLimit {
+    fn from(settings: &ServerSettings) -> Self {
         Self { per_second: settings.requests_per_second, burst: settings.requests_burst }
     }
 }
@@ -47,9 +47,9 @@ struct Bucket {
     at: Instant,
 }
 
-impl Rates {
+impl RateLimiter {
     /// Takes a request, or says how long to wait.
-    pub fn take(&self, who: Who, rate: Rate, now: Instant) -> Result<(), Duration> {
+    pub fn take(&self, who: ClientIdentity, rate: RateLimit, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(&who) {
             make_room(&mut buckets, rate, now);
@@ -65,7 +65,7 @@ impl Rates {
 }
 
 impl Bucket {
-    fn fill(&mut self, rate: Rate, now: Instant) {
+    fn fill(&mut self, rate: RateLimit, now: Instant) {
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         self.filled = (self.filled + since * f64::from(rate.per_second)).min(f64::from(rate.burst));
         self.at = now;
@@ -73,7 +73,7 @@ impl Bucket {
 }
 
 /// Drops full buckets, which limit nobody; where there is none, drops the fullest.
-fn make_room(buckets: &mut HashMap<Who, Bucket>, rate: Rate, now: Instant) {
+fn make_room(buckets: &mut HashMap<ClientIdentity, Bucket>, rate: RateLimit, now: Instant) {
     buckets.retain(|_, bucket| {
         bucket.fill(rate, now);
         bucket.filled < f64::from(rate.burst)
@@ -88,15 +88,15 @@ fn make_room(buckets: &mut HashMap<Who, Bucket>, rate: Rate, now: Instant) {
 mod tests {
     use super::*;
 
-    const RATE: Rate = Rate { per_second: 10, burst: 3 };
+    const RATE: RateLimit = RateLimit { per_second: 10, burst: 3 };
 
-    fn who(number: u32) -> Who {
-        Who::Address(IpAddr::from(number.to_be_bytes()))
+    fn who(number: u32) -> ClientIdentity {
+        ClientIdentity::Address(IpAddr::from(number.to_be_bytes()))
     }
 
     #[test]
     fn a_burst_passes_then_so_many_a_second_and_one_holds_up_no_other() {
-        let (rates, start) = (Rates::default(), Instant::now());
+        let (rates, start) = (RateLimiter::default(), Instant::now());
         let passed = (0..10).filter(|_| rates.take(who(1), RATE, start).is_ok()).count();
         assert_eq!(passed, 3);
         assert_eq!(rates.take(who(1), RATE, start), Err(Duration::from_millis(100)));
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn buckets_are_bounded_and_one_that_is_empty_stays() {
-        let (rates, now) = (Rates::default(), Instant::now());
+        let (rates, now) = (RateLimiter::default(), Instant::now());
         while rates.take(who(0), RATE, now).is_ok() {}
         for number in 1..=u32::try_from(2 * BUCKETS_MAX).expect("small") {
             assert!(rates.take(who(number), RATE, now).is_ok());

@@ -2,7 +2,7 @@
 //!
 //! A value that cannot be written is a fault of ours and becomes a problem; no half of it is sent.
 
-use super::input::Window;
+use super::input::PageParams;
 use super::problem::Problem;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,13 +11,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// A reply in JSON, or a problem.
-pub type Told<T> = Result<Out<T>, Problem>;
+pub type ApiResult<T> = Result<Out<T>, Problem>;
 
 /// A reply in JSON, with the status 200.
 pub struct Out<T>(pub T);
 
 /// A reply about something that was made, with the status 201.
-pub struct Made<T> {
+pub struct CreatedResponse<T> {
     /// The thing.
     pub told: T,
     /// Its path, for the header `Location`.
@@ -36,7 +36,7 @@ impl<T: Serialize> IntoResponse for Out<T> {
     }
 }
 
-impl<T: Serialize> IntoResponse for Made<T> {
+impl<T: Serialize> IntoResponse for CreatedResponse<T> {
     fn into_response(self) -> Response {
         let mut response = Out(self.told).into_response();
         if response.status().is_success() {
@@ -72,8 +72,8 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// The page of a list; only what is on it is made into views.
-    pub fn of<F>(all: Vec<F>, window: Window, view: impl Fn(F) -> T) -> Self {
-        let (total, Window { limit, offset }) = (all.len(), window);
+    pub fn of<F>(all: Vec<F>, window: PageParams, view: impl Fn(F) -> T) -> Self {
+        let (total, PageParams { limit, offset }) = (all.len(), window);
         let items = all.into_iter().skip(offset).take(limit).map(view).collect();
         Self { items, total, limit, offset }
     }

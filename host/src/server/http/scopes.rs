@@ -4,7 +4,7 @@
 
 use super::gate::{self, needs_token};
 use super::problem::Problem;
-use crate::service::Scope::{self, Read};
+use crate::service::TokenScope::{self, Read};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -22,17 +22,17 @@ pub struct OperationScope {
     /// Its path, as the router matches it: `/api/v1/runs/{run}`.
     pub path: String,
     /// The scope that it needs.
-    pub scope: Scope,
+    pub scope: TokenScope,
 }
 
 impl OperationScopes {
     /// Adds an operation.
-    pub fn add(&mut self, method: Method, path: &str, scope: Scope) {
+    pub fn add(&mut self, method: Method, path: &str, scope: TokenScope) {
         self.0.push(OperationScope { method, path: path.to_owned(), scope });
     }
 
     /// The scope that an operation needs.
-    pub fn of(&self, method: &Method, path: &str) -> Option<Scope> {
+    pub fn of(&self, method: &Method, path: &str) -> Option<TokenScope> {
         // HEAD needs the same scope as GET.
         let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
         self.0.iter().find(|one| one.method.as_str() == method && one.path == path).map(|one| one.scope)

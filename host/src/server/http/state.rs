@@ -3,10 +3,10 @@
 //! It decides nothing about a request; handlers say how many streams and jobs may be open.
 
 use super::problem::Problem;
-use super::rate::Rates;
-use crate::exec::{ExecError, Executor, Places};
+use super::rate::RateLimiter;
+use crate::exec::{ExecError, Executor, ExecutorPaths};
 use crate::service::{Answer, Request, Service};
-use longhaul_config::server::Settings;
+use longhaul_config::server::ServerSettings;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,8 +15,8 @@ use tokio::sync::{OnceCell, watch};
 /// The state that all requests share.
 pub(crate) struct AppState {
     pub(super) service: Arc<Service>,
-    settings: RwLock<Arc<Settings>>,
-    pub(super) rates: Rates,
+    settings: RwLock<Arc<ServerSettings>>,
+    pub(super) rates: RateLimiter,
     /// Directory of the page's files, in place of those in the binary.
     pub(super) page: Option<PathBuf>,
     /// The data directory, for the lookup of plugins and interpreters.
@@ -52,14 +52,14 @@ impl AppState {
     pub(crate) fn new(
         service: Arc<Service>,
         home: crate::home::Home,
-        settings: Settings,
+        settings: ServerSettings,
         page: Option<PathBuf>,
         stop: watch::Receiver<bool>,
     ) -> SharedState {
         Arc::new(Self {
             service,
             settings: RwLock::new(Arc::new(settings)),
-            rates: Rates::default(),
+            rates: RateLimiter::default(),
             page,
             home,
             stop,
@@ -71,12 +71,12 @@ impl AppState {
     }
 
     /// The settings as they are now.
-    pub(crate) fn settings(&self) -> Arc<Settings> {
+    pub(crate) fn settings(&self) -> Arc<ServerSettings> {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Replaces the settings; requests that come from now on see the new ones.
-    pub(crate) fn set(&self, settings: Settings) {
+    pub(crate) fn set(&self, settings: ServerSettings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
@@ -93,7 +93,9 @@ impl AppState {
     /// The executor of jobs, which the first job makes.
     pub(super) async fn executor(&self) -> Result<&Executor, ExecError> {
         let runtimes = longhaul_home::plugin_directories(&self.home);
-        self.executor.get_or_try_init(|| async { Executor::new(Places { runtimes, ..Places::usual()? }) }).await
+        self.executor
+            .get_or_try_init(|| async { Executor::new(ExecutorPaths { runtimes, ..ExecutorPaths::usual()? }) })
+            .await
     }
 }
 

@@ -8,7 +8,7 @@ use super::gate::Caller;
 use super::listen::stopped;
 use super::problem::Problem;
 use super::state::{Place, SharedState};
-use crate::service::{Scope, Seen, watch_here};
+use crate::service::{RunNotification, TokenScope, watch_here};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -16,8 +16,8 @@ use futures_util::stream::unfold;
 use http::{HeaderValue, header};
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
-use longhaul_core::stream::{Content, Line};
-use longhaul_records::bus::Heard;
+use longhaul_core::stream::{Content, StreamLine};
+use longhaul_records::bus::BusMessage;
 use serde_json::json;
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -62,7 +62,7 @@ pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, aft
 /// Streams the durable events of all runs from now on.
 pub fn of_all(state: &SharedState, caller: Caller, place: Place) -> Response {
     let (sender, frames) = mpsc::channel(256);
-    let gathering = Task(tokio::spawn(gather(state.clone(), sender)));
+    let gathering = OwnedTask(tokio::spawn(gather(state.clone(), sender)));
     let reading = (frames, Pulse::new(state, caller), gathering, place);
     respond(unfold(reading, async |mut reading| {
         let (frames, pulse, ..) = &mut reading;
@@ -87,9 +87,9 @@ fn respond(frames: impl futures_util::Stream<Item = Result<Bytes, Infallible>> +
 }
 
 /// A task that is aborted when its owner is dropped.
-struct Task(JoinHandle<()>);
+struct OwnedTask(JoinHandle<()>);
 
-impl Drop for Task {
+impl Drop for OwnedTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -128,7 +128,7 @@ impl Pulse {
             () = passed(self.expires) => self.expires = None,
             () = stopped(&mut self.stop) => return None,
         }
-        match self.caller.expect_still(&self.state, Scope::Read) {
+        match self.caller.expect_still(&self.state, TokenScope::Read) {
             Ok(()) => Some(Bytes::from_static(b": hb\n\n")),
             Err(problem) => {
                 self.is_refused = true;
@@ -160,7 +160,7 @@ struct Reading {
     last: u64,
     follow: bool,
     /// The watcher of the run; none while nobody works on it.
-    seen: Option<(mpsc::Receiver<Seen>, Task)>,
+    seen: Option<(mpsc::Receiver<RunNotification>, OwnedTask)>,
     news: broadcast::Receiver<RunId>,
     pulse: Pulse,
     began: bool,
@@ -207,11 +207,11 @@ impl Reading {
         let (sender, receiver) = mpsc::channel(256);
         let (state, run, after) = (self.state.clone(), self.run.clone(), self.last);
         let task = tokio::spawn(async move { watch_here(&state.service, &run, after, &sender).await });
-        self.seen = Some((receiver, Task(task)));
+        self.seen = Some((receiver, OwnedTask(task)));
     }
 
     /// Writes frames of what was seen, and of everything else that has arrived.
-    fn take(&mut self, seen: Option<Seen>) -> String {
+    fn take(&mut self, seen: Option<RunNotification>) -> String {
         let mut frames = String::new();
         let mut next = seen;
         loop {
@@ -232,20 +232,20 @@ impl Reading {
         }
     }
 
-    fn write(&mut self, seen: Seen, frames: &mut String) {
+    fn write(&mut self, seen: RunNotification, frames: &mut String) {
         let after = self.last;
         let (name, id, content) = match seen {
-            Seen::Event(event) => {
+            RunNotification::Event(event) => {
                 (self.last, self.is_gone) = (event.number, false);
-                return frame(frames, Some(event.number), "event", &Line::of(event));
+                return frame(frames, Some(event.number), "event", &StreamLine::of(event));
             }
-            Seen::Token(token) => ("token", None, Content::Token(token)),
-            Seen::Lagged => ("lagged", None, Content::Lagged { after }),
-            Seen::Dropped => {
+            RunNotification::Token(token) => ("token", None, Content::Token(token)),
+            RunNotification::Lagged => ("lagged", None, Content::Lagged { after }),
+            RunNotification::Dropped => {
                 self.is_over = true;
                 ("dropped", None, Content::Dropped { after })
             }
-            Seen::Gone(error) => {
+            RunNotification::Gone(error) => {
                 (self.seen, self.is_over) = (None, !self.follow);
                 if std::mem::replace(&mut self.is_gone, true) {
                     return;
@@ -253,18 +253,18 @@ impl Reading {
                 ("gone", None, Content::End { after, error })
             }
         };
-        frame(frames, id, name, &Line { run: self.run.clone(), content });
+        frame(frames, id, name, &StreamLine { run: self.run.clone(), content });
     }
 }
 
-async fn next_seen(seen: &mut Option<(mpsc::Receiver<Seen>, Task)>) -> Option<Seen> {
+async fn next_seen(seen: &mut Option<(mpsc::Receiver<RunNotification>, OwnedTask)>) -> Option<RunNotification> {
     match seen {
         Some((receiver, _)) => receiver.recv().await,
         None => std::future::pending().await,
     }
 }
 
-fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &Line) {
+fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &StreamLine) {
     // A line that cannot be written would be our own fault; the stream goes on without it.
     let Ok(text) = serde_json::to_string(line) else { return };
     if let Some(id) = id {
@@ -289,10 +289,10 @@ struct Gathering {
 }
 
 /// The client is gone, or does not read.
-struct Left;
+struct ClientGone;
 
 impl Gathering {
-    async fn all(&mut self, news: &mut broadcast::Receiver<RunId>) -> Result<(), Left> {
+    async fn all(&mut self, news: &mut broadcast::Receiver<RunId>) -> Result<(), ClientGone> {
         let active = self.state.service.active();
         let runs: Vec<_> = active.iter().map(|run| json!({ "run": run, "last": self.last(run) })).collect();
         let hello = format!("retry: {RETRY_MS}\nevent: hello\ndata: {}\n\n", json!({ "runs": runs }));
@@ -314,7 +314,7 @@ impl Gathering {
         }
     }
 
-    async fn changed(&mut self, run: RunId) -> Result<(), Left> {
+    async fn changed(&mut self, run: RunId) -> Result<(), ClientGone> {
         let active = self.state.service.active().contains(&run);
         let changed = json!({ "run": run, "last": self.last(&run), "active": active });
         send(&self.sender, format!("event: run\ndata: {changed}\n\n")).await?;
@@ -350,21 +350,21 @@ async fn one(
     state: &SharedState,
     run: &RunId,
     mut last: u64,
-    mut heard: broadcast::Receiver<Heard>,
+    mut heard: broadcast::Receiver<BusMessage>,
     sender: &mpsc::Sender<Bytes>,
-) -> Result<(), Left> {
+) -> Result<(), ClientGone> {
     loop {
         let is_over = match heard.recv().await {
-            Ok(Heard::Event(event)) if event.number == last + 1 => {
+            Ok(BusMessage::Event(event)) if event.number == last + 1 => {
                 last = event.number;
                 send_event(sender, event).await?;
                 continue;
             }
-            Ok(Heard::Token(_)) => continue,
-            Ok(Heard::Event(_)) | Err(RecvError::Lagged(_)) => false,
-            Ok(Heard::Gone { .. }) | Err(RecvError::Closed) => true,
+            Ok(BusMessage::Token(_)) => continue,
+            Ok(BusMessage::Event(_)) | Err(RecvError::Lagged(_)) => false,
+            Ok(BusMessage::Gone { .. }) | Err(RecvError::Closed) => true,
         };
-        for event in state.service.events(run, last).map_err(|_| Left)? {
+        for event in state.service.events(run, last).map_err(|_| ClientGone)? {
             last = event.number;
             send_event(sender, event).await?;
         }
@@ -374,12 +374,12 @@ async fn one(
     }
 }
 
-async fn send_event(sender: &mpsc::Sender<Bytes>, event: RunEvent) -> Result<(), Left> {
+async fn send_event(sender: &mpsc::Sender<Bytes>, event: RunEvent) -> Result<(), ClientGone> {
     let mut text = String::new();
-    frame(&mut text, None, "event", &Line::of(event));
+    frame(&mut text, None, "event", &StreamLine::of(event));
     send(sender, text).await
 }
 
-async fn send(sender: &mpsc::Sender<Bytes>, text: String) -> Result<(), Left> {
-    sender.send_timeout(text.into(), READER_WAIT).await.map_err(|_| Left)
+async fn send(sender: &mpsc::Sender<Bytes>, text: String) -> Result<(), ClientGone> {
+    sender.send_timeout(text.into(), READER_WAIT).await.map_err(|_| ClientGone)
 }

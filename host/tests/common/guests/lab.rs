@@ -2,8 +2,8 @@
 
 use crate::common::of_this_user;
 use longhaul_capabilities::null::NullServices;
-use longhaul_capabilities::{LogLine, Scope, Services, Setup};
-use longhaul_core::event::Used;
+use longhaul_capabilities::{InvocationScope, InvocationSetup, LogLine, Services};
+use longhaul_core::event::WorkUsage;
 use longhaul_core::grant::{DirectoryGrant, Grants};
 use longhaul_core::journal::{Began, Journal};
 use longhaul_core::store::Store;
@@ -12,7 +12,7 @@ use longhaul_core::work::Task;
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, Role};
 use longhaul_journal::{Opened, Recorder};
-use longhaul_store::{Options, RedbStore};
+use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -64,7 +64,8 @@ impl Lab {
     /// With an empty store.
     pub fn new() -> Self {
         let directory = private_directory();
-        let store = RedbStore::open(directory.path(), Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        let store =
+            RedbStore::open(directory.path(), StoreOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         Self { store: Arc::new(store), clock: Arc::new(Machine), calls: AtomicU64::new(0), _directory: directory }
     }
 
@@ -126,11 +127,11 @@ impl Lab {
         }
     }
 
-    fn setup(&self, invocation: InvocationId, journal: Option<Arc<dyn Journal>>, call: &Call) -> Setup {
+    fn setup(&self, invocation: InvocationId, journal: Option<Arc<dyn Journal>>, call: &Call) -> InvocationSetup {
         let null = Arc::new(NullServices);
-        Setup {
+        InvocationSetup {
             invocation,
-            scope: Scope { project: "test".into(), plugin: "tools.test".into() },
+            scope: InvocationScope { project: "test".into(), plugin: "tools.test".into() },
             grants: Grants { table: "tools.test".into(), directories: call.directories.clone(), ..Grants::default() },
             limits: call.limits.clone(),
             services: Services {
@@ -151,7 +152,7 @@ impl Lab {
             seed: [7; 32],
             context: None,
             console: None,
-            keyring: Arc::default(),
+            placeholders: Arc::default(),
             told: None,
         }
     }
@@ -193,7 +194,7 @@ impl Call {
 pub struct Ended {
     /// What the guest answered: its output, or the error that it told.
     pub answer: Result<Result<String, String>, CallError>,
-    pub used: Used,
+    pub used: WorkUsage,
     pub log: Vec<LogLine>,
     pub log_dropped: u64,
 }

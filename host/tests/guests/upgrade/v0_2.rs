@@ -14,7 +14,7 @@ use longhaul_core::Outage;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_engine::Role;
-use longhaul_engine::edition::{Answer, CallContext, Edition, Exports, Guest, Tool};
+use longhaul_engine::edition::{CallContext, Edition, ExportAnswer, Exports, GuestInstance, ToolExports};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 
 mod generated {
@@ -57,26 +57,26 @@ impl Edition for V0_2 {
 // What a tool exports.
 
 #[async_trait]
-impl Tool for tool::GuestIndices {
-    async fn describe(&self, Guest { store, instance }: Guest<'_>) -> wasmtime::Result<ToolInfo> {
+impl ToolExports for tool::GuestIndices {
+    async fn describe(&self, GuestInstance { store, instance }: GuestInstance<'_>) -> wasmtime::Result<ToolInfo> {
         Ok(info(self.load(&mut *store, instance)?.call_describe(store).await?))
     }
 
     async fn prepare(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
-    ) -> Answer<String, ToolError> {
+    ) -> ExportAnswer<String, ToolError> {
         let answer = self.load(&mut *store, instance)?.call_prepare(store, function, arguments).await?;
         Ok(answer.map_err(error))
     }
 
     async fn verify(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
         prepared: &str,
-    ) -> Answer<Verification, ToolError> {
+    ) -> ExportAnswer<Verification, ToolError> {
         let answer =
             self.load(&mut *store, instance)?.call_verify(store, function, arguments, &prepared.to_owned()).await?;
         Ok(answer.map(verification).map_err(error))
@@ -84,10 +84,10 @@ impl Tool for tool::GuestIndices {
 
     async fn call(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
         about: &CallContext,
-    ) -> Answer<ToolOutput, ToolError> {
+    ) -> ExportAnswer<ToolOutput, ToolError> {
         let context = tool::CallContext {
             idempotency_key: about.idempotency_key.clone(),
             remaining_ms: about.remaining_ms,

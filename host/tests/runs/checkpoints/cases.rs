@@ -6,7 +6,7 @@ use crate::common::fake::Kill;
 use crate::common::gated;
 use crate::common::lab::Lab;
 use crate::common::{DOER_CONFIG, THREE_FEATURES, repository};
-use longhaul::checkpoint::Shelf;
+use longhaul::checkpoint::SnapshotStore;
 use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -264,7 +264,7 @@ fn age_ms(text: &str) -> u64 {
 
 fn a_purge_by_age(case: &Value, found: &[&str]) {
     let (store, clock) = (MemoryStore::new(), HandClock::at(HandClock::START_MS));
-    let shelf = Shelf::new(&store, &clock);
+    let shelf = SnapshotStore::new(&store, &clock);
     let age_max_ms = number::<u64>(found[0]) * DAY_MS;
     let mut ages: Vec<(&str, u64)> = found[1].split(", ").map(|age| (age, age_ms(age))).collect();
     // Saved one after the other, so that at the end their ages are those of the case.
@@ -288,7 +288,7 @@ fn a_purge_by_age(case: &Value, found: &[&str]) {
 fn a_lifetime(case: &Value, found: &[&str]) {
     let [lifetime, first, second] = [0, 1, 2].map(|at| number::<u64>(found[at]) * SECOND_MS);
     let (store, clock) = (MemoryStore::new(), HandClock::at(HandClock::START_MS));
-    let shelf = Shelf::new(&store, &clock);
+    let shelf = SnapshotStore::new(&store, &clock);
     block_on(shelf.save("k", b"{}".to_vec(), lifetime)).expect("saved");
     let seen = || if shelf.read("k").expect("read").is_some() { "present" } else { "absent" };
     clock.advance_ms(first);

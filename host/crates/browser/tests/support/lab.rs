@@ -3,12 +3,12 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use super::site::Site;
-use longhaul_browser::{Around, Browser, BrowserSettings};
+use longhaul_browser::{Browser, BrowserEnvironment, BrowserSettings};
 use longhaul_core::InvocationId;
 use longhaul_core::grant::{Grants, HostPattern};
 use longhaul_core::supervisor::Unsupervised;
 use longhaul_core::tool::{HostTool as _, ToolCall};
-use longhaul_egress::{Caps, Guard, Resolve};
+use longhaul_egress::{Guard, RequestLimits, Resolve};
 use longhaul_sandbox::{Level, SandboxHost};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ impl Lab {
         let hosts = std::iter::once(origin.as_str()).chain(more.iter().copied());
         let hosts = hosts.map(|host| HostPattern::try_from(host.to_owned()).unwrap()).collect();
         let grants = Grants { table: "tools.browser".into(), hosts, ..Grants::default() };
-        let caps = Caps { connect_ms_max: 2_000, ..Caps::default() };
+        let caps = RequestLimits { connect_ms_max: 2_000, ..RequestLimits::default() };
         let guard = Guard::new(grants, caps);
         let guard = match resolver {
             Some(resolver) => guard.with_resolver(resolver),
@@ -48,8 +48,9 @@ impl Lab {
             level_min: Level::Full,
             redact: None,
         };
-        let around = Around { host, child_args: vec!["browser".into()], guard, supervisor: Arc::new(Unsupervised) };
-        Self { browser: Browser::new(around, BrowserSettings::read(settings).unwrap()), scratch }
+        let environment =
+            BrowserEnvironment { host, child_args: vec!["browser".into()], guard, supervisor: Arc::new(Unsupervised) };
+        Self { browser: Browser::new(environment, BrowserSettings::read(settings).unwrap()), scratch }
     }
 
     pub async fn call_as(&self, task: &str, function: &str, arguments: Value) -> Result<Value, String> {

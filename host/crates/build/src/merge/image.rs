@@ -4,7 +4,7 @@
 //! place of the table becomes that other one. A global that nobody sets becomes a constant.
 
 use super::error::{MergeError, Result};
-use super::linked::{Core, Linked, Provider, Sort};
+use super::linked::{Core, IndexKind, Linked, Provider};
 use std::collections::{HashMap, HashSet};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, RoundtripReencoder};
 use wasm_encoder::{
@@ -85,7 +85,7 @@ impl<'l, 'a> Plan<'l, 'a> {
             }
             for (index, (_, _, of)) in core.imports.functions.iter().enumerate() {
                 if let Provider::Host { module, name } =
-                    self.linked.provider(*instance, Sort::Function, count(index))?
+                    self.linked.provider(*instance, IndexKind::Function, count(index))?
                     && known.insert((module, name))
                 {
                     self.imports.push((module, name, self.types.place(type_of(core, *of)?)));
@@ -100,11 +100,11 @@ impl<'l, 'a> Plan<'l, 'a> {
         let mut global = 0;
         for (instance, core) in &self.libraries {
             for own in 0..count(core.functions.len()) {
-                self.functions.insert((*instance, core.imports.count(Sort::Function) + own), function);
+                self.functions.insert((*instance, core.imports.count(IndexKind::Function) + own), function);
                 function += 1;
             }
             for own in 0..count(core.globals.len()) {
-                self.globals.insert((*instance, core.imports.count(Sort::Global) + own), global);
+                self.globals.insert((*instance, core.imports.count(IndexKind::Global) + own), global);
                 global += 1;
             }
         }
@@ -115,7 +115,7 @@ impl<'l, 'a> Plan<'l, 'a> {
             for body in &core.bodies {
                 for operator in body.get_operators_reader()? {
                     if let Operator::GlobalSet { global_index } = operator? {
-                        self.set.insert(own(self.linked.provider(*instance, Sort::Global, global_index)?)?);
+                        self.set.insert(own(self.linked.provider(*instance, IndexKind::Global, global_index)?)?);
                     }
                 }
             }
@@ -131,7 +131,7 @@ impl<'l, 'a> Plan<'l, 'a> {
                 };
                 let offset = self.place(*instance, offset_expr)?;
                 for (at, function) in functions_of(element)?.into_iter().enumerate() {
-                    let provider = self.linked.provider(*instance, Sort::Function, function)?;
+                    let provider = self.linked.provider(*instance, IndexKind::Function, function)?;
                     let place = offset.checked_add(count(at));
                     let place = place.ok_or_else(|| MergeError::new("a library writes behind the end of its table"))?;
                     self.table.insert(place, provider);
@@ -162,10 +162,10 @@ impl<'l, 'a> Plan<'l, 'a> {
 
     /// What a global is when the module starts. It can only refer to those before it, so this ends.
     fn value(&self, instance: usize, index: u32) -> Result<u32> {
-        let (instance, index) = own(self.linked.provider(instance, Sort::Global, index)?)?;
+        let (instance, index) = own(self.linked.provider(instance, IndexKind::Global, index)?)?;
         let missing = || MergeError::new("it has no such global");
         let core = self.core(instance).ok_or_else(missing)?;
-        let global = core.globals.get(index.wrapping_sub(core.imports.count(Sort::Global)) as usize);
+        let global = core.globals.get(index.wrapping_sub(core.imports.count(IndexKind::Global)) as usize);
         self.place(instance, &global.ok_or_else(missing)?.init_expr)
     }
 
@@ -197,7 +197,7 @@ impl<'l, 'a> Plan<'l, 'a> {
     /// The function that another one calls with its own arguments, if it does nothing else.
     fn leads_to(&self, instance: usize, index: u32) -> Result<Option<Provider<'a>>> {
         let Some(core) = self.core(instance) else { return Ok(None) };
-        let own = index.wrapping_sub(core.imports.count(Sort::Function)) as usize;
+        let own = index.wrapping_sub(core.imports.count(IndexKind::Function)) as usize;
         let (Some(body), Some(of)) = (core.bodies.get(own), core.functions.get(own)) else { return Ok(None) };
         if body.get_locals_reader()?.get_count() > 0 {
             return Ok(None);
@@ -278,7 +278,7 @@ impl<'l, 'a> Plan<'l, 'a> {
         let mut section = GlobalSection::new();
         for (instance, core) in &self.libraries {
             for (at, global) in core.globals.iter().enumerate() {
-                let index = core.imports.count(Sort::Global) + count(at);
+                let index = core.imports.count(IndexKind::Global) + count(at);
                 let of = RoundtripReencoder.global_type(global.ty)?;
                 let of = GlobalType { mutable: self.set.contains(&(*instance, index)), ..of };
                 let value = if global.ty.content_type == wasmparser::ValType::I32 {
@@ -307,7 +307,9 @@ impl<'l, 'a> Plan<'l, 'a> {
         let starts: Vec<_> = starts.collect();
         match starts[..] {
             [] => Ok(None),
-            [(instance, index)] => Ok(Some(self.function(self.linked.provider(instance, Sort::Function, index)?)?)),
+            [(instance, index)] => {
+                Ok(Some(self.function(self.linked.provider(instance, IndexKind::Function, index)?)?))
+            }
             _ => Err(MergeError::new("several libraries have a start function")),
         }
     }
@@ -340,12 +342,12 @@ impl<'l, 'a> Plan<'l, 'a> {
     }
 
     fn mover(&self, instance: usize, core: &'l Core<'a>) -> Result<Mover<'_, 'l, 'a>> {
-        let all = |sort: Sort, own: usize| 0..core.imports.count(sort) + count(own);
-        let provider = |sort: Sort, index| self.linked.provider(instance, sort, index);
-        let functions =
-            all(Sort::Function, core.functions.len()).map(|index| self.function(provider(Sort::Function, index)?));
-        let globals =
-            all(Sort::Global, core.globals.len()).map(|index| Ok(self.globals[&own(provider(Sort::Global, index)?)?]));
+        let all = |sort: IndexKind, own: usize| 0..core.imports.count(sort) + count(own);
+        let provider = |sort: IndexKind, index| self.linked.provider(instance, sort, index);
+        let functions = all(IndexKind::Function, core.functions.len())
+            .map(|index| self.function(provider(IndexKind::Function, index)?));
+        let globals = all(IndexKind::Global, core.globals.len())
+            .map(|index| Ok(self.globals[&own(provider(IndexKind::Global, index)?)?]));
         Ok(Mover {
             types: &self.types,
             core,

@@ -26,7 +26,7 @@ pub(super) struct Core<'a> {
     pub tables: Vec<TableType>,
     pub memories: Vec<MemoryType>,
     pub globals: Vec<Global<'a>>,
-    pub exports: HashMap<&'a str, (Sort, u32)>,
+    pub exports: HashMap<&'a str, (IndexKind, u32)>,
     pub elements: Vec<Element<'a>>,
     pub bodies: Vec<FunctionBody<'a>>,
     pub data: Vec<Data<'a>>,
@@ -44,37 +44,37 @@ pub(super) struct Imports<'a> {
 
 impl<'a> Imports<'a> {
     /// How many of a sort; the module's own come after them.
-    pub(super) fn count(&self, sort: Sort) -> u32 {
+    pub(super) fn count(&self, sort: IndexKind) -> u32 {
         let count = match sort {
-            Sort::Function => self.functions.len(),
-            Sort::Table => self.tables.len(),
-            Sort::Memory => self.memories.len(),
-            Sort::Global => self.globals.len(),
+            IndexKind::Function => self.functions.len(),
+            IndexKind::Table => self.tables.len(),
+            IndexKind::Memory => self.memories.len(),
+            IndexKind::Global => self.globals.len(),
         };
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    fn name(&self, sort: Sort, index: u32) -> Option<(&'a str, &'a str)> {
+    fn name(&self, sort: IndexKind, index: u32) -> Option<(&'a str, &'a str)> {
         let index = index as usize;
         match sort {
-            Sort::Function => self.functions.get(index).map(|(module, name, _)| (*module, *name)),
-            Sort::Table => self.tables.get(index).copied(),
-            Sort::Memory => self.memories.get(index).copied(),
-            Sort::Global => self.globals.get(index).copied(),
+            IndexKind::Function => self.functions.get(index).map(|(module, name, _)| (*module, *name)),
+            IndexKind::Table => self.tables.get(index).copied(),
+            IndexKind::Memory => self.memories.get(index).copied(),
+            IndexKind::Global => self.globals.get(index).copied(),
         }
     }
 }
 
 /// What an index counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Sort {
+pub(super) enum IndexKind {
     Function,
     Table,
     Memory,
     Global,
 }
 
-impl Sort {
+impl IndexKind {
     fn of(kind: ExternalKind) -> Result<Self> {
         match kind {
             ExternalKind::Func => Ok(Self::Function),
@@ -99,7 +99,7 @@ enum Instance<'a> {
     /// Of a module, with an instance for each module that it imports from.
     Of { module: usize, given: HashMap<&'a str, usize> },
     /// Items of others under new names.
-    Items(HashMap<&'a str, (Sort, usize)>),
+    Items(HashMap<&'a str, (IndexKind, usize)>),
 }
 
 /// An entry in an index space of the component.
@@ -118,21 +118,21 @@ struct Spaces<'a> {
 }
 
 impl<'a> Spaces<'a> {
-    fn of(&mut self, sort: Sort) -> &mut Vec<Item<'a>> {
+    fn of(&mut self, sort: IndexKind) -> &mut Vec<Item<'a>> {
         match sort {
-            Sort::Function => &mut self.functions,
-            Sort::Table => &mut self.tables,
-            Sort::Memory => &mut self.memories,
-            Sort::Global => &mut self.globals,
+            IndexKind::Function => &mut self.functions,
+            IndexKind::Table => &mut self.tables,
+            IndexKind::Memory => &mut self.memories,
+            IndexKind::Global => &mut self.globals,
         }
     }
 
-    fn get(&self, sort: Sort, index: usize) -> Result<Item<'a>> {
+    fn get(&self, sort: IndexKind, index: usize) -> Result<Item<'a>> {
         let space = match sort {
-            Sort::Function => &self.functions,
-            Sort::Table => &self.tables,
-            Sort::Memory => &self.memories,
-            Sort::Global => &self.globals,
+            IndexKind::Function => &self.functions,
+            IndexKind::Table => &self.tables,
+            IndexKind::Memory => &self.memories,
+            IndexKind::Global => &self.globals,
         };
         space.get(index).copied().ok_or_else(|| MergeError::new("it names an item that it does not have"))
     }
@@ -197,7 +197,7 @@ impl<'a> Linked<'a> {
                 Instance::Of { module, given }
             }
             Written::FromExports(items) => {
-                let items = items.iter().map(|item| Ok((item.name, (Sort::of(item.kind)?, item.index as usize))));
+                let items = items.iter().map(|item| Ok((item.name, (IndexKind::of(item.kind)?, item.index as usize))));
                 Instance::Items(items.collect::<Result<_>>()?)
             }
         };
@@ -208,7 +208,7 @@ impl<'a> Linked<'a> {
     fn alias(&mut self, alias: &ComponentAlias<'a>) -> Result<()> {
         if let ComponentAlias::CoreInstanceExport { kind, instance_index, name } = *alias {
             let item = Item::Export { instance: instance_index as usize, name };
-            self.spaces.of(Sort::of(kind)?).push(item);
+            self.spaces.of(IndexKind::of(kind)?).push(item);
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl<'a> Linked<'a> {
     }
 
     fn export_name(&self, function: u32) -> Result<Option<&'a str>> {
-        Ok(match self.spaces.get(Sort::Function, function as usize)? {
+        Ok(match self.spaces.get(IndexKind::Function, function as usize)? {
             Item::Export { name, .. } => Some(name),
             Item::Host => None,
         })
@@ -279,16 +279,16 @@ impl<'a> Linked<'a> {
     }
 
     fn lifted_from(&self, function: usize) -> Result<Provider<'a>> {
-        let found = self.item(Sort::Function, function, STEPS_MAX)?;
+        let found = self.item(IndexKind::Function, function, STEPS_MAX)?;
         found.ok_or_else(|| MergeError::new("it exports a function of the host"))
     }
 
     /// Who provides what `instance` has at `index`, itself included.
-    pub(super) fn provider(&self, instance: usize, sort: Sort, index: u32) -> Result<Provider<'a>> {
+    pub(super) fn provider(&self, instance: usize, sort: IndexKind, index: u32) -> Result<Provider<'a>> {
         self.provider_within(instance, sort, index, STEPS_MAX)
     }
 
-    fn provider_within(&self, instance: usize, sort: Sort, index: u32, steps: u32) -> Result<Provider<'a>> {
+    fn provider_within(&self, instance: usize, sort: IndexKind, index: u32, steps: u32) -> Result<Provider<'a>> {
         let Some(Instance::Of { module, given }) = self.instances.get(instance) else {
             return Err(MergeError::new("an instance without a module has items of its own"));
         };
@@ -301,7 +301,7 @@ impl<'a> Linked<'a> {
     }
 
     /// Who provides an export of an instance; none: the host.
-    fn export(&self, instance: usize, sort: Sort, name: &str, steps: u32) -> Result<Option<Provider<'a>>> {
+    fn export(&self, instance: usize, sort: IndexKind, name: &str, steps: u32) -> Result<Option<Provider<'a>>> {
         let steps = steps.checked_sub(1).ok_or_else(|| MergeError::new(format_args!("`{name}` leads in a circle")))?;
         let missing = || MergeError::new(format_args!("nobody provides `{name}`"));
         match self.instances.get(instance).ok_or_else(missing)? {
@@ -323,7 +323,7 @@ impl<'a> Linked<'a> {
         }
     }
 
-    fn item(&self, sort: Sort, index: usize, steps: u32) -> Result<Option<Provider<'a>>> {
+    fn item(&self, sort: IndexKind, index: usize, steps: u32) -> Result<Option<Provider<'a>>> {
         match self.spaces.get(sort, index)? {
             Item::Export { instance, name } => self.export(instance, sort, name, steps),
             Item::Host => Ok(None),
@@ -359,7 +359,7 @@ impl<'a> Core<'a> {
                 Payload::ExportSection(section) => {
                     for export in section {
                         let export = export?;
-                        core.exports.insert(export.name, (Sort::of(export.kind)?, export.index));
+                        core.exports.insert(export.name, (IndexKind::of(export.kind)?, export.index));
                     }
                 }
                 Payload::ElementSection(section) => core.elements = all(section)?,

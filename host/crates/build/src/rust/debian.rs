@@ -8,9 +8,9 @@
 //! flag.
 
 use super::cargo::{TARGET, clean_cargo};
-use crate::apt::Apt;
 use crate::cache::{Cache, create_dir, entries, read, write_whole};
-use crate::error::{At, BuildError};
+use crate::debian_packages::DebianPackages;
+use crate::error::{AtPath, BuildError};
 use crate::process::run;
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,9 +38,9 @@ const STD_USER: &str = "std_user";
 /// that one would cost each build a second. To take a newer one, remove the folder.
 pub(crate) fn prefix(cache: &Cache, triple: &str, linker: &Path) -> Result<PathBuf> {
     cache.folder(&format!("debian-rust-{VERSION_MIN}"), |prefix| {
-        let apt = with_compiler(cache, &prefix.join("apt"))?;
-        let version = unpack(cache, &apt, prefix)?;
-        if let Some(lists) = apt.into_private_dir() {
+        let packages = with_compiler(cache, &prefix.join("apt"))?;
+        let version = unpack(cache, &packages, prefix)?;
+        if let Some(lists) = packages.into_private_dir() {
             remove(&lists)?;
         }
         write_wrapper(prefix, triple)?;
@@ -59,17 +59,17 @@ pub(crate) fn rustc(prefix: &Path) -> PathBuf {
 }
 
 /// Fetches and unpacks the compiler, the libraries it lacks here and the sources of `std`.
-fn unpack(cache: &Cache, apt: &Apt, prefix: &Path) -> Result<String> {
-    let version = apt.candidate(COMPILER)?;
+fn unpack(cache: &Cache, packages: &DebianPackages, prefix: &Path) -> Result<String> {
+    let version = packages.candidate(COMPILER)?;
     let release = release(&version);
     let standard = format!("libstd-rust-web-{release}");
     let mut wanted: BTreeSet<String> = [COMPILER, "libstd-rust-web-dev", "rust-web-src", &standard]
         .map(|package| format!("{package}={version}"))
         .into();
-    wanted.extend(apt.missing_libraries(&standard)?);
+    wanted.extend(packages.missing_libraries(&standard)?);
 
     cache.say(&format!("fetching Debian's rustc {version} (140 MB, once)"));
-    apt.unpack(&wanted, prefix)?;
+    packages.unpack(&wanted, prefix)?;
     link_sources(prefix, release)?;
     Ok(version)
 }
@@ -156,12 +156,12 @@ fn install_std(prefix: &Path, user: &Path) -> Result<()> {
 }
 
 /// On lists that offer a compiler of at least [`VERSION_MIN`]; private ones go into `dir`.
-fn with_compiler(cache: &Cache, dir: &Path) -> Result<Apt> {
-    let system = Apt::system();
+fn with_compiler(cache: &Cache, dir: &Path) -> Result<DebianPackages> {
+    let system = DebianPackages::system();
     if offers_compiler(&system)? {
         return Ok(system);
     }
-    let private = Apt::private(cache, dir)?;
+    let private = DebianPackages::private(cache, dir)?;
     if offers_compiler(&private)? {
         return Ok(private);
     }
@@ -171,8 +171,8 @@ fn with_compiler(cache: &Cache, dir: &Path) -> Result<Apt> {
     )))
 }
 
-fn offers_compiler(apt: &Apt) -> Result<bool> {
-    let candidate = apt.candidate(COMPILER)?;
+fn offers_compiler(packages: &DebianPackages) -> Result<bool> {
+    let candidate = packages.candidate(COMPILER)?;
     Ok(number(&candidate) >= number(VERSION_MIN))
 }
 

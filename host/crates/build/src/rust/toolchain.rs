@@ -26,7 +26,7 @@ const TARGET_ADD_AGAIN: Duration = Duration::from_hours(24);
 
 /// Which tool chain the caller wants: `auto`, `rustup` or `debian`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ToolchainChoice {
     /// Rustup's if it can be had, else Debian's.
     #[default]
     Auto,
@@ -36,7 +36,7 @@ pub enum Wanted {
     Debian,
 }
 
-impl FromStr for Wanted {
+impl FromStr for ToolchainChoice {
     type Err = BuildError;
 
     fn from_str(word: &str) -> Result<Self> {
@@ -60,14 +60,14 @@ pub(crate) enum Toolchain {
 }
 
 impl Toolchain {
-    pub(crate) fn choose(cache: &Cache, wanted: Wanted) -> Result<Self> {
+    pub(crate) fn choose(cache: &Cache, wanted: ToolchainChoice) -> Result<Self> {
         let host = HostRust::ask()?;
-        if wanted != Wanted::Debian {
+        if wanted != ToolchainChoice::Debian {
             match host.with_target(cache) {
                 Ok(()) => {
                     return Ok(Self::Rustup { release: host.release });
                 }
-                Err(error) if wanted == Wanted::Rustup => return Err(error),
+                Err(error) if wanted == ToolchainChoice::Rustup => return Err(error),
                 Err(error) => cache.say(&format!("{error}; taking Debian's compiler")),
             }
         }

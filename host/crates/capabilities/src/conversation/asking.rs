@@ -2,7 +2,7 @@
 //!
 //! Plain data: `cut.rs` and `summary.rs` do the cutting.
 
-use super::held::Held;
+use super::messages::HeldMessage;
 use longhaul_core::context::Budget;
 use longhaul_core::{Denial, Digest};
 
@@ -43,7 +43,7 @@ impl Cut {
         Self { asking, budget, messages_replaced: 0, texts_referred: 0, replaced: None, unsummarised: None }
     }
 
-    pub(super) fn count(&mut self, replaced: &[Held]) {
+    pub(super) fn count(&mut self, replaced: &[HeldMessage]) {
         self.messages_replaced =
             self.messages_replaced.saturating_add(u32::try_from(replaced.len()).unwrap_or(u32::MAX));
     }

@@ -5,7 +5,7 @@
 //! transaction. So a resume and a replay cut back as before, and nothing is asked twice or lost.
 
 use super::asking::{Asking, Cut};
-use super::held::{Context, Held, Kind, Notes};
+use super::messages::{Context, HeldMessage, MessageKind, Notes};
 use super::prompts::Purpose;
 use super::reference::Reach;
 use super::summary::Summary;
@@ -13,32 +13,32 @@ use super::{halve, prompts};
 use crate::ctx::Ctx;
 use crate::stop::Stop;
 use longhaul_core::LimitHit;
-use longhaul_core::context::{Budget, Policy};
+use longhaul_core::context::{Budget, ContextPolicy};
 use longhaul_core::event::{ContextCut, Event};
-use longhaul_core::model::{Message, Speaker};
+use longhaul_core::model::{Message, MessageRole};
 
 /// Events of one invocation about its contexts; more say nothing new.
 const EVENTS_MAX: usize = 100;
 
 /// Which way a conversation is cut back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum CutMethod {
     Halve,
     Compact,
     Reset,
 }
 
-/// See [`Policy`], which says this in words.
-fn way(policy: Policy, context: &Context, notes: Notes) -> Way {
+/// See [`ContextPolicy`], which says this in words.
+fn way(policy: ContextPolicy, context: &Context, notes: Notes) -> CutMethod {
     let (observed, open) = context.observed();
     match policy {
-        Policy::Off | Policy::Halve => Way::Halve,
-        Policy::Compact => Way::Compact,
-        Policy::Reset => Way::Reset,
-        Policy::Auto if notes.phases_ended > context.noted.phases_ended => Way::Reset,
-        Policy::Auto if notes.decisions_visited > context.noted.decisions_visited => Way::Compact,
-        Policy::Auto if observed > open / 2 => Way::Reset,
-        Policy::Auto => Way::Compact,
+        ContextPolicy::Off | ContextPolicy::Halve => CutMethod::Halve,
+        ContextPolicy::Compact => CutMethod::Compact,
+        ContextPolicy::Reset => CutMethod::Reset,
+        ContextPolicy::Auto if notes.phases_ended > context.noted.phases_ended => CutMethod::Reset,
+        ContextPolicy::Auto if notes.decisions_visited > context.noted.decisions_visited => CutMethod::Compact,
+        ContextPolicy::Auto if observed > open / 2 => CutMethod::Reset,
+        ContextPolicy::Auto => CutMethod::Compact,
     }
 }
 
@@ -57,23 +57,23 @@ impl Ctx {
         if is_hopeless || !(is_full || refused) {
             return Ok(false);
         }
-        if policy != Policy::Halve {
+        if policy != ContextPolicy::Halve {
             context.pin_task(budget.window_tokens / 4);
         }
         let (tokens_before, bytes_before) = (context.tokens(&asking.pinned, asking.tools_tokens), bytes(context));
         let way = way(policy, context, self.conversations.notes);
         let mut cut = Cut::new(asking.clone(), budget);
         let way = match way {
-            Way::Halve => self.halve(&mut cut).await.map(|()| way)?,
-            Way::Reset => self.begin_anew(&mut cut).await?,
-            Way::Compact => self.compact(&mut cut).await?,
+            CutMethod::Halve => self.halve(&mut cut).await.map(|()| way)?,
+            CutMethod::Reset => self.begin_anew(&mut cut).await?,
+            CutMethod::Compact => self.compact(&mut cut).await?,
         };
         self.recount(at, bytes_before)?;
         Ok(self.finish_cut(cut, way, policy, tokens_before))
     }
 
     /// The rules for a model, in our estimates.
-    fn budget_of(&self, asking: &Asking) -> Option<(Policy, Budget)> {
+    fn budget_of(&self, asking: &Asking) -> Option<(ContextPolicy, Budget)> {
         let pinned = self.pinned_context.as_ref()?;
         let window = u64::from(*pinned.windows_tokens.get(&asking.pinned)?);
         let window = match self.conversations.windows_told.get(&asking.pinned) {
@@ -126,13 +126,13 @@ impl Ctx {
 
     /// References for what older turns' tools answered; where that is not enough, a summary of the older turns
     /// and shorter ones of what was summarised before; where that is not enough either, a reset.
-    async fn compact(&mut self, cut: &mut Cut) -> Result<Way, Stop> {
+    async fn compact(&mut self, cut: &mut Cut) -> Result<CutMethod, Stop> {
         let at = cut.asking.at;
         let turns = self.conversations.open[at].turns();
         let older: Vec<usize> = turns.iter().take(turns.len().saturating_sub(1)).flatten().copied().collect();
         cut.texts_referred += self.refer(at, &older, Reach::ToolOutputs).await?;
         if self.conversations.open[at].estimated() + cut.asking.tools_tokens <= cut.budget.compact_tokens {
-            return Ok(Way::Compact);
+            return Ok(CutMethod::Compact);
         }
         let context = &self.conversations.open[at];
         // Half of what is left is for the newest turns; the rest for summaries, and to grow into.
@@ -146,7 +146,7 @@ impl Ctx {
         if self.conversations.open[at].estimated() + cut.asking.tools_tokens > cut.budget.full_tokens {
             return self.begin_anew(cut).await;
         }
-        Ok(Way::Compact)
+        Ok(CutMethod::Compact)
     }
 
     /// Old summaries become their briefs, and the oldest of these go, as far as needed.
@@ -160,14 +160,14 @@ impl Ctx {
     }
 
     /// System prompt, what is pinned, a hand-off, and the newest turns as far as they fit.
-    async fn begin_anew(&mut self, cut: &mut Cut) -> Result<Way, Stop> {
+    async fn begin_anew(&mut self, cut: &mut Cut) -> Result<CutMethod, Stop> {
         let at = cut.asking.at;
         let all = self.conversations.open[at].open();
         let turns = self.conversations.open[at].turns();
         if turns.first().is_none_or(|first| *first == all) {
             // One turn is no history that could be handed off.
             cut.texts_referred += self.refer(at, &all, Reach::Everything).await?;
-            return Ok(Way::Compact);
+            return Ok(CutMethod::Compact);
         }
         let summary = self.summarise(cut, Purpose::Reset, &all).await?;
         let context = &self.conversations.open[at];
@@ -185,7 +185,7 @@ impl Ctx {
         if !goes.is_empty() {
             self.put_summary(cut, Purpose::Reset, &goes, summary);
         }
-        Ok(Way::Reset)
+        Ok(CutMethod::Reset)
     }
 
     /// Puts a summary in place of messages.
@@ -197,11 +197,15 @@ impl Ctx {
         });
         let speaker = match purpose {
             Purpose::Halve => prompts::speaker_before(following.map(|held| held.message.speaker)),
-            Purpose::Compact | Purpose::Reset => Speaker::User,
+            Purpose::Compact | Purpose::Reset => MessageRole::User,
         };
         cut.replaced = Some(summary.replaced);
         cut.unsummarised = cut.unsummarised.take().or_else(|| summary.unsummarised.clone());
-        let held = Held::new(Message::text(speaker, summary.text), false, Kind::Summary { brief: summary.brief });
+        let held = HeldMessage::new(
+            Message::text(speaker, summary.text),
+            false,
+            MessageKind::Summary { brief: summary.brief },
+        );
         context.failed.add(summary.failed);
         cut.count(&context.replace(places, Some(held)));
     }
@@ -215,7 +219,7 @@ impl Ctx {
     }
 
     /// Counts and tells a cut. Answers whether there is anything to tell.
-    fn finish_cut(&mut self, cut: Cut, way: Way, policy: Policy, tokens_before: u64) -> bool {
+    fn finish_cut(&mut self, cut: Cut, way: CutMethod, policy: ContextPolicy, tokens_before: u64) -> bool {
         let Cut { asking, messages_replaced, texts_referred, replaced, unsummarised, .. } = cut;
         let notes = self.conversations.notes;
         let context = &mut self.conversations.open[asking.at];
@@ -235,7 +239,7 @@ impl Ctx {
             unsummarised,
         };
         let invocation = self.invocation.clone();
-        if way == Way::Reset {
+        if way == CutMethod::Reset {
             context.resets = context.resets.saturating_add(1);
             self.used.context_resets += 1;
             self.tell(Event::ContextReset { invocation, cut: done });
@@ -261,7 +265,7 @@ pub(super) fn tokens_of(number: f64) -> u64 {
 }
 
 fn bytes(context: &Context) -> u64 {
-    context.messages.iter().map(Held::bytes).sum()
+    context.messages.iter().map(HeldMessage::bytes).sum()
 }
 
 #[cfg(test)]
@@ -269,23 +273,23 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(notes: Notes, observed_chars: usize, expected: Way) {
+    fn check(notes: Notes, observed_chars: usize, expected: CutMethod) {
         let mut context = Context::new(String::new(), Notes::default());
-        for (kind, chars) in [(Kind::Replied, 1_000), (Kind::Observed, observed_chars)] {
-            let message = Message::text(Speaker::User, "x".repeat(chars));
-            context.messages.push(Held::new(message, false, kind));
+        for (kind, chars) in [(MessageKind::Replied, 1_000), (MessageKind::Observed, observed_chars)] {
+            let message = Message::text(MessageRole::User, "x".repeat(chars));
+            context.messages.push(HeldMessage::new(message, false, kind));
         }
-        assert_eq!(way(Policy::Auto, &context, notes), expected);
+        assert_eq!(way(ContextPolicy::Auto, &context, notes), expected);
     }
 
     #[test]
     fn auto_chooses_by_what_the_conversation_holds() {
         let none = Notes::default();
-        check(none, 1_000, Way::Compact);
-        check(none, 1_100, Way::Reset);
-        check(Notes { phases_ended: 1, ..none }, 0, Way::Reset);
-        check(Notes { decisions_visited: 1, ..none }, 9_000, Way::Compact);
-        check(Notes { decisions_visited: 1, phases_ended: 1, ..none }, 0, Way::Reset);
-        check(Notes { tools_called: 9, ..none }, 0, Way::Compact);
+        check(none, 1_000, CutMethod::Compact);
+        check(none, 1_100, CutMethod::Reset);
+        check(Notes { phases_ended: 1, ..none }, 0, CutMethod::Reset);
+        check(Notes { decisions_visited: 1, ..none }, 9_000, CutMethod::Compact);
+        check(Notes { decisions_visited: 1, phases_ended: 1, ..none }, 0, CutMethod::Reset);
+        check(Notes { tools_called: 9, ..none }, 0, CutMethod::Compact);
     }
 }

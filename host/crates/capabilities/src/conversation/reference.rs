@@ -5,13 +5,13 @@
 //! nobody grants it, and it reads nothing but what the same invocation has put away, and what its calls of tools
 //! answered at length, of which an agent may have shown its model the beginning.
 
-use super::held::{Held, Kind};
+use super::messages::{HeldMessage, MessageKind};
 use crate::ctx::Ctx;
 use crate::remembered::keep_missing;
 use crate::stop::Stop;
 use longhaul_core::Digest;
 use longhaul_core::journal::EffectClass;
-use longhaul_core::model::Part;
+use longhaul_core::model::MessagePart;
 use longhaul_core::store::Batch;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
 use serde::Deserialize;
@@ -42,24 +42,28 @@ pub(super) enum Reach {
 }
 
 /// Takes the long texts out of a message; `keep` answers what stands in their place.
-pub(super) fn take_long(held: &mut Held, reach: Reach, bytes_max: usize, mut keep: impl FnMut(&str) -> String) {
+pub(super) fn take_long(held: &mut HeldMessage, reach: Reach, bytes_max: usize, mut keep: impl FnMut(&str) -> String) {
     let is_told = match held.kind {
-        Kind::Observed => true,
-        Kind::Told => reach == Reach::Everything,
-        Kind::Replied | Kind::Summary { .. } => false,
+        MessageKind::Observed => true,
+        MessageKind::Told => reach == Reach::Everything,
+        MessageKind::Replied | MessageKind::Summary { .. } => false,
     };
     for part in &mut held.message.parts {
         match part {
-            Part::Text(text) if is_told && text.len() > bytes_max => {
+            MessagePart::Text(text) if is_told && text.len() > bytes_max => {
                 let short = keep(text);
                 shorten(text, short);
             }
             // An output is JSON, and what stands in its place is to be, too.
-            Part::Answered { output, .. } if is_told && output.len() > bytes_max => {
+            MessagePart::Answered { output, .. } if is_told && output.len() > bytes_max => {
                 let short = Value::String(keep(output)).to_string();
                 shorten(output, short);
             }
-            Part::Text(_) | Part::Image { .. } | Part::Requested(_) | Part::Answered { .. } | Part::Thought(_) => {}
+            MessagePart::Text(_)
+            | MessagePart::Image { .. }
+            | MessagePart::Requested(_)
+            | MessagePart::Answered { .. }
+            | MessagePart::Thought(_) => {}
         }
     }
 }
@@ -198,7 +202,7 @@ impl Ctx {
         let summary = format!("{count} texts");
         match self.ask_repeatable("conversation.refer", summary, &asking, EffectClass::Idempotent).await? {
             Ok(()) => keep_missing(Arc::clone(&self.services.store), batch).await?,
-            Err(ticket) => self.answer_with(ticket, (), batch).await?,
+            Err(handle) => self.answer_with(handle, (), batch).await?,
         }
         for digest in digests {
             self.remember(digest)?;
@@ -225,7 +229,7 @@ fn page(text: &str, offset: u64, bytes: u32) -> ToolOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::model::{Message, Speaker};
+    use longhaul_core::model::{Message, MessageRole};
 
     #[test]
     fn a_text_is_read_page_by_page_and_no_character_is_split() {
@@ -246,8 +250,9 @@ mod tests {
     #[test]
     fn only_what_is_long_and_came_from_outside_is_put_away() {
         let long = "x".repeat(3_000);
-        let check = |kind: Kind, reach, part: Part, expected: bool| {
-            let mut held = Held::new(Message { speaker: Speaker::User, parts: vec![part] }, false, kind.clone());
+        let check = |kind: MessageKind, reach, part: MessagePart, expected: bool| {
+            let mut held =
+                HeldMessage::new(Message { speaker: MessageRole::User, parts: vec![part] }, false, kind.clone());
             let mut count = 0;
             take_long(&mut held, reach, 1_000, |text| {
                 count += 1;
@@ -256,14 +261,15 @@ mod tests {
             assert_eq!((count == 1, held.bytes() < 1_000), (expected, expected), "{kind:?} {reach:?}");
             held
         };
-        let text = || Part::Text(long.clone());
-        check(Kind::Observed, Reach::ToolOutputs, text(), true);
-        check(Kind::Told, Reach::ToolOutputs, text(), false);
-        check(Kind::Told, Reach::Everything, text(), true);
-        check(Kind::Replied, Reach::Everything, text(), false);
-        let answered = Part::Answered { id: "1".into(), output: Value::from(long.clone()).to_string(), failed: false };
-        let held = check(Kind::Observed, Reach::ToolOutputs, answered, true);
-        let Part::Answered { output, .. } = &held.message.parts[0] else { panic!() };
+        let text = || MessagePart::Text(long.clone());
+        check(MessageKind::Observed, Reach::ToolOutputs, text(), true);
+        check(MessageKind::Told, Reach::ToolOutputs, text(), false);
+        check(MessageKind::Told, Reach::Everything, text(), true);
+        check(MessageKind::Replied, Reach::Everything, text(), false);
+        let answered =
+            MessagePart::Answered { id: "1".into(), output: Value::from(long.clone()).to_string(), failed: false };
+        let held = check(MessageKind::Observed, Reach::ToolOutputs, answered, true);
+        let MessagePart::Answered { output, .. } = &held.message.parts[0] else { panic!() };
         let output: String = serde_json::from_str(output).expect("it is JSON still");
         assert!(output.contains("context.read_again {\"id\": \""), "{output}");
     }

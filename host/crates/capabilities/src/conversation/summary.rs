@@ -10,7 +10,7 @@ use super::reference;
 use crate::ctx::Ctx;
 use crate::stop::Stop;
 use longhaul_core::Digest;
-use longhaul_core::journal::{EffectClass, Ticket};
+use longhaul_core::journal::{EffectClass, EntryHandle};
 use longhaul_core::model::{Message, ModelError, ModelReply, ModelRequest, Usage, text_tokens};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
@@ -95,7 +95,7 @@ impl Ctx {
         let asking = (cut.asking.at, digest);
         let kept = match self.ask_repeatable(purpose.entry(), summary, &asking, EffectClass::ReadOnly).await? {
             Ok(kept) => kept,
-            Err(ticket) => self.write(cut, ticket, request, messages).await?,
+            Err(handle) => self.write(cut, handle, request, messages).await?,
         };
         if let Kept { written: Ok(Written { usage, .. }), .. } = &kept {
             self.used.model_calls = self.used.model_calls.saturating_add(1);
@@ -110,12 +110,12 @@ impl Ctx {
     async fn write(
         &mut self,
         cut: &Cut,
-        ticket: Ticket,
+        handle: EntryHandle,
         request: &ModelRequest,
         messages: &[Message],
     ) -> Result<Kept, Stop> {
         let _asked = self.in_flight.ask_model();
-        let reply = self.ask_model(&ticket, &cut.asking, request).await?;
+        let reply = self.ask_model(&handle, &cut.asking, request).await?;
         let bytes_max = usize::try_from(cut.budget.summary_tokens).unwrap_or(usize::MAX);
         let bytes_max = bytes_max.saturating_mul(BYTES_A_TOKEN_MAX);
         let written =
@@ -125,7 +125,7 @@ impl Ctx {
         let replaced = batch.blob(json);
         let usage = written.as_ref().ok().map(|written| written.usage);
         batch.ops.extend(self.spent_for(usage).ops);
-        self.answer_with(ticket, Kept { written, replaced }, batch).await
+        self.answer_with(handle, Kept { written, replaced }, batch).await
     }
 }
 

@@ -16,11 +16,11 @@ struct FakeAgent {
 
 #[async_trait::async_trait]
 impl Delegate for FakeAgent {
-    async fn run(&self, _: InvocationId, _: &str, _: Task, told: Trust) -> Result<Delegated, BrokenOff> {
+    async fn run(&self, _: InvocationId, _: &str, _: Task, told: Trust) -> Result<Delegated, Interrupted> {
         self.told.lock().unwrap().push(told);
         let (output, summary) = ("{}".into(), "looked".into());
         let answer = Ok(Outcome { output, summary, confidence: None, unknowns: Vec::new() });
-        Ok(Delegated { answer, used: Used::default(), heard: self.heard, closing: Batch::new() })
+        Ok(Delegated { answer, used: WorkUsage::default(), heard: self.heard, closing: Batch::new() })
     }
 }
 

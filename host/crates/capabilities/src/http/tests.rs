@@ -6,7 +6,7 @@ use http_body_util::{BodyExt as _, Empty, Full};
 use longhaul_core::grant::{Grants, HostPattern};
 use longhaul_core::supervisor::{Supervisor, Unsupervised};
 use longhaul_core::{InvocationId, LimitHit, Limits};
-use longhaul_egress::{Key, Keyring, Resolve, Secret};
+use longhaul_egress::{HeaderSecret, Resolve, Secret, SecretPlaceholders};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
@@ -46,7 +46,7 @@ fn outgoing(hosts: &[&str], script: &[&[&str]], bytes_max: u64) -> (Outgoing, Lo
     let outgoing = Outgoing::with(Rules {
         plugin: "web".into(),
         meter: meter(&Arc::new(Unsupervised)),
-        guard: Guard::new(grants, Caps::default()).with_resolver(Arc::new(Script(Mutex::new(script)))),
+        guard: Guard::new(grants, RequestLimits::default()).with_resolver(Arc::new(Script(Mutex::new(script)))),
         bytes_max,
         log: log.clone(),
         exchange: None,
@@ -280,20 +280,20 @@ async fn a_guest_sends_a_secret_and_never_sees_it() {
     let echo = format!("{}x{VALUE}", "y".repeat(50));
     let (port, seen) = server(response("200 OK", &format!("x-echo: {VALUE}\r\n"), &echo)).await;
     let host = format!("http://127.0.0.1:{port}");
-    let key = Key {
+    let key = HeaderSecret {
         name: "github".into(),
         secret: Secret::new(VALUE).unwrap(),
         hosts: vec![HostPattern::try_from(host.clone()).unwrap()],
         header: ::http::header::AUTHORIZATION,
     };
-    let keyring = Arc::new(Keyring::new("tools.web", vec![key], || [7; 32]));
+    let placeholders = Arc::new(SecretPlaceholders::new("tools.web", vec![key], || [7; 32]));
     let (mut outgoing, log) = outgoing(&[&host], &[&[]], 1_000);
     let rules = Arc::get_mut(&mut outgoing.gate.0).expect("nobody else has it");
-    rules.guard = rules.guard.clone().with_keyring(Arc::clone(&keyring));
+    rules.guard = rules.guard.clone().with_placeholders(Arc::clone(&placeholders));
     let with = |header: &str| {
         let mut request = get(&format!("{host}/"));
         let name: ::http::HeaderName = header.parse().unwrap();
-        request.headers_mut().insert(name, keyring.placeholder("github").unwrap().parse().unwrap());
+        request.headers_mut().insert(name, placeholders.placeholder("github").unwrap().parse().unwrap());
         request
     };
     let answer = send(&mut outgoing, with("authorization")).await.unwrap();

@@ -15,7 +15,7 @@ pub struct LogLine {
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct LogLines {
     lines: Vec<LogLine>,
     dropped: u64,
 }
@@ -23,7 +23,7 @@ struct Book {
 /// The log of one invocation; clones share it.
 #[derive(Clone, Debug)]
 pub struct LogBook {
-    book: Arc<Mutex<Book>>,
+    book: Arc<Mutex<LogLines>>,
     entries_max: usize,
     pub(crate) entry_bytes_max: usize,
 }
@@ -53,7 +53,7 @@ impl LogBook {
         (std::mem::take(&mut book.lines), std::mem::take(&mut book.dropped))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
+    fn lock(&self) -> MutexGuard<'_, LogLines> {
         // A panic while holding it leaves a book that is still a book.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,15 +1,15 @@
 //! Two guests that wait: one live, one answered from the journal of the first.
 
 use super::*;
-use crate::setup::{Models, Scope, Services, Setup, Watch};
-use longhaul_core::event::Used;
+use crate::setup::{InvocationScope, InvocationSetup, Models, Services, Watch};
+use longhaul_core::event::WorkUsage;
 use longhaul_core::grant::Grants;
-use longhaul_core::journal::{Journal, JournalError, NewCall, Next, Question, Ticket};
+use longhaul_core::journal::{CallVerdict, EffectQuestion, EntryHandle, Journal, JournalError, NewCall};
 use longhaul_core::memory::Trust;
 use longhaul_core::model::Model;
 use longhaul_core::store::{Batch, Key, Row, Store, StoreError, Table};
 use longhaul_core::tool::{
-    BrokenOff, CheckError, CheckInfo, Checks, Delegate, Delegated, ToolCall, ToolError, ToolInfo, ToolOutput, Tools,
+    CheckError, CheckInfo, Checks, Delegate, Delegated, Interrupted, ToolCall, ToolError, ToolInfo, ToolOutput, Tools,
     Verification,
 };
 use longhaul_core::work::{CheckReport, Task};
@@ -54,7 +54,7 @@ pub(crate) struct Fake {
 
 #[async_trait::async_trait]
 impl Journal for Fake {
-    async fn ask(&self, call: NewCall) -> Result<Next, JournalError> {
+    async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
         assert!(!call.class.starts_durably());
         let mut book = self.book.lock().unwrap();
         let index = book.asked;
@@ -62,7 +62,8 @@ impl Journal for Fake {
             return Err(LimitHit::new("journal_entries_max", index as u64 + 1, index as u64).into());
         }
         book.asked += 1;
-        let ticket = Ticket { entry: u32::try_from(index).unwrap(), key: String::new(), attempt: 1, repeated: false };
+        let handle =
+            EntryHandle { entry: u32::try_from(index).unwrap(), key: String::new(), attempt: 1, repeated: false };
         let Some(entry) = book.entries.get(index).cloned() else {
             book.entries.push(Entry {
                 name: call.name,
@@ -70,27 +71,27 @@ impl Journal for Fake {
                 arguments: call.arguments,
                 answered: None,
             });
-            return Ok(Next::Go(ticket));
+            return Ok(CallVerdict::Go(handle));
         };
         assert_eq!((entry.name, entry.arguments), (call.name, call.arguments), "entry {index}");
-        let Some((answer, at_ms)) = entry.answered else { return Ok(Next::Go(ticket)) };
+        let Some((answer, at_ms)) = entry.answered else { return Ok(CallVerdict::Go(handle)) };
         book.time_ms = book.time_ms.max(at_ms);
-        Ok(Next::Answered(answer))
+        Ok(CallVerdict::Answered(answer))
     }
 
-    async fn prepared(&self, _: &Ticket, _: String) -> Result<(), JournalError> {
+    async fn prepared(&self, _: &EntryHandle, _: String) -> Result<(), JournalError> {
         unreachable!("sleeps prepare nothing")
     }
 
-    async fn answer_with(&self, ticket: Ticket, answer: String, _: Batch) -> Result<(), JournalError> {
+    async fn answer_with(&self, handle: EntryHandle, answer: String, _: Batch) -> Result<(), JournalError> {
         let at_ms = self.clock.now_ms();
         let mut book = self.book.lock().unwrap();
         book.time_ms = book.time_ms.max(at_ms);
-        book.entries[ticket.entry as usize].answered = Some((answer, at_ms));
+        book.entries[handle.entry as usize].answered = Some((answer, at_ms));
         Ok(())
     }
 
-    fn question(&self, _: &Ticket, _: &str) -> Question {
+    fn question(&self, _: &EntryHandle, _: &str) -> EffectQuestion {
         unreachable!("sleeps ask nobody")
     }
 
@@ -150,14 +151,19 @@ impl Checks for Nobody {
 
 #[async_trait::async_trait]
 impl longhaul_core::graph::Graphs for Nobody {
-    async fn ask(&self, _: &InvocationId, _: &str, _: longhaul_core::graph::Ask) -> longhaul_core::graph::Answered {
+    async fn ask(
+        &self,
+        _: &InvocationId,
+        _: &str,
+        _: longhaul_core::graph::GraphOperation,
+    ) -> longhaul_core::graph::StagedAnswer {
         unreachable!()
     }
 }
 
 #[async_trait::async_trait]
 impl Delegate for Nobody {
-    async fn run(&self, _: InvocationId, _: &str, _: Task, _: Trust) -> Result<Delegated, BrokenOff> {
+    async fn run(&self, _: InvocationId, _: &str, _: Task, _: Trust) -> Result<Delegated, Interrupted> {
         unreachable!()
     }
 }
@@ -197,9 +203,9 @@ pub(crate) fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (
         watch: Arc::new(Nobody),
         exchange: None,
     };
-    let ctx = Ctx::new(Setup {
+    let ctx = Ctx::new(InvocationSetup {
         invocation: InvocationId::from_text("r-1/generate"),
-        scope: Scope { project: "p".into(), plugin: "code".into() },
+        scope: InvocationScope { project: "p".into(), plugin: "code".into() },
         grants: Grants::default(),
         limits: Limits::default(),
         services,
@@ -207,7 +213,7 @@ pub(crate) fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (
         context: None,
         seed: [7; 32],
         console: None,
-        keyring: Arc::default(),
+        placeholders: Arc::default(),
         told: None,
     });
     (ctx.unwrap(), journal)
@@ -287,7 +293,7 @@ async fn a_wait_that_cannot_end_well_ends_the_invocation_at_once() {
         let error = poll::HostPollable::block(&mut ctx, pollable).await.unwrap_err();
         let stop = error.downcast_ref::<Stop>().unwrap().to_string();
         assert!(stop.contains(limit), "{stop}");
-        assert_eq!(ctx.used, Used::default());
+        assert_eq!(ctx.used, WorkUsage::default());
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::poll::tests::{Entry as Recorded, START_MS, guest};
 use futures_util::future::join_all;
 use longhaul_bindings::imports::recall::Host as _;
-use longhaul_core::memory::{MemoryBackend, Page};
+use longhaul_core::memory::{KeyPage, MemoryBackend};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 /// A backend that takes its time between two questions, as one on a server does.
 #[derive(Default)]
 struct Shelf {
-    entries: Mutex<BTreeMap<(String, String), Entry>>,
+    entries: Mutex<BTreeMap<(String, String), MemoryEntry>>,
     /// So often somebody else is quicker.
     overtaken: AtomicU32,
     /// Whether it can tell that somebody was.
@@ -24,57 +24,62 @@ impl Shelf {
         let shelf = Self { compares: true, ..Self::default() };
         shelf.insert(
             "episodic/p",
-            Note::new(value.into(), "agents.other", "r-0", "", trust, 1).entry(key, Vec::new(), None),
+            MemoryNote::new(value.into(), "agents.other", "r-0", "", trust, 1).entry(key, Vec::new(), None),
         );
         Arc::new(shelf)
     }
 
-    fn insert(&self, namespace: &str, entry: Entry) {
+    fn insert(&self, namespace: &str, entry: MemoryEntry) {
         self.entries.lock().unwrap().insert((namespace.to_owned(), entry.key.clone()), entry);
     }
 
-    fn at(&self, namespace: &str, key: &str) -> Option<Entry> {
+    fn at(&self, namespace: &str, key: &str) -> Option<MemoryEntry> {
         self.entries.lock().unwrap().get(&(namespace.to_owned(), key.to_owned())).cloned()
     }
 
-    fn note(&self, key: &str) -> Note {
-        Note::read(&self.at("episodic/p", key).expect("noted"))
+    fn note(&self, key: &str) -> MemoryNote {
+        MemoryNote::read(&self.at("episodic/p", key).expect("noted"))
     }
 }
 
 #[async_trait::async_trait]
 impl MemoryBackend for Shelf {
-    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+    async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError> {
         tokio::task::yield_now().await;
         self.insert(namespace, entry);
         Ok(())
     }
 
-    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError> {
         tokio::task::yield_now().await;
         Ok(self.at(namespace, key))
     }
 
-    async fn search(&self, namespace: &str, _: &str, _: u32) -> Result<Vec<Hit>, MemoryError> {
+    async fn search(&self, namespace: &str, _: &str, _: u32) -> Result<Vec<MemoryHit>, MemoryError> {
         let entries = self.entries.lock().unwrap();
         let found = entries.iter().filter(|((of, _), _)| of == namespace);
-        Ok(found.map(|(_, entry)| Hit { entry: entry.clone(), score: 1.0 }).collect())
+        Ok(found.map(|(_, entry)| MemoryHit { entry: entry.clone(), score: 1.0 }).collect())
     }
 
     async fn delete(&self, _: &str, _: &str) -> Result<bool, MemoryError> {
         unreachable!("agents delete nothing")
     }
 
-    async fn list(&self, _: &str, _: &str, _: Option<&str>, _: u32) -> Result<Page, MemoryError> {
+    async fn list(&self, _: &str, _: &str, _: Option<&str>, _: u32) -> Result<KeyPage, MemoryError> {
         unreachable!("agents list nothing")
     }
 
-    async fn replace(&self, namespace: &str, before: Option<&Entry>, entry: Entry) -> Result<bool, MemoryError> {
+    async fn replace(
+        &self,
+        namespace: &str,
+        before: Option<&MemoryEntry>,
+        entry: MemoryEntry,
+    ) -> Result<bool, MemoryError> {
         let taken = |left: u32| left.checked_sub(1);
         if let Ok(left) = self.overtaken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken) {
             let value = format!("theirs, {left} left").into();
-            let theirs = Note::new(value, "agents.other", "r-9", "", Trust::OwnWords, START_MS - 1);
-            let kept = self.at(namespace, &entry.key).as_ref().map(Note::read);
+            let theirs = MemoryNote::new(value, "agents.other", "r-9", "", Trust::OwnWords, START_MS - 1);
+            let kept = self.at(namespace, &entry.key).as_ref().map(MemoryNote::read);
             self.insert(namespace, theirs.over(kept).entry(&entry.key, Vec::new(), None));
         }
         if self.compares && self.at(namespace, &entry.key).as_ref() != before {

@@ -1,13 +1,13 @@
 //! The state that supervision adds to an invocation: costs that the supervisor was not told yet, and its reservation.
 
 use longhaul_core::LimitHit;
-use longhaul_core::model::{Heard, Model, ModelError, ModelReply, ModelRequest, Usage};
-use longhaul_core::supervisor::{Free, More, Reservation, Tries};
+use longhaul_core::model::{Model, ModelError, ModelReply, ModelRequest, ReplyListener, Usage};
+use longhaul_core::supervisor::{NoReservation, Reservation, Tries, UsageDelta};
 
 /// What the supervisor has not been told yet.
 #[derive(Default)]
-pub(crate) struct Watched {
-    pub(super) more: More,
+pub(crate) struct UnreportedUsage {
+    pub(super) more: UsageDelta,
     pub(super) held: Option<Box<dyn Reservation>>,
     /// Paid for answers that were of no use, in this attempt.
     pub(super) wasted: Usage,
@@ -15,7 +15,7 @@ pub(crate) struct Watched {
     pub(super) is_cleared: bool,
 }
 
-impl Watched {
+impl UnreportedUsage {
     /// Asks a model, each try within what is held. What it costs beside the reply is counted, whatever its end is.
     ///
     /// # Errors
@@ -24,9 +24,9 @@ impl Watched {
         &mut self,
         model: &dyn Model,
         request: &ModelRequest,
-        heard: Heard<'_>,
+        heard: ReplyListener<'_>,
     ) -> Result<Result<ModelReply, ModelError>, LimitHit> {
-        let free = Free { was_cut_off: false };
+        let free = NoReservation { was_cut_off: false };
         let tries = Tries::new(self.held.as_deref().unwrap_or(&free));
         let reply = model.ask(request, heard, &tries).await;
         let (tally, over) = tries.end();

@@ -34,8 +34,8 @@ fn named(config: &Config, project: &Path) -> Vec<(String, String)> {
     }
     if let Some(notify) = &config.notify {
         words.extend(of_command("notify", &notify.command, &top));
-        let mail = notify.email.iter().flat_map(|email| of_command("notify.email", &email.sendmail, &top));
-        words.extend(mail);
+        let notifier = notify.email.iter().flat_map(|email| of_command("notify.email", &email.sendmail, &top));
+        words.extend(notifier);
     }
     let why = "says what later runs do, and what they are judged by".to_owned();
     words.push(Word { path: config.project.goal.clone(), why, is_sure: true });

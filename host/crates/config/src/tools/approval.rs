@@ -2,7 +2,7 @@
 
 use super::built_in;
 use crate::part::PluginConfig;
-use longhaul_approval::{AllowedCommand, Policy};
+use longhaul_approval::{AllowedCommand, ApprovalPolicy};
 use longhaul_core::fault::{self, Context as _, bail};
 
 /// Refuses a policy where no tool stands, one that lets a tool pass which always asks, and commands that are allowed to
@@ -14,7 +14,7 @@ pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
         );
     }
     AllowedCommand::read_all(&part.allow).or_invalid(|| format!("[{table}] allow"))?;
-    if part.approval != Policy::default() && !table.starts_with("tools.") {
+    if part.approval != ApprovalPolicy::default() && !table.starts_with("tools.") {
         bail!("[{table}.approval] is for tools; write it under the table of a tool");
     }
     let always_asks = built_in::always_asks(part) || built_in::is_question(part);

@@ -3,7 +3,7 @@
 
 use crate::part::PluginConfig;
 use crate::toml_text;
-use longhaul_approval::{AllowedCommand, Mode, Policy};
+use longhaul_approval::{AllowedCommand, ApprovalPolicy, PolicyMode};
 use longhaul_browser::BrowserSettings;
 use longhaul_core::fault::{self, Context, bail};
 use serde_json::Value;
@@ -38,12 +38,12 @@ pub fn always_asks(part: &PluginConfig) -> bool {
 
 /// What the operator says of a table's tool. Where nothing is said of what a browser does, a person is asked: an address
 /// tells something to whoever it leads to.
-pub fn policy(part: &PluginConfig) -> Policy {
+pub fn policy(part: &PluginConfig) -> ApprovalPolicy {
     let mut policy = part.approval.clone();
     if part.plugin.strip_prefix(PREFIX) == Some(BROWSER) && policy.default.is_none() {
-        policy.default = Some(Mode::Ask);
+        policy.default = Some(PolicyMode::Ask);
         for function in LOOKS {
-            policy.functions.entry(function.to_owned()).or_insert(Mode::Allow);
+            policy.functions.entry(function.to_owned()).or_insert(PolicyMode::Allow);
         }
     }
     policy

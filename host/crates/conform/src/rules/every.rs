@@ -1,8 +1,8 @@
 //! Rules for every role.
 
 use crate::probe::{Hostile, Probe, meaningless};
-use crate::report::Judged;
-use longhaul_core::memory::Entry;
+use crate::report::RuleVerdict;
+use longhaul_core::memory::MemoryEntry;
 use longhaul_engine::{CallError, Cancel, Role};
 use longhaul_testkit::{Call, Done, Ending, Scene, Script};
 use serde_json::json;
@@ -15,7 +15,7 @@ const STOP_MS_MAX: u64 = 1_000;
 /// Wait until a call is under way, before it is cancelled.
 const START: Duration = Duration::from_millis(20);
 
-pub(crate) async fn wrong_input(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn wrong_input(probe: &Probe) -> Result<RuleVerdict, String> {
     let wrong: Vec<(&str, Call)> = match probe.role() {
         Role::Tool => {
             let of = |name: &str| {
@@ -32,7 +32,7 @@ pub(crate) async fn wrong_input(probe: &Probe) -> Result<Judged, String> {
         }
         Role::Memory => {
             let entry =
-                Entry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
+                MemoryEntry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
             vec![("a value that is no JSON", Call::Put("n".to_owned(), entry))]
         }
         _ => return wrong_settings(probe).await,
@@ -44,94 +44,96 @@ pub(crate) async fn wrong_input(probe: &Probe) -> Result<Judged, String> {
         match &done.ending {
             Ending::Refused(refusal) if refusal.case.starts_with("invalid") => {}
             Ending::Refused(refusal) if refusal.case == "failed" && probe.role() == Role::Tool => {
-                return Ok(Judged::Fail(format!("{name} answered {what} with `failed`; answer `invalid-arguments`")));
+                return Ok(RuleVerdict::Fail(format!(
+                    "{name} answered {what} with `failed`; answer `invalid-arguments`"
+                )));
             }
             Ending::Refused(_) => {}
             Ending::Stopped(error) if !done.is_taken() => {
-                return Ok(Judged::Fail(stopped(&name, what, error)));
+                return Ok(RuleVerdict::Fail(stopped(&name, what, error)));
             }
             Ending::Returned(_) | Ending::Stopped(_) => {
-                return Ok(Judged::Fail(format!("{name} took {what}; answer with a typed error")));
+                return Ok(RuleVerdict::Fail(format!("{name} took {what}; answer with a typed error")));
             }
         }
     }
     Ok(if count == 0 {
-        Judged::Skip("it has no function to call".to_owned())
+        RuleVerdict::Skip("it has no function to call".to_owned())
     } else {
-        Judged::Pass(format!("{count} calls with wrong input were refused with a typed error"))
+        RuleVerdict::Pass(format!("{count} calls with wrong input were refused with a typed error"))
     })
 }
 
 /// The host hands the pure roles nothing malformed but settings, which a person wrote.
-async fn wrong_settings(probe: &Probe) -> Result<Judged, String> {
+async fn wrong_settings(probe: &Probe) -> Result<RuleVerdict, String> {
     let mut endings = Vec::new();
     for call in probe.good() {
         let name = called(&call);
         let settings = json!({ "prompt": 7, "steps_max": "many", "tries_max": -1, "temperature": {}, "": null });
         let done = probe.call(&probe.scene().settings(settings), call).await?;
         if let Some(error) = stop(&done) {
-            return Ok(Judged::Fail(stopped(&name, "settings of wrong types", error)));
+            return Ok(RuleVerdict::Fail(stopped(&name, "settings of wrong types", error)));
         }
         endings.push(done);
     }
-    Ok(Judged::Pass(format!("settings of wrong types ended in {}", told(&endings))))
+    Ok(RuleVerdict::Pass(format!("settings of wrong types ended in {}", told(&endings))))
 }
 
-pub(crate) async fn empty_input(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn empty_input(probe: &Probe) -> Result<RuleVerdict, String> {
     survives(probe, Hostile::Empty, "empty input").await
 }
 
-pub(crate) async fn huge_input(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn huge_input(probe: &Probe) -> Result<RuleVerdict, String> {
     survives(probe, Hostile::Huge, "a megabyte of text").await
 }
 
-pub(crate) async fn deep_input(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn deep_input(probe: &Probe) -> Result<RuleVerdict, String> {
     survives(probe, Hostile::Deep, "deeply nested input").await
 }
 
-pub(crate) async fn odd_input(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn odd_input(probe: &Probe) -> Result<RuleVerdict, String> {
     survives(probe, Hostile::Odd, "characters of every kind").await
 }
 
 /// A value and a typed error are both fine: what counts is that the plugin itself says it.
-async fn survives(probe: &Probe, hostile: Hostile, what: &str) -> Result<Judged, String> {
+async fn survives(probe: &Probe, hostile: Hostile, what: &str) -> Result<RuleVerdict, String> {
     let mut dones = Vec::new();
     for (scene, call) in probe.hostile(hostile) {
         let name = called(&call);
         let done = probe.call(&scene, call).await?;
         if let Some(error) = stop(&done) {
-            return Ok(Judged::Fail(stopped(&name, what, error)));
+            return Ok(RuleVerdict::Fail(stopped(&name, what, error)));
         }
         dones.push(done);
     }
     Ok(if dones.is_empty() {
-        Judged::Skip("it has no function to call".to_owned())
+        RuleVerdict::Skip("it has no function to call".to_owned())
     } else {
-        Judged::Pass(format!("{} ended in {}", longhaul_core::text::count(dones.len(), "call"), told(&dones)))
+        RuleVerdict::Pass(format!("{} ended in {}", longhaul_core::text::count(dones.len(), "call"), told(&dones)))
     })
 }
 
-pub(crate) async fn within_limits(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn within_limits(probe: &Probe) -> Result<RuleVerdict, String> {
     let scene = probe.scene();
     let (mut fuel, mut memory) = (0, 0);
     for call in probe.good() {
         let name = called(&call);
         let done = probe.call(&scene, call).await?;
         if let Some(error) = stop(&done) {
-            return Ok(Judged::Fail(stopped(&name, "a good call", error)));
+            return Ok(RuleVerdict::Fail(stopped(&name, "a good call", error)));
         }
         fuel = fuel.max(done.used.fuel);
         memory = memory.max(done.used.memory_bytes_peak);
     }
     let limits = &probe.subject.limits;
-    Ok(Judged::Pass(format!(
+    Ok(RuleVerdict::Pass(format!(
         "at most {fuel} of {} fuel and {memory} of {} bytes of memory",
         limits.fuel_max, limits.memory_bytes_max
     )))
 }
 
 /// A model that never answers, and otherwise the largest input, keep a call under way.
-pub(crate) async fn cancel(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn cancel(probe: &Probe) -> Result<RuleVerdict, String> {
     let silent = probe.scene_with(Script::new().silent_model());
     let waiting = probe.good().into_iter().map(|call| (silent.clone(), call));
     let working = probe.hostile(Hostile::Huge);
@@ -161,19 +163,19 @@ async fn stopped_after(scene: &Scene, call: Call) -> Result<Option<Duration>, St
     Ok(returned.checked_duration_since(at))
 }
 
-fn promptly(longest: Option<Duration>) -> Judged {
+fn promptly(longest: Option<Duration>) -> RuleVerdict {
     let Some(longest) = longest else {
-        return Judged::Skip(format!("every call was over within {} ms", START.as_millis()));
+        return RuleVerdict::Skip(format!("every call was over within {} ms", START.as_millis()));
     };
     let ms = longest.as_secs_f64() * 1_000.0;
     if longest > Duration::from_millis(STOP_MS_MAX) {
-        Judged::Fail(format!("it returned {ms:.1} ms after it was cancelled; {STOP_MS_MAX} are allowed"))
+        RuleVerdict::Fail(format!("it returned {ms:.1} ms after it was cancelled; {STOP_MS_MAX} are allowed"))
     } else {
-        Judged::Pass(format!("it returned at most {ms:.1} ms after it was cancelled"))
+        RuleVerdict::Pass(format!("it returned at most {ms:.1} ms after it was cancelled"))
     }
 }
 
-pub(crate) async fn answers_json(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn answers_json(probe: &Probe) -> Result<RuleVerdict, String> {
     // The words of a model end up in outputs, so that what is asked here is more than a good call.
     let scene = probe.scene_with(meaningless("no JSON: \" \\ \u{1}"));
     for call in probe.good() {
@@ -181,9 +183,9 @@ pub(crate) async fn answers_json(probe: &Probe) -> Result<Judged, String> {
     }
     let wrong = probe.breaches();
     Ok(if wrong.is_empty() {
-        Judged::Pass("every value was what the contract says".to_owned())
+        RuleVerdict::Pass("every value was what the contract says".to_owned())
     } else {
-        Judged::Fail(wrong.join("; "))
+        RuleVerdict::Fail(wrong.join("; "))
     })
 }
 

@@ -1,9 +1,9 @@
 //! Rules for memory backends. Every call gets a fresh instance, so whatever is got back was reopened.
 
 use crate::probe::{ODD, Probe};
-use crate::report::Judged;
+use crate::report::RuleVerdict;
 use longhaul_core::Clock as _;
-use longhaul_core::memory::{Entry, MemoryBackend, MemoryError};
+use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryError};
 use longhaul_testkit::{Call, Ending, HandClock, Scene};
 use serde_json::{Value, json};
 
@@ -26,8 +26,8 @@ pub trait Bench: Sync {
 
 /// A backend's answer, in the JSON that a component's answers have.
 async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, MemoryError> {
-    let entry = |entry: Entry| {
-        let Entry { key, value, tags, expires_at_ms } = entry;
+    let entry = |entry: MemoryEntry| {
+        let MemoryEntry { key, value, tags, expires_at_ms } = entry;
         let value: Value = serde_json::from_str(&value).unwrap_or(Value::Null);
         json!({ "key": key, "value": value, "tags": tags, "expires_at_ms": expires_at_ms })
     };
@@ -48,27 +48,27 @@ async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, Memo
 }
 
 /// Checks that a backend refuses a value that is not JSON.
-pub(crate) async fn refuses(shelf: Shelf<'_>) -> Result<Judged, String> {
-    let entry = Entry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
+pub(crate) async fn refuses(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+    let entry = MemoryEntry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
     if shelf.ask(Call::Put("n".to_owned(), entry)).await.is_ok() {
-        return Ok(Judged::Fail("it took a value that is no JSON; answer with a typed error".to_owned()));
+        return Ok(RuleVerdict::Fail("it took a value that is no JSON; answer with a typed error".to_owned()));
     }
     let found = shelf.get("n", "a").await?;
     Ok(match found {
-        Value::Null => Judged::Pass("a value that is no JSON was refused, and is not there".to_owned()),
-        other => Judged::Fail(format!("a value that is no JSON was refused, and got back was {other}")),
+        Value::Null => RuleVerdict::Pass("a value that is no JSON was refused, and is not there".to_owned()),
+        other => RuleVerdict::Fail(format!("a value that is no JSON was refused, and got back was {other}")),
     })
 }
 
 /// A backend, whose every answer must be a value.
-pub(crate) enum Shelf<'a> {
+pub(crate) enum TestedBackend<'a> {
     /// A component, called in one scene.
     Component(&'a Probe, Box<Scene>),
     /// A backend of the host's own, opened anew for each call.
     Own(&'a dyn Bench, &'static str),
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> TestedBackend<'a> {
     pub(crate) fn of(probe: &'a Probe) -> Self {
         Self::Component(probe, Box::new(probe.scene()))
     }
@@ -101,7 +101,7 @@ impl<'a> Shelf<'a> {
 
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
     async fn put_until(&self, namespace: &str, key: &str, value: &Value, until: Option<u64>) -> Result<Value, String> {
-        let entry = Entry {
+        let entry = MemoryEntry {
             key: key.to_owned(),
             value: value.to_string(),
             tags: vec!["probe".to_owned()],
@@ -129,33 +129,33 @@ impl<'a> Shelf<'a> {
     }
 }
 
-pub(crate) async fn keeps(shelf: Shelf<'_>) -> Result<Judged, String> {
+pub(crate) async fn keeps(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     let (first, second) = (json!({ "a": [1, 2.5, null, true, "x"] }), json!("second"));
     shelf.put("n", "k", &first).await?;
     let found = shelf.get("n", "k").await?;
     if found["value"] != first || found["key"] != "k" || found["tags"] != json!(["probe"]) {
-        return Ok(Judged::Fail(format!("{first} was put under `k`, and got back was {found}")));
+        return Ok(RuleVerdict::Fail(format!("{first} was put under `k`, and got back was {found}")));
     }
     shelf.put("n", "k", &second).await?;
     let found = shelf.get("n", "k").await?;
     if found["value"] != second {
-        return Ok(Judged::Fail(format!("{second} was put in place of another value, and got back was {found}")));
+        return Ok(RuleVerdict::Fail(format!("{second} was put in place of another value, and got back was {found}")));
     }
     if shelf.get("n", "other").await? != Value::Null {
-        return Ok(Judged::Fail("it gave an entry for a key that was never put".to_owned()));
+        return Ok(RuleVerdict::Fail("it gave an entry for a key that was never put".to_owned()));
     }
     if shelf.delete("n", "k").await? != Value::Bool(true) || shelf.get("n", "k").await? != Value::Null {
-        return Ok(Judged::Fail(
+        return Ok(RuleVerdict::Fail(
             "an entry that was deleted is still there, or `delete` did not say that it was".to_owned(),
         ));
     }
     if shelf.delete("n", "k").await? != Value::Bool(false) {
-        return Ok(Judged::Fail("`delete` says that it deleted what was not there".to_owned()));
+        return Ok(RuleVerdict::Fail("`delete` says that it deleted what was not there".to_owned()));
     }
-    Ok(Judged::Pass("put, replaced, got and deleted, each in an instance of its own".to_owned()))
+    Ok(RuleVerdict::Pass("put, replaced, got and deleted, each in an instance of its own".to_owned()))
 }
 
-pub(crate) async fn lists(shelf: Shelf<'_>) -> Result<Judged, String> {
+pub(crate) async fn lists(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     for key in ["b/1", "a/1", "a/3", "a/2"] {
         shelf.put("n", key, &json!(1)).await?;
     }
@@ -167,7 +167,7 @@ pub(crate) async fn lists(shelf: Shelf<'_>) -> Result<Judged, String> {
         let found: Vec<String> =
             page["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         if found.len() > 2 {
-            return Ok(Judged::Fail(format!("`list` gave {} keys, and at most 2 were asked for", found.len())));
+            return Ok(RuleVerdict::Fail(format!("`list` gave {} keys, and at most 2 were asked for", found.len())));
         }
         keys.extend(found);
         after = page["next"].as_str().map(str::to_owned);
@@ -179,49 +179,49 @@ pub(crate) async fn lists(shelf: Shelf<'_>) -> Result<Judged, String> {
     keys.sort();
     keys.dedup();
     if after.is_some() || listed != keys.len() || keys != ["a/1", "a/2", "a/3"] {
-        return Ok(Judged::Fail(format!(
+        return Ok(RuleVerdict::Fail(format!(
             "the keys that start with `a/` are a/1, a/2 and a/3; listed page by page: {}",
             keys.join(", ")
         )));
     }
-    Ok(Judged::Pass("every key of a prefix once, in pages".to_owned()))
+    Ok(RuleVerdict::Pass("every key of a prefix once, in pages".to_owned()))
 }
 
-pub(crate) async fn searches(shelf: Shelf<'_>) -> Result<Judged, String> {
+pub(crate) async fn searches(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     for at in 0..4 {
         shelf.put("n", &format!("k{at}"), &json!("lighthouse keeper")).await?;
     }
     shelf.put("m", "elsewhere", &json!("lighthouse keeper")).await?;
     let found = shelf.search("n", "lighthouse", 2).await?;
     if found.len() > 2 {
-        return Ok(Judged::Fail(format!("`search` gave {} hits, and at most 2 were asked for", found.len())));
+        return Ok(RuleVerdict::Fail(format!("`search` gave {} hits, and at most 2 were asked for", found.len())));
     }
     if found.is_empty() {
-        return Ok(Judged::Fail("`search` does not find a word of a value".to_owned()));
+        return Ok(RuleVerdict::Fail("`search` does not find a word of a value".to_owned()));
     }
     let all = shelf.search("n", "lighthouse", 100).await?;
     if all.iter().any(|hit| hit["entry"]["key"] == "elsewhere") {
-        return Ok(Judged::Fail("`search` found an entry of another namespace".to_owned()));
+        return Ok(RuleVerdict::Fail("`search` found an entry of another namespace".to_owned()));
     }
     if !all.windows(2).all(|pair| pair[0]["score"].as_f64() >= pair[1]["score"].as_f64()) {
-        return Ok(Judged::Fail("the hits are not in the order of their scores".to_owned()));
+        return Ok(RuleVerdict::Fail("the hits are not in the order of their scores".to_owned()));
     }
-    Ok(Judged::Pass(format!("{} hits within their namespace, and no more than asked for", all.len())))
+    Ok(RuleVerdict::Pass(format!("{} hits within their namespace, and no more than asked for", all.len())))
 }
 
-pub(crate) async fn expires(shelf: Shelf<'_>) -> Result<Judged, String> {
+pub(crate) async fn expires(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     let until = shelf.clock().now_ms() + KEEP_MS;
     shelf.put_until("n", "short", &json!("lighthouse"), Some(until)).await?;
     shelf.put("n", "long", &json!("lighthouse")).await?;
     if shelf.get("n", "short").await? == Value::Null {
-        return Ok(Judged::Fail("an entry is gone before it expires".to_owned()));
+        return Ok(RuleVerdict::Fail("an entry is gone before it expires".to_owned()));
     }
     shelf.clock().advance_ms(KEEP_MS + 1);
     let (got, kept) = (shelf.get("n", "short").await?, shelf.get("n", "long").await?);
     let listed = shelf.list("n", "", None, 10).await?;
     let found = shelf.search("n", "lighthouse", 10).await?;
     if kept == Value::Null {
-        return Ok(Judged::Fail("an entry without an expiry is gone".to_owned()));
+        return Ok(RuleVerdict::Fail("an entry without an expiry is gone".to_owned()));
     }
     let listed = listed["keys"].as_array().is_some_and(|keys| keys.iter().any(|key| key == "short"));
     let found = found.iter().any(|hit| hit["entry"]["key"] == "short");
@@ -231,13 +231,13 @@ pub(crate) async fn expires(shelf: Shelf<'_>) -> Result<Judged, String> {
         .map(|(name, _)| name)
         .collect();
     Ok(if shown.is_empty() {
-        Judged::Pass("an expired entry is neither got, listed nor found".to_owned())
+        RuleVerdict::Pass("an expired entry is neither got, listed nor found".to_owned())
     } else {
-        Judged::Fail(format!("an expired entry is still given by {}; ask `clock` for the time", shown.join(", ")))
+        RuleVerdict::Fail(format!("an expired entry is still given by {}; ask `clock` for the time", shown.join(", ")))
     })
 }
 
-pub(crate) async fn isolates(shelf: Shelf<'_>) -> Result<Judged, String> {
+pub(crate) async fn isolates(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     // Pairs that are alike when namespace and key are joined without care.
     let pairs =
         [("a", "b/c"), ("a/b", "c"), ("a", "b:c"), ("a:b", "c"), ("", "a"), ("a", ""), ("a\0b", "c"), ("a", "b\0c")];
@@ -249,12 +249,12 @@ pub(crate) async fn isolates(shelf: Shelf<'_>) -> Result<Judged, String> {
         }
     }
     if kept.len() < 4 {
-        return Ok(Judged::Fail(format!("only {} of {} namespaces and keys were taken", kept.len(), pairs.len())));
+        return Ok(RuleVerdict::Fail(format!("only {} of {} namespaces and keys were taken", kept.len(), pairs.len())));
     }
     for (namespace, key) in &kept {
         let found = shelf.get(namespace, key).await?;
         if found["value"] != json!([namespace, key]) {
-            return Ok(Judged::Fail(format!(
+            return Ok(RuleVerdict::Fail(format!(
                 "`{}` of namespace `{}` holds {}",
                 shown(key),
                 shown(namespace),
@@ -263,30 +263,30 @@ pub(crate) async fn isolates(shelf: Shelf<'_>) -> Result<Judged, String> {
         }
     }
     if shelf.get("b", "b/c").await? != Value::Null || !shelf.search("b", "a b c", 10).await?.is_empty() {
-        return Ok(Judged::Fail("an empty namespace shows entries of another".to_owned()));
+        return Ok(RuleVerdict::Fail("an empty namespace shows entries of another".to_owned()));
     }
     let listed = shelf.list("b", "", None, 10).await?;
     if listed["keys"].as_array().is_some_and(|keys| !keys.is_empty()) {
-        return Ok(Judged::Fail("an empty namespace lists keys of another".to_owned()));
+        return Ok(RuleVerdict::Fail("an empty namespace lists keys of another".to_owned()));
     }
-    Ok(Judged::Pass(format!("{} namespaces and keys kept apart", kept.len())))
+    Ok(RuleVerdict::Pass(format!("{} namespaces and keys kept apart", kept.len())))
 }
 
-pub(crate) async fn odd_keys(shelf: Shelf<'_>) -> Result<Judged, String> {
+pub(crate) async fn odd_keys(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     let long = "ä".repeat(200);
     for (namespace, key) in [(ODD, "k"), ("n", ODD), ("n", "."), ("n", ".."), ("n", "../k"), ("n", "*"), ("n", &long)] {
         let value = json!([namespace, key]);
         shelf.put(namespace, key, &value).await?;
         let found = shelf.get(namespace, key).await?;
         if found["value"] != value || found["key"] != *key {
-            return Ok(Judged::Fail(format!("`{}` was put, and got back was {}", shown(key), found["key"])));
+            return Ok(RuleVerdict::Fail(format!("`{}` was put, and got back was {}", shown(key), found["key"])));
         }
     }
     let listed = shelf.list("n", "", None, 100).await?;
     if !listed["keys"].as_array().is_some_and(|keys| keys.iter().any(|key| key == ODD)) {
-        return Ok(Judged::Fail("a key of odd characters is not listed as it was put".to_owned()));
+        return Ok(RuleVerdict::Fail("a key of odd characters is not listed as it was put".to_owned()));
     }
-    Ok(Judged::Pass("control characters, other scripts, dots and long keys came back as they were".to_owned()))
+    Ok(RuleVerdict::Pass("control characters, other scripts, dots and long keys came back as they were".to_owned()))
 }
 
 /// A name for people.

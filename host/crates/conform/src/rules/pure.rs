@@ -1,7 +1,7 @@
 //! Rules for planners, agents and evaluators, which the host must be able to run again.
 
 use crate::probe::Probe;
-use crate::report::Judged;
+use crate::report::RuleVerdict;
 use crate::rules::every::called;
 use longhaul_engine::CallError;
 use longhaul_testkit::{Call, Done, Ending};
@@ -9,43 +9,43 @@ use longhaul_testkit::{Call, Done, Ending};
 /// The seeds of two invocations.
 const SEEDS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 
-pub(crate) async fn deterministic(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn deterministic(probe: &Probe) -> Result<RuleVerdict, String> {
     let mut calls = 0;
     let mut fuel = 0;
     for call in probe.good() {
         let name = called(&call);
         let first = seeded(probe, call.clone(), SEEDS[0]).await?;
         if let Some(clock) = clock_that_ended(&first) {
-            return Ok(Judged::Fail(format!(
+            return Ok(RuleVerdict::Fail(format!(
                 "{name} was ended by `{clock}`, a clock, so at another instruction each time; state a fuel_max that ends it first"
             )));
         }
         let second = seeded(probe, call, SEEDS[0]).await?;
         if let Some(what) = differs(&first, &second, true) {
-            return Ok(Judged::Fail(format!("{name} twice with the same input and seed: {what}")));
+            return Ok(RuleVerdict::Fail(format!("{name} twice with the same input and seed: {what}")));
         }
         calls += first.calls.len();
         fuel += first.used.fuel;
     }
-    Ok(Judged::Pass(format!("twice the same results, {calls} calls and {fuel} fuel")))
+    Ok(RuleVerdict::Pass(format!("twice the same results, {calls} calls and {fuel} fuel")))
 }
 
-pub(crate) async fn fresh_randomness(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn fresh_randomness(probe: &Probe) -> Result<RuleVerdict, String> {
     for call in probe.good() {
         let name = called(&call);
         let first = seeded(probe, call.clone(), SEEDS[0]).await?;
         let second = seeded(probe, call, SEEDS[1]).await?;
         if differs(&first, &second, false).is_some() {
-            return Ok(Judged::Pass(format!("{name} followed the seed of its invocation")));
+            return Ok(RuleVerdict::Pass(format!("{name} followed the seed of its invocation")));
         }
     }
     Ok(if probe.subject.random {
         let text = "its manifest says that its answers are random, and two seeds gave the same: randomness was drawn when it was built; draw it in the call";
-        Judged::Fail(text.to_owned())
+        RuleVerdict::Fail(text.to_owned())
     } else if probe.imports("wasi:random/") {
-        Judged::Skip("nothing that it answered depends on randomness".to_owned())
+        RuleVerdict::Skip("nothing that it answered depends on randomness".to_owned())
     } else {
-        Judged::Skip("it imports no randomness".to_owned())
+        RuleVerdict::Skip("it imports no randomness".to_owned())
     })
 }
 
@@ -91,7 +91,7 @@ fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
 mod tests {
     use super::*;
     use longhaul_core::Digest;
-    use longhaul_core::event::Used;
+    use longhaul_core::event::WorkUsage;
     use longhaul_testkit::Made;
     use serde_json::json;
     use std::time::Duration;
@@ -100,7 +100,7 @@ mod tests {
         Done {
             export: "run",
             ending: Ending::Returned(json!({ "output": 1 })),
-            used: Used { fuel: 100, ..Used::default() },
+            used: WorkUsage { fuel: 100, ..WorkUsage::default() },
             calls: vec![made("timer.sleep"), made("tools.call")],
             events: Vec::new(),
             log: serde_json::from_value(json!([{ "level": "info", "text": "begun" }])).unwrap(),

@@ -1,7 +1,7 @@
 //! Rules for tools.
 
 use crate::probe::{Function, Probe};
-use crate::report::Judged;
+use crate::report::RuleVerdict;
 use crate::schema::check_parameters;
 use longhaul_core::grant::Access;
 use longhaul_core::store::Table;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 /// A name that no tool gives a function.
 const UNKNOWN: &str = "no-such-function-77";
 
-pub(crate) async fn describes(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn describes(probe: &Probe) -> Result<RuleVerdict, String> {
     let done = probe.call(&probe.scene(), Call::Describe).await?;
     let info = match &done.ending {
         Ending::Returned(info) => info,
-        Ending::Stopped(error) => return Ok(Judged::Fail(error.to_string())),
-        Ending::Refused(refusal) => return Ok(Judged::Fail(format!("`describe` gave nothing: {}", refusal.text))),
+        Ending::Stopped(error) => return Ok(RuleVerdict::Fail(error.to_string())),
+        Ending::Refused(refusal) => return Ok(RuleVerdict::Fail(format!("`describe` gave nothing: {}", refusal.text))),
     };
     let functions: Vec<&Value> = info["functions"].as_array().into_iter().flatten().collect();
     if functions.is_empty() {
-        return Ok(Judged::Fail("it has no function, so that nothing can be asked of it".to_owned()));
+        return Ok(RuleVerdict::Fail("it has no function, so that nothing can be asked of it".to_owned()));
     }
     // That each has a name of its own, the engine has seen to.
     let mut names = BTreeSet::new();
@@ -32,51 +32,51 @@ pub(crate) async fn describes(probe: &Probe) -> Result<Judged, String> {
         let name = function["name"].as_str().unwrap_or_default();
         names.insert(name);
         if function["description"].as_str().unwrap_or_default().is_empty() {
-            return Ok(Judged::Fail(format!("function `{name}` has no description, by which a model chooses it")));
+            return Ok(RuleVerdict::Fail(format!("function `{name}` has no description, by which a model chooses it")));
         }
         if let Err(why) = check_parameters(&function["parameters"]) {
-            return Ok(Judged::Fail(format!("the parameters of `{name}` are no JSON Schema: {why}")));
+            return Ok(RuleVerdict::Fail(format!("the parameters of `{name}` are no JSON Schema: {why}")));
         }
     }
     let again = probe.call(&probe.scene(), Call::Describe).await?;
     if again.ending_json() != done.ending_json() {
-        return Ok(Judged::Fail("it describes itself differently from call to call".to_owned()));
+        return Ok(RuleVerdict::Fail("it describes itself differently from call to call".to_owned()));
     }
-    Ok(Judged::Pass(format!(
+    Ok(RuleVerdict::Pass(format!(
         "{}: {}",
         count(names.len(), "function"),
         names.into_iter().collect::<Vec<_>>().join(", ")
     )))
 }
 
-pub(crate) async fn unknown_function(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn unknown_function(probe: &Probe) -> Result<RuleVerdict, String> {
     let done = probe.call(&probe.scene(), Call::tool_text(UNKNOWN, "{}")).await?;
     Ok(match &done.ending {
         Ending::Refused(refusal) if refusal.case == "unknown-function" => {
-            Judged::Pass("answered with `unknown-function`".to_owned())
+            RuleVerdict::Pass("answered with `unknown-function`".to_owned())
         }
         Ending::Refused(refusal) => {
-            Judged::Fail(format!("answered with `{}`; answer `unknown-function`", refusal.case))
+            RuleVerdict::Fail(format!("answered with `{}`; answer `unknown-function`", refusal.case))
         }
         Ending::Stopped(error) if !done.is_taken() => {
-            Judged::Fail(format!("it did not survive a function that it does not have: {error}"))
+            RuleVerdict::Fail(format!("it did not survive a function that it does not have: {error}"))
         }
         Ending::Returned(_) | Ending::Stopped(_) => {
-            Judged::Fail("it answered a function that it does not have".to_owned())
+            RuleVerdict::Fail("it answered a function that it does not have".to_owned())
         }
     })
 }
 
 /// The host believes a claim when the grants prove it, and what is asked for is what may be granted.
 /// A function that says `verifiable` must also be able to verify.
-pub(crate) async fn effects(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn effects(probe: &Probe) -> Result<RuleVerdict, String> {
     let weaker: Vec<_> = probe.functions.iter().filter(|function| function.effect != "acts").collect();
     if weaker.is_empty() {
-        return Ok(Judged::Skip("no function claims less than `acts`".to_owned()));
+        return Ok(RuleVerdict::Skip("no function claims less than `acts`".to_owned()));
     }
     for function in weaker.iter().filter(|function| function.effect == "verifiable") {
         if let Some(why) = cannot_verify(probe, function).await? {
-            return Ok(Judged::Fail(format!("`{}` says `verifiable`, and {why}", function.name)));
+            return Ok(RuleVerdict::Fail(format!("`{}` says `verifiable`, and {why}", function.name)));
         }
     }
     let hosts = probe.subject.asks_hosts.then_some("hosts");
@@ -84,9 +84,9 @@ pub(crate) async fn effects(probe: &Probe) -> Result<Judged, String> {
     let asked: Vec<&str> = hosts.into_iter().chain(writes.then_some("a directory to write")).collect();
     let names = weaker.iter().map(|function| function.name.as_str()).collect::<Vec<_>>().join(", ");
     Ok(if asked.is_empty() {
-        Judged::Pass(format!("it asks for nothing that it could act on: {names}"))
+        RuleVerdict::Pass(format!("it asks for nothing that it could act on: {names}"))
     } else {
-        Judged::Skip(format!(
+        RuleVerdict::Skip(format!(
             "it asks for {}, so the claims of {names} count when the operator writes confirm_effects = true",
             asked.join(" and ")
         ))
@@ -114,7 +114,7 @@ async fn cannot_verify(probe: &Probe, function: &Function) -> Result<Option<Stri
 }
 
 /// Looks at what is left behind, in its keys and in the directories that it was given.
-pub(crate) async fn read_only(probe: &Probe) -> Result<Judged, String> {
+pub(crate) async fn read_only(probe: &Probe) -> Result<RuleVerdict, String> {
     let claimed: Vec<_> = probe.functions.iter().filter(|function| function.effect == "read-only").collect();
     for function in &claimed {
         let store = Arc::new(MemoryStore::new());
@@ -123,16 +123,16 @@ pub(crate) async fn read_only(probe: &Probe) -> Result<Judged, String> {
             probe.call(&probe.scene().with_store(store.clone()), function.call(text)).await?;
         }
         if !store.rows(Table::KeyValue).is_empty() {
-            return Ok(Judged::Fail(format!("`{}` says `read-only` and wrote to its keys", function.name)));
+            return Ok(RuleVerdict::Fail(format!("`{}` says `read-only` and wrote to its keys", function.name)));
         }
         if contents(probe) != before {
-            return Ok(Judged::Fail(format!("`{}` says `read-only` and changed a directory", function.name)));
+            return Ok(RuleVerdict::Fail(format!("`{}` says `read-only` and changed a directory", function.name)));
         }
     }
     Ok(if claimed.is_empty() {
-        Judged::Skip("no function claims it".to_owned())
+        RuleVerdict::Skip("no function claims it".to_owned())
     } else {
-        Judged::Pass(format!("{} left everything as it was", count(claimed.len(), "function")))
+        RuleVerdict::Pass(format!("{} left everything as it was", count(claimed.len(), "function")))
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! How texts are scored is in [`crate::full_text`].
 
-use super::{Decision, Hit, Outcome};
+use super::{Decision, DecisionHit, DecisionOutcome};
 use crate::full_text::{Words, scores};
 use bm25::Tokenizer as _;
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ const HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 /// The decisions that bear on `question`, at most `limit`, the best first, and of equal ones the newest. A question
 /// without a word that says something is answered by nothing.
 #[must_use]
-pub fn relevant(decisions: Vec<Decision>, question: &str, now_ms: u64, limit: usize) -> Vec<Hit> {
+pub fn relevant(decisions: Vec<Decision>, question: &str, now_ms: u64, limit: usize) -> Vec<DecisionHit> {
     let texts: Vec<String> = decisions.iter().map(text).collect();
     let scores = scores(&texts, question);
     let best = scores.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let words = Words::new();
     let question = words.of_question(question);
     let scored = decisions.into_iter().zip(scores).filter(|(_, score)| *score > 0.0);
-    let mut hits: Vec<Hit> =
+    let mut hits: Vec<DecisionHit> =
         scored.map(|(decision, score)| hit(decision, score / best, &question, &words, now_ms)).collect();
     hits.sort_by(|a, b| b.relevance.total_cmp(&a.relevance).then(b.decision.at_ms.cmp(&a.decision.at_ms)));
     hits.truncate(limit);
@@ -39,7 +39,7 @@ fn text(decision: &Decision) -> String {
 }
 
 /// A decision that shares a word with the question, with what else speaks for it, and why.
-fn hit(decision: Decision, score: f64, question: &BTreeMap<String, String>, words: &Words, now_ms: u64) -> Hit {
+fn hit(decision: Decision, score: f64, question: &BTreeMap<String, String>, words: &Words, now_ms: u64) -> DecisionHit {
     let own = words.tokenize(&text(&decision));
     let shared = question.iter().filter(|(stem, _)| own.contains(stem));
     let shared: Vec<&str> = shared.map(|(_, word)| word.as_str()).collect();
@@ -49,22 +49,22 @@ fn hit(decision: Decision, score: f64, question: &BTreeMap<String, String>, word
     if !tags.is_empty() {
         why.push_str(&format!("; tagged {}", tags.join(", ")));
     }
-    if decision.outcome != Outcome::Open {
+    if decision.outcome != DecisionOutcome::Open {
         why.push_str(&format!("; came out as {}", decision.outcome.as_str()));
     }
     let tagged = if tags.is_empty() { 0.0 } else { 1.0 };
     let recency = HALF_LIFE_MS / (HALF_LIFE_MS + as_f64(now_ms.saturating_sub(decision.at_ms)));
     let relevance = score + OF_TAGS * tagged + OF_OUTCOME * weight(&decision) + OF_RECENCY * recency;
-    Hit { decision, relevance, why }
+    DecisionHit { decision, relevance, why }
 }
 
 /// How much is learnt from what came of it. What went wrong is as good to know as what went right; what is open
 /// says least.
 fn weight(decision: &Decision) -> f64 {
     let outcome = match decision.outcome {
-        Outcome::Open => 0.0,
-        Outcome::Partial => 0.5,
-        Outcome::Success | Outcome::Failure | Outcome::Reverted => 1.0,
+        DecisionOutcome::Open => 0.0,
+        DecisionOutcome::Partial => 0.5,
+        DecisionOutcome::Success | DecisionOutcome::Failure | DecisionOutcome::Reverted => 1.0,
     };
     outcome * decision.score.map_or(1.0, |score| score.abs().clamp(0.0, 1.0))
 }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn words_count_most_then_tags_then_what_came_of_it_then_recency() {
         let tagged = Decision { tags: vec!["Dates".into()], ..decision("tagged", "about") };
-        let known = Decision { outcome: Outcome::Failure, ..decision("known", "dates") };
+        let known = Decision { outcome: DecisionOutcome::Failure, ..decision("known", "dates") };
         let old = Decision { at_ms: 0, ..decision("old", "dates") };
         let both = decision("both", "dates, zones");
         check(
@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn each_hit_says_why() {
-        let one = Decision { tags: vec!["dates".into()], outcome: Outcome::Success, ..decision("a", "parsing") };
+        let one =
+            Decision { tags: vec!["dates".into()], outcome: DecisionOutcome::Success, ..decision("a", "parsing") };
         let hits = relevant(vec![one], "parse dates now", 0, 1);
         assert_eq!(hits[0].why, "has 2 of 3 words: dates, parse; tagged dates; came out as success");
     }

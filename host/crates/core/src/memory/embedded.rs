@@ -4,7 +4,9 @@
 //! [`SEARCHED_MAX`](super::SEARCHED_MAX) entries, and no more bytes than
 //! [`SEARCHED_BYTES_MAX`](super::SEARCHED_BYTES_MAX).
 
-use super::{Entry, FullText, Hit, MemoryBackend, MemoryError, Page, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX};
+use super::{
+    FullText, KeyPage, MemoryBackend, MemoryEntry, MemoryError, MemoryHit, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX,
+};
 use crate::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use crate::{Clock, Digest};
 use std::sync::Arc;
@@ -72,7 +74,7 @@ impl Embedded {
     }
 
     /// Entries that have not expired, behind a key, at most so many, and none beyond the cap of bytes.
-    fn entries(&self, namespace: &str, after: Option<&str>, limit: usize) -> Result<Vec<Entry>, MemoryError> {
+    fn entries(&self, namespace: &str, after: Option<&str>, limit: usize) -> Result<Vec<MemoryEntry>, MemoryError> {
         let (space, now_ms) = (space(namespace), self.clock.now_ms());
         let mut after = after.map(|key| space.clone().and(key).as_bytes().to_vec());
         let (mut entries, mut bytes) = (Vec::new(), 0_usize);
@@ -97,17 +99,17 @@ impl Embedded {
 
 #[async_trait::async_trait]
 impl MemoryBackend for Embedded {
-    async fn put(&self, namespace: &str, entry: Entry) -> Result<(), MemoryError> {
+    async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError> {
         self.store.commit(self.batch(namespace, &entry)?).await.map_err(stored)
     }
 
-    async fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, MemoryError> {
+    async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError> {
         let bytes = self.store.get(Table::Memory, &space(namespace).and(key)).map_err(stored)?;
         let entry = bytes.map(|bytes| read(&bytes)).transpose()?;
         Ok(entry.filter(|entry| !entry.is_expired(self.clock.now_ms())))
     }
 
-    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+    async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError> {
         self.ranking.rank(namespace, self.entries(namespace, None, SEARCHED_MAX)?, query, limit).await
     }
 
@@ -120,30 +122,36 @@ impl MemoryBackend for Embedded {
         Ok(was_there)
     }
 
-    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Page, MemoryError> {
+    async fn list(
+        &self,
+        namespace: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<KeyPage, MemoryError> {
         // The keys of a prefix are not one range of the store's keys, since a key ends in a mark.
         let mut keys = Vec::new();
         let mut after = after.map(str::to_owned);
         loop {
             let entries = self.entries(namespace, after.as_deref(), ROWS_AT_ONCE)?;
-            let Some(last) = entries.last() else { return Ok(Page { keys, next: None }) };
+            let Some(last) = entries.last() else { return Ok(KeyPage { keys, next: None }) };
             after = Some(last.key.clone());
-            for Entry { key, .. } in entries.into_iter().filter(|entry| entry.key.starts_with(prefix)) {
+            for MemoryEntry { key, .. } in entries.into_iter().filter(|entry| entry.key.starts_with(prefix)) {
                 if keys.len() == limit as usize {
-                    return Ok(Page { next: keys.last().cloned(), keys });
+                    return Ok(KeyPage { next: keys.last().cloned(), keys });
                 }
                 keys.push(key);
             }
         }
     }
 
-    fn staged(&self, namespace: &str, entry: &Entry) -> Result<Option<Batch>, MemoryError> {
+    fn staged(&self, namespace: &str, entry: &MemoryEntry) -> Result<Option<Batch>, MemoryError> {
         self.batch(namespace, entry).map(Some)
     }
 }
 
 impl Embedded {
-    fn batch(&self, namespace: &str, entry: &Entry) -> Result<Batch, MemoryError> {
+    fn batch(&self, namespace: &str, entry: &MemoryEntry) -> Result<Batch, MemoryError> {
         entry.check(namespace)?;
         let key = space(namespace).and(&entry.key);
         let mut batch = Batch::new();
@@ -164,7 +172,7 @@ fn space(namespace: &str) -> Key {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Entry, MemoryError> {
+fn read(bytes: &[u8]) -> Result<MemoryEntry, MemoryError> {
     serde_json::from_slice(bytes).map_err(|error| MemoryError::Failed(format!("an entry is damaged: {error}")))
 }
 

@@ -1,6 +1,6 @@
 //! Entries of a memory backend, what a search finds, and the errors of a backend.
 //!
-//! The value of an entry is any JSON here: [`Note`](super::Note) gives it a form.
+//! The value of an entry is any JSON here: [`MemoryNote`](super::MemoryNote) gives it a form.
 
 use crate::{Denial, LimitHit, Outage};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const TAGS_BYTES_MAX: usize = 4 << 10;
 
 /// One thing that is remembered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct MemoryEntry {
     /// Unique within its namespace.
     pub key: String,
     /// JSON.
@@ -26,7 +26,7 @@ pub struct Entry {
     pub expires_at_ms: Option<f64>,
 }
 
-impl Entry {
+impl MemoryEntry {
     /// Whether it is over at a time.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
@@ -60,9 +60,9 @@ impl Entry {
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hit {
+pub struct MemoryHit {
     /// The entry.
-    pub entry: Entry,
+    pub entry: MemoryEntry,
     /// How well it fits, in the backend's own measure.
     pub score: f64,
 }

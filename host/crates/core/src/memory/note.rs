@@ -3,7 +3,7 @@
 //! A value that is no note, from an older version or from another program, is read as one of unknown origin. Notes of
 //! one key replace each other: the newest wins, and what it replaced is kept beside it.
 
-use super::Entry;
+use super::MemoryEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl Trust {
 
 /// A value that another one took the place of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Replaced {
+pub struct ReplacedValue {
     /// The value.
     pub value: Value,
     /// The run that remembered it.
@@ -65,7 +65,7 @@ pub struct Replaced {
 /// A value that somebody remembered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Note {
+pub struct MemoryNote {
     /// The version of this record, which is also how a note is known from another value.
     longhaul_note: u32,
     /// What is remembered.
@@ -82,13 +82,13 @@ pub struct Note {
     pub at_ms: u64,
     /// Other values that were here before, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub replaced: Vec<Replaced>,
+    pub replaced: Vec<ReplacedValue>,
 }
 
 /// The version of the record.
 const VERSION: u32 = 1;
 
-impl Note {
+impl MemoryNote {
     /// A note of a run.
     #[must_use]
     pub fn new(value: Value, by: &str, run: &str, step: &str, trust: Trust, at_ms: u64) -> Self {
@@ -98,7 +98,7 @@ impl Note {
 
     /// The note in an entry.
     #[must_use]
-    pub fn read(entry: &Entry) -> Self {
+    pub fn read(entry: &MemoryEntry) -> Self {
         let value: Value = serde_json::from_str(&entry.value).unwrap_or_else(|_| Value::String(entry.value.clone()));
         match value.get("longhaul_note").is_some().then(|| serde_json::from_value(value.clone())) {
             Some(Ok(note)) => note,
@@ -116,7 +116,7 @@ impl Note {
         let mut replaced = std::mem::take(&mut winner.replaced);
         if loser.value != winner.value {
             let Self { value, run, at_ms, trust, .. } = &loser;
-            replaced.push(Replaced { value: value.clone(), run: run.clone(), at_ms: *at_ms, trust: *trust });
+            replaced.push(ReplacedValue { value: value.clone(), run: run.clone(), at_ms: *at_ms, trust: *trust });
         }
         let same = replaced.iter().chain(&loser.replaced).filter(|one| one.value == winner.value);
         let trusts = same.map(|one| one.trust).chain((loser.value == winner.value).then_some(loser.trust));
@@ -140,19 +140,19 @@ impl Note {
     /// Never: a note is made of what JSON always holds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
-    pub fn entry(&self, key: &str, tags: Vec<String>, expires_at_ms: Option<u64>) -> Entry {
+    pub fn entry(&self, key: &str, tags: Vec<String>, expires_at_ms: Option<u64>) -> MemoryEntry {
         let value = serde_json::to_string(self).expect("text, numbers and a JSON value");
-        Entry { key: key.to_owned(), value, tags, expires_at_ms: expires_at_ms.map(|at_ms| at_ms as f64) }
+        MemoryEntry { key: key.to_owned(), value, tags, expires_at_ms: expires_at_ms.map(|at_ms| at_ms as f64) }
     }
 }
 
-impl Entry {
+impl MemoryEntry {
     /// Its words: the key, the texts of the value, the tags. Of a note, the value alone: a search for `web` is not one
     /// for what came from there.
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = self.key.clone();
-        add_words(&Note::read(self).value, &mut words);
+        add_words(&MemoryNote::read(self).value, &mut words);
         self.tags.iter().for_each(|tag| words.extend([" ", tag]));
         words
     }
@@ -179,8 +179,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn note(value: &str, run: &str, at_ms: u64) -> Note {
-        Note::new(json!(value), "agents.code", run, "f-a/1/generate", Trust::OwnWords, at_ms)
+    fn note(value: &str, run: &str, at_ms: u64) -> MemoryNote {
+        MemoryNote::new(json!(value), "agents.code", run, "f-a/1/generate", Trust::OwnWords, at_ms)
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     /// It used to become the words of whoever said it last.
     #[test]
     fn a_value_that_is_noted_again_is_trusted_no_more_than_before() {
-        let web = Note { trust: Trust::Web, ..note("9090", "r-1", 1) };
+        let web = MemoryNote { trust: Trust::Web, ..note("9090", "r-1", 1) };
         let again = note("9090", "r-2", 2).over(Some(web.clone()));
         assert_eq!((again.trust, again.run.as_str()), (Trust::Web, "r-2"));
         // Also when another value stood there in between.
@@ -218,11 +218,12 @@ mod tests {
 
     #[test]
     fn a_value_that_is_no_note_is_of_unknown_origin() {
-        let entry = |value: &str| Entry { key: "k".into(), value: value.into(), tags: Vec::new(), expires_at_ms: None };
-        let read = Note::read(&entry("{\"a\":1}"));
+        let entry =
+            |value: &str| MemoryEntry { key: "k".into(), value: value.into(), tags: Vec::new(), expires_at_ms: None };
+        let read = MemoryNote::read(&entry("{\"a\":1}"));
         assert_eq!((read.value, read.trust), (json!({ "a": 1 }), Trust::Unknown));
-        assert_eq!(Note::read(&entry("no JSON")).value, "no JSON");
+        assert_eq!(MemoryNote::read(&entry("no JSON")).value, "no JSON");
         let kept = note("x", "r-1", 1);
-        assert_eq!(Note::read(&kept.entry("k", Vec::new(), None)), kept);
+        assert_eq!(MemoryNote::read(&kept.entry("k", Vec::new(), None)), kept);
     }
 }

@@ -13,7 +13,7 @@
 //! that it was made by: one of another model, or of an earlier text, is never compared and is made anew. They
 //! follow the entries: what a search no longer finds loses its vector, as does what is forgotten.
 
-use super::{Entry, Episode, Hit, MemoryError, Note};
+use super::{Episode, MemoryEntry, MemoryError, MemoryHit, MemoryNote};
 use crate::Digest;
 use crate::store::{Batch, Key, Op, Store, StoreError, Table};
 use crate::text::truncate;
@@ -55,10 +55,10 @@ pub trait Ranking: Send + Sync {
     async fn rank(
         &self,
         namespace: &str,
-        entries: Vec<Entry>,
+        entries: Vec<MemoryEntry>,
         question: &str,
         limit: u32,
-    ) -> Result<Vec<Hit>, MemoryError>;
+    ) -> Result<Vec<MemoryHit>, MemoryError>;
 
     /// Forgets what it keeps of an entry that is deleted.
     ///
@@ -75,7 +75,13 @@ pub struct FullText;
 
 #[async_trait::async_trait]
 impl Ranking for FullText {
-    async fn rank(&self, _: &str, entries: Vec<Entry>, question: &str, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+    async fn rank(
+        &self,
+        _: &str,
+        entries: Vec<MemoryEntry>,
+        question: &str,
+        limit: u32,
+    ) -> Result<Vec<MemoryHit>, MemoryError> {
         Ok(ranked(entries, question, limit))
     }
 }
@@ -83,8 +89,8 @@ impl Ranking for FullText {
 /// The best of some entries, as the host's own backends rank them: by full text, the best first, and of equal ones the
 /// one with the smaller key. What shares no word with the query is not among them.
 #[must_use]
-pub fn ranked(entries: Vec<Entry>, query: &str, limit: u32) -> Vec<Hit> {
-    let words: Vec<String> = entries.iter().map(Entry::words).collect();
+pub fn ranked(entries: Vec<MemoryEntry>, query: &str, limit: u32) -> Vec<MemoryHit> {
+    let words: Vec<String> = entries.iter().map(MemoryEntry::words).collect();
     let scores = crate::full_text::scores(&words, query);
     best(entries, scores, limit)
 }
@@ -122,7 +128,7 @@ impl Hybrid {
     async fn cosines(
         &self,
         namespace: &str,
-        entries: &[Entry],
+        entries: &[MemoryEntry],
         question: &str,
     ) -> Result<Vec<Option<f32>>, MemoryError> {
         let nothing = vec![None; entries.len()];
@@ -197,14 +203,14 @@ impl Ranking for Hybrid {
     async fn rank(
         &self,
         namespace: &str,
-        entries: Vec<Entry>,
+        entries: Vec<MemoryEntry>,
         question: &str,
         limit: u32,
-    ) -> Result<Vec<Hit>, MemoryError> {
+    ) -> Result<Vec<MemoryHit>, MemoryError> {
         if entries.is_empty() || question.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let words: Vec<String> = entries.iter().map(Entry::words).collect();
+        let words: Vec<String> = entries.iter().map(MemoryEntry::words).collect();
         let by_words = crate::full_text::scores(&words, question);
         let alike_min = self.embedder.alike_min();
         let cosines = self.cosines(namespace, &entries, question).await?;
@@ -222,9 +228,9 @@ impl Ranking for Hybrid {
 }
 
 /// The entries with a score above 0, the best first, of equal ones the one with the smaller key.
-fn best(entries: Vec<Entry>, scores: Vec<f64>, limit: u32) -> Vec<Hit> {
+fn best(entries: Vec<MemoryEntry>, scores: Vec<f64>, limit: u32) -> Vec<MemoryHit> {
     let scored = entries.into_iter().zip(scores).filter(|(_, score)| *score > 0.0);
-    let mut hits: Vec<Hit> = scored.map(|(entry, score)| Hit { entry, score }).collect();
+    let mut hits: Vec<MemoryHit> = scored.map(|(entry, score)| MemoryHit { entry, score }).collect();
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.entry.key.cmp(&b.entry.key)));
     hits.truncate(limit as usize);
     hits
@@ -250,8 +256,8 @@ fn fused(lists: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// What an entry says, as a sentence model should read it: without the names of fields.
-fn meaning(entry: &Entry) -> String {
-    let value = Note::read(entry).value;
+fn meaning(entry: &MemoryEntry) -> String {
+    let value = MemoryNote::read(entry).value;
     let text = match serde_json::from_value::<Episode>(value.clone()) {
         Ok(episode) => episode.words(),
         Err(_) => match value.as_str() {

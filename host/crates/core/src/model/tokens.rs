@@ -7,7 +7,7 @@
 //! (the table of the test), and about twice what they make of English; words of random letters may be a tenth above. When a context is cut back is decided
 //! by [`super::text_tokens`], which is nearer to the truth and may be below it.
 
-use super::{Message, ModelRequest, OfferedTool, Part, ReplyFormat};
+use super::{Message, MessagePart, ModelRequest, OfferedTool, ReplyFormat};
 
 /// Letters in a row from which on they are taken for no word.
 const WORD_BYTES_MAX: u64 = 16;
@@ -60,15 +60,17 @@ impl Message {
     /// The most tokens that it is expected to have.
     #[must_use]
     pub fn tokens_most(&self) -> u64 {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text_tokens_most(text),
-            Part::Image { .. } => IMAGE_TOKENS_MOST,
-            Part::Requested(call) => {
+        let part = |part: &MessagePart| match part {
+            MessagePart::Text(text) => text_tokens_most(text),
+            MessagePart::Image { .. } => IMAGE_TOKENS_MOST,
+            MessagePart::Requested(call) => {
                 let name = text_tokens_most(&call.tool) + text_tokens_most(&call.function) + text_tokens_most(&call.id);
                 text_tokens_most(&call.arguments) + name + FRAME_TOKENS_MOST
             }
-            Part::Answered { id, output, .. } => text_tokens_most(output) + text_tokens_most(id) + FRAME_TOKENS_MOST,
-            Part::Thought(thought) => {
+            MessagePart::Answered { id, output, .. } => {
+                text_tokens_most(output) + text_tokens_most(id) + FRAME_TOKENS_MOST
+            }
+            MessagePart::Thought(thought) => {
                 text_tokens_most(&thought.text) + thought.signature.as_deref().map_or(0, text_tokens_most)
             }
         };
@@ -98,7 +100,7 @@ fn offered_tokens(tool: &OfferedTool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Speaker, text_tokens};
+    use crate::model::{MessageRole, text_tokens};
 
     /// Texts with what `cl100k_base` and `o200k_base` make of them, whichever is more; measured with the package
     /// `gpt-tokenizer` 4.0.0.
@@ -136,7 +138,7 @@ mod tests {
         let request = ModelRequest {
             model: "m".into(),
             system: text.into(),
-            messages: vec![Message::text(Speaker::User, text)],
+            messages: vec![Message::text(MessageRole::User, text)],
             tools: Vec::new(),
             format: ReplyFormat::Text,
             prefill: None,

@@ -1,11 +1,11 @@
 //! Lines are read as they were written, and are what their schema says.
 
 use super::*;
-use crate::event::Used;
+use crate::event::WorkUsage;
 use crate::model::Usage;
 
-fn line(number: u64, event: Event) -> Line {
-    Line::of(RunEvent { run: RunId::from_text("r-1"), number, at_ms: 5, event })
+fn line(number: u64, event: Event) -> StreamLine {
+    StreamLine::of(RunEvent { run: RunId::from_text("r-1"), number, at_ms: 5, event })
 }
 
 fn thought() -> Event {
@@ -34,10 +34,16 @@ fn a_line_says_of_which_run_task_and_agent_it_is_and_is_read_as_it_was_written()
         },
     });
     assert_eq!(written, expected);
-    let token =
-        Token { invocation: InvocationId::from_text("r-1/plan"), after: 3, part: 2, text: "a".into(), whole: true };
-    let ended = |status: &str| Event::RunEnded { status: status.into(), summary: "s".into(), used: Used::default() };
-    let live = |content| Line { run: RunId::from_text("r-1"), content };
+    let token = StreamToken {
+        invocation: InvocationId::from_text("r-1/plan"),
+        after: 3,
+        part: 2,
+        text: "a".into(),
+        whole: true,
+    };
+    let ended =
+        |status: &str| Event::RunEnded { status: status.into(), summary: "s".into(), used: WorkUsage::default() };
+    let live = |content| StreamLine { run: RunId::from_text("r-1"), content };
     let asked = Event::ApprovalAsked {
         approval: "a-1".into(),
         invocation: InvocationId::from_text("r-1/plan"),
@@ -60,7 +66,7 @@ fn a_line_says_of_which_run_task_and_agent_it_is_and_is_read_as_it_was_written()
     for (line, kind) in lines {
         let text = serde_json::to_string(&line).unwrap();
         assert!(text.contains(&format!("\"type\":\"{kind}\"")), "{text}");
-        assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line, "{text}");
+        assert_eq!(serde_json::from_str::<StreamLine>(&text).unwrap(), line, "{text}");
     }
 }
 
@@ -69,7 +75,7 @@ fn a_line_that_nobody_of_ours_wrote_is_an_error_and_no_panic() {
     for (kind, payload) in [("approval", "{}"), ("thought", "[]"), ("done", "\"x\""), ("token", "3"), ("lagged", "{}")]
     {
         let text = format!(r#"{{"version":1,"run":"r-1","number":1,"type":"{kind}","payload":{payload}}}"#);
-        assert!(serde_json::from_str::<Line>(&text).is_err(), "{text}");
+        assert!(serde_json::from_str::<StreamLine>(&text).is_err(), "{text}");
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! Each call loads the functions of the instance, converts, calls and converts back. Nothing is decided here.
 
-use super::{Agent, Answer, CallContext, Edition, Evaluator, Exports, Guest, Memory, Planner, Tool};
+use super::{
+    AgentExports, CallContext, Edition, EvaluatorExports, ExportAnswer, Exports, GuestInstance, MemoryExports,
+    PlannerExports, ToolExports,
+};
 use crate::role::Role;
 use async_trait::async_trait;
 use longhaul_bindings::exports::{agent, evaluator, memory, planner, tool};
 use longhaul_bindings::{VERSION, types};
 use longhaul_capabilities::Ctx;
-use longhaul_core::memory::{Entry, Hit, MemoryError, Page};
+use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Task, Verdict};
 use wasmtime::component::{InstancePre, Linker};
@@ -38,19 +41,23 @@ impl Edition for V0_1 {
 }
 
 #[async_trait]
-impl Planner for planner::GuestIndices {
-    async fn plan(&self, Guest { store, instance }: Guest<'_>, goal: Goal) -> Answer<Plan, RoleError> {
+impl PlannerExports for planner::GuestIndices {
+    async fn plan(
+        &self,
+        GuestInstance { store, instance }: GuestInstance<'_>,
+        goal: Goal,
+    ) -> ExportAnswer<Plan, RoleError> {
         let answer = self.load(&mut *store, instance)?.call_plan(store, &goal.into()).await?;
         Ok(answer.map(Plan::from).map_err(RoleError::from))
     }
 
     async fn replan(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         goal: Goal,
         plan: Plan,
         results: Vec<StepResult>,
-    ) -> Answer<Plan, RoleError> {
+    ) -> ExportAnswer<Plan, RoleError> {
         let (goal, plan, results) = (goal.into(), plan.into(), results_of(results));
         let answer = self.load(&mut *store, instance)?.call_replan(store, &goal, &plan, &results).await?;
         Ok(answer.map(Plan::from).map_err(RoleError::from))
@@ -58,10 +65,10 @@ impl Planner for planner::GuestIndices {
 
     async fn synthesize(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         goal: Goal,
         results: Vec<StepResult>,
-    ) -> Answer<Synthesis, RoleError> {
+    ) -> ExportAnswer<Synthesis, RoleError> {
         let (goal, results) = (goal.into(), results_of(results));
         let answer = self.load(&mut *store, instance)?.call_synthesize(store, &goal, &results).await?;
         Ok(answer.map(Synthesis::from).map_err(RoleError::from))
@@ -73,21 +80,25 @@ fn results_of(results: Vec<StepResult>) -> Vec<planner::StepResult> {
 }
 
 #[async_trait]
-impl Agent for agent::GuestIndices {
-    async fn run(&self, Guest { store, instance }: Guest<'_>, task: Task) -> Answer<Outcome, RoleError> {
+impl AgentExports for agent::GuestIndices {
+    async fn run(
+        &self,
+        GuestInstance { store, instance }: GuestInstance<'_>,
+        task: Task,
+    ) -> ExportAnswer<Outcome, RoleError> {
         let answer = self.load(&mut *store, instance)?.call_run(store, &types::Task::from(task)).await?;
         Ok(answer.map(Outcome::from).map_err(RoleError::from))
     }
 }
 
 #[async_trait]
-impl Evaluator for evaluator::GuestIndices {
+impl EvaluatorExports for evaluator::GuestIndices {
     async fn judge(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         subject: Subject,
         rubric: Rubric,
-    ) -> Answer<Verdict, RoleError> {
+    ) -> ExportAnswer<Verdict, RoleError> {
         let (subject, rubric) = (subject.into(), rubric.into());
         let answer = self.load(&mut *store, instance)?.call_judge(store, &subject, &rubric).await?;
         Ok(answer.map(Verdict::from).map_err(RoleError::from))
@@ -95,26 +106,26 @@ impl Evaluator for evaluator::GuestIndices {
 }
 
 #[async_trait]
-impl Tool for tool::GuestIndices {
-    async fn describe(&self, Guest { store, instance }: Guest<'_>) -> wasmtime::Result<ToolInfo> {
+impl ToolExports for tool::GuestIndices {
+    async fn describe(&self, GuestInstance { store, instance }: GuestInstance<'_>) -> wasmtime::Result<ToolInfo> {
         Ok(self.load(&mut *store, instance)?.call_describe(store).await?.into())
     }
 
     async fn prepare(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
-    ) -> Answer<String, ToolError> {
+    ) -> ExportAnswer<String, ToolError> {
         let answer = self.load(&mut *store, instance)?.call_prepare(store, function, arguments).await?;
         Ok(answer.map_err(ToolError::from))
     }
 
     async fn verify(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
         prepared: &str,
-    ) -> Answer<Verification, ToolError> {
+    ) -> ExportAnswer<Verification, ToolError> {
         let answer =
             self.load(&mut *store, instance)?.call_verify(store, function, arguments, &prepared.to_owned()).await?;
         Ok(answer.map(Verification::from).map_err(ToolError::from))
@@ -122,10 +133,10 @@ impl Tool for tool::GuestIndices {
 
     async fn call(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
         about: &CallContext,
-    ) -> Answer<ToolOutput, ToolError> {
+    ) -> ExportAnswer<ToolOutput, ToolError> {
         let context = tool::CallContext {
             idempotency_key: about.idempotency_key.clone(),
             remaining_ms: about.remaining_ms,
@@ -138,57 +149,57 @@ impl Tool for tool::GuestIndices {
 }
 
 #[async_trait]
-impl Memory for memory::GuestIndices {
+impl MemoryExports for memory::GuestIndices {
     async fn put(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         namespace: &str,
-        entry: Entry,
-    ) -> Answer<(), MemoryError> {
+        entry: MemoryEntry,
+    ) -> ExportAnswer<(), MemoryError> {
         let answer = self.load(&mut *store, instance)?.call_put(store, namespace, &entry.into()).await?;
         Ok(answer.map_err(MemoryError::from))
     }
 
     async fn get(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         namespace: &str,
         key: &str,
-    ) -> Answer<Option<Entry>, MemoryError> {
+    ) -> ExportAnswer<Option<MemoryEntry>, MemoryError> {
         let answer = self.load(&mut *store, instance)?.call_get(store, namespace, key).await?;
-        Ok(answer.map(|found| found.map(Entry::from)).map_err(MemoryError::from))
+        Ok(answer.map(|found| found.map(MemoryEntry::from)).map_err(MemoryError::from))
     }
 
     async fn search(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         namespace: &str,
         query: &str,
         limit: u32,
-    ) -> Answer<Vec<Hit>, MemoryError> {
+    ) -> ExportAnswer<Vec<MemoryHit>, MemoryError> {
         let answer = self.load(&mut *store, instance)?.call_search(store, namespace, query, limit).await?;
-        Ok(answer.map(|hits| hits.into_iter().map(Hit::from).collect()).map_err(MemoryError::from))
+        Ok(answer.map(|hits| hits.into_iter().map(MemoryHit::from).collect()).map_err(MemoryError::from))
     }
 
     async fn delete(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         namespace: &str,
         key: &str,
-    ) -> Answer<bool, MemoryError> {
+    ) -> ExportAnswer<bool, MemoryError> {
         let answer = self.load(&mut *store, instance)?.call_delete(store, namespace, key).await?;
         Ok(answer.map_err(MemoryError::from))
     }
 
     async fn list(
         &self,
-        Guest { store, instance }: Guest<'_>,
+        GuestInstance { store, instance }: GuestInstance<'_>,
         namespace: &str,
         prefix: &str,
         after: Option<&str>,
         limit: u32,
-    ) -> Answer<Page, MemoryError> {
+    ) -> ExportAnswer<KeyPage, MemoryError> {
         let answer = self.load(&mut *store, instance)?.call_list(store, namespace, prefix, after, limit).await?;
-        Ok(answer.map(Page::from).map_err(MemoryError::from))
+        Ok(answer.map(KeyPage::from).map_err(MemoryError::from))
     }
 }

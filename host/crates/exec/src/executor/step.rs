@@ -5,11 +5,11 @@
 use super::Executor;
 use crate::call::{setup, streaming};
 use crate::error::ExecError;
-use crate::job::{Job, Language};
-use crate::report::{Ended, Report, of_runtime};
+use crate::job::{GraphLanguage, Job};
+use crate::report::{FinishedCall, JobReport, of_runtime};
 use longhaul_capabilities::Console;
 use longhaul_core::tool::ToolCall;
-use longhaul_engine::{Cancel, Start};
+use longhaul_engine::{CallStart, Cancel};
 use std::time::Instant;
 
 impl Executor {
@@ -19,23 +19,23 @@ impl Executor {
     /// # Errors
     /// [`ExecError::NoRuntime`], [`ExecError::CompileLimit`], [`ExecError::Load`] or [`ExecError::Host`]; the step was not
     /// started then.
-    pub async fn step(&self, job: &Job, arguments: String) -> Result<(Report, Option<String>), ExecError> {
-        let plugin = self.runtime(Language::Python).await?;
+    pub async fn step(&self, job: &Job, arguments: String) -> Result<(JobReport, Option<String>), ExecError> {
+        let plugin = self.runtime(GraphLanguage::Python).await?;
         let since = Instant::now();
         let (start, console) = match self.inner.ready.take(job) {
-            Some((standby, console)) => (Start::from(standby), console),
+            Some((standby, console)) => (CallStart::from(standby), console),
             None => {
                 let console = Console::new(job.limits.output_bytes_max);
-                (Start::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
+                (CallStart::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
             }
         };
         let call = ToolCall { tool: plugin.name().into(), function: "step".into(), arguments };
         let mut called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
-        self.inner.ready.restock(Language::Python);
+        self.inner.ready.restock(GraphLanguage::Python);
         let said = match &mut called.result {
             Ok(Ok(output)) => Some(std::mem::replace(&mut output.output, r#"{"exit_code": 0}"#.to_owned())),
             _ => None,
         };
-        Ok((of_runtime(called, Ended { since, console, limits: &job.limits }), said))
+        Ok((of_runtime(called, FinishedCall { since, console, limits: &job.limits }), said))
     }
 }

@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
 use longhaul_core::text::truncate;
-use longhaul_graph::Name;
-use longhaul_graph::step::{Delta, Ended, Exception, Frame, Group, Kept, NAMES_MAX, StepReport};
+use longhaul_graph::VariableName;
+use longhaul_graph::step::{Delta, Exception, Frame, KeptValues, NAMES_MAX, StepEnd, StepReport, ValueGroup};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,15 +27,15 @@ const VALUES_MAX: usize = 20;
 const UNKEPT_MAX: usize = 100;
 
 #[derive(Deserialize)]
-struct Answer {
+struct StepAnswer {
     error: Option<Error>,
     result: Option<String>,
-    reads: BTreeSet<Name>,
+    reads: BTreeSet<VariableName>,
     all: bool,
-    groups: Vec<Said>,
-    deleted: BTreeSet<Name>,
+    groups: Vec<WrittenGroup>,
+    deleted: BTreeSet<VariableName>,
     unkept: Vec<String>,
-    values: BTreeMap<Name, String>,
+    values: BTreeMap<VariableName, String>,
 }
 
 #[derive(Deserialize)]
@@ -48,31 +48,31 @@ struct Error {
 }
 
 #[derive(Deserialize)]
-struct Said {
-    names: BTreeSet<Name>,
+struct WrittenGroup {
+    names: BTreeSet<VariableName>,
     #[serde(default)]
     value: Option<Digest>,
     #[serde(default)]
     live: Option<String>,
     #[serde(default)]
-    needs: BTreeSet<Name>,
+    needs: BTreeSet<VariableName>,
     #[serde(default)]
     blob: Option<String>,
 }
 
 /// Takes an answer into a report.
 pub(super) fn read_into(report: &mut StepReport, text: &str) {
-    let read = serde_json::from_str::<Answer>(text).map_err(|error| error.to_string());
+    let read = serde_json::from_str::<StepAnswer>(text).map_err(|error| error.to_string());
     if let Err(reason) = read.and_then(|answer| take(report, answer)) {
         report.delta = Delta::default();
         report.blobs = Vec::new();
         report.reads = BTreeSet::new();
         let message = format!("the interpreter answered something else: {}", truncate(&reason, TEXT_BYTES_MAX));
-        report.ended = Ended::Stopped { limit: None, message };
+        report.ended = StepEnd::Stopped { limit: None, message };
     }
 }
 
-fn take(report: &mut StepReport, answer: Answer) -> Result<(), String> {
+fn take(report: &mut StepReport, answer: StepAnswer) -> Result<(), String> {
     let names = answer.groups.iter().flat_map(|group| group.names.iter().chain(&group.needs));
     check_names(names.chain(&answer.reads).chain(&answer.deleted))?;
     report.delta.deleted = answer.deleted;
@@ -88,12 +88,12 @@ fn take(report: &mut StepReport, answer: Answer) -> Result<(), String> {
     report.values = values.map(|(name, text)| (name, truncate(&text, TEXT_BYTES_MAX))).collect();
     if let Some(error) = answer.error {
         let own = format!("<step {}>", report.step).chars().take(200).collect::<String>();
-        report.ended = Ended::Raised(exception(error, &own));
+        report.ended = StepEnd::Raised(exception(error, &own));
     }
     Ok(())
 }
 
-fn check_names<'a>(names: impl Iterator<Item = &'a Name>) -> Result<(), String> {
+fn check_names<'a>(names: impl Iterator<Item = &'a VariableName>) -> Result<(), String> {
     let mut count = 0;
     for name in names {
         count += 1;
@@ -105,20 +105,22 @@ fn check_names<'a>(names: impl Iterator<Item = &'a Name>) -> Result<(), String> 
     if count > 100 * NAMES_MAX { Err(format!("it has {count} names")) } else { Ok(()) }
 }
 
-fn group(said: Said, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<Group, String> {
-    let Said { names, value, live, needs, blob } = said;
+fn group(said: WrittenGroup, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<ValueGroup, String> {
+    let WrittenGroup { names, value, live, needs, blob } = said;
     let kept = match (value, blob, live) {
         (Some(value), Some(text), None) => {
             let content = STANDARD.decode(text).map_err(|error| format!("a value is not base64: {error}"))?;
             let (blob, bytes) = (Digest::of(&content), content.len() as u64);
             blobs.push((blob, content.into()));
-            Kept::Stored { blob, bytes, value }
+            KeptValues::Stored { blob, bytes, value }
         }
         // What stands for it is made of the step's input, later.
-        (_, None, Some(reason)) => Kept::Live { reason: truncate(&reason, TEXT_BYTES_MAX), value: Digest::of(b"live") },
+        (_, None, Some(reason)) => {
+            KeptValues::Live { reason: truncate(&reason, TEXT_BYTES_MAX), value: Digest::of(b"live") }
+        }
         _ => return Err("a group is neither kept nor live".to_owned()),
     };
-    Ok(Group { names, kept, needs })
+    Ok(ValueGroup { names, kept, needs })
 }
 
 fn exception(error: Error, own: &str) -> Exception {

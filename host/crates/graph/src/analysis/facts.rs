@@ -3,7 +3,7 @@
 //! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
 
 use super::flow::Flow;
-use super::{Analysis, Name, NameUse, Reason, Span, lines};
+use super::{Analysis, NameUse, Reason, Span, VariableName, lines};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Facts {
     /// By number. Locals that the walk met are among them, and nothing is done with those.
     known: Vec<NameUse>,
     /// The numbers of names, once there are more than [`FEW`].
-    numbers: HashMap<Name, Symbol>,
+    numbers: HashMap<VariableName, Symbol>,
     pub(super) flow: Flow,
     /// How many bodies that run later the walk is in.
     pub(super) deferred: usize,
@@ -44,7 +44,7 @@ impl Facts {
         known.unwrap_or_else(|| self.add(name.into()))
     }
 
-    fn add(&mut self, name: Name) -> Symbol {
+    fn add(&mut self, name: VariableName) -> Symbol {
         let symbol = number(self.known.len());
         if self.known.len() == FEW {
             self.numbers.extend(self.known.iter().map(|one| one.name.clone()).zip(0..));
@@ -56,7 +56,7 @@ impl Facts {
         symbol
     }
 
-    pub(super) fn name(&self, symbol: Symbol) -> &Name {
+    pub(super) fn name(&self, symbol: Symbol) -> &VariableName {
         &self.known[symbol as usize].name
     }
 

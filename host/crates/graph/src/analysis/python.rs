@@ -12,7 +12,7 @@ mod statement;
 mod walk;
 
 use super::nesting::{Depth, TooDeep, Weight};
-use super::{Analysis, Language, Python, SOURCE_BYTES_MAX, SyntaxError, builtins, lines, stack};
+use super::{Analysis, Python, SOURCE_BYTES_MAX, StepLanguage, SyntaxError, builtins, lines, stack};
 use ruff_python_ast::{ModModule, PythonVersion, token::TokenKind};
 use ruff_python_parser::{Mode as Grammar, ParseOptions, lexer, parse_unchecked};
 use ruff_text_size::Ranged;
@@ -21,7 +21,7 @@ use walk::Walk;
 /// Depth up to which a source is walked on the caller's own stack.
 const NESTING_SMALL: usize = 40;
 
-impl Language for Python {
+impl StepLanguage for Python {
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
         let mode = self.mode;
         with_module(source, move |source, module| Walk::new(mode).module(source, module))?
@@ -35,7 +35,7 @@ impl Language for Python {
 /// Parses a source and hands its tree to `work`, on a stack that is large enough for both and for the tree's end.
 ///
 /// # Errors
-/// [`SyntaxError`] as for [`Language::analyse`].
+/// [`SyntaxError`] as for [`StepLanguage::analyse`].
 pub(crate) fn with_module<T: Send + 'static>(
     source: &str,
     work: impl FnOnce(&str, &ModModule) -> T + Send + 'static,

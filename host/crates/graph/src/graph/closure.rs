@@ -7,12 +7,12 @@
 //! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
 
 use super::Graph;
-use super::error::GraphError;
+use super::error::StepGraphError;
 use super::index::{Symbol, Use, Uses};
 use super::marks::Marks;
 use super::node::StepId;
 use super::places::{Place, contains};
-use crate::analysis::Name;
+use crate::analysis::VariableName;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -46,7 +46,11 @@ impl Graph {
     }
 
     /// What a step depends on, without it.
-    pub(super) fn dependencies<'g>(&'g self, place: Place, variables: Option<&'g BTreeSet<Name>>) -> BTreeSet<Place> {
+    pub(super) fn dependencies<'g>(
+        &'g self,
+        place: Place,
+        variables: Option<&'g BTreeSet<VariableName>>,
+    ) -> BTreeSet<Place> {
         let mut later = BTreeSet::new();
         loop {
             let mut backward = Backward::new(self, place, variables);
@@ -94,10 +98,10 @@ impl Graph {
     }
 
     /// A cycle that an edge against insertion order is part of, as the error that it is.
-    pub(super) fn cycle(&self) -> Option<GraphError> {
+    pub(super) fn cycle(&self) -> Option<StepGraphError> {
         let closes = |(from, to): &&(Place, Place)| contains(&self.dependants(*to), *from);
         let (from, to) = self.asked.backward.iter().find(closes)?;
-        Some(GraphError::Cycle { from: self.nodes[*from].id.clone(), to: self.nodes[*to].id.clone() })
+        Some(StepGraphError::Cycle { from: self.nodes[*from].id.clone(), to: self.nodes[*to].id.clone() })
     }
 }
 
@@ -226,7 +230,7 @@ struct Backward<'g> {
     /// Where the walk is from; edges against insertion order may have it begin later.
     start: Place,
     /// What of the start matters; all, without it.
-    variables: Option<&'g BTreeSet<Name>>,
+    variables: Option<&'g BTreeSet<VariableName>>,
     events: BinaryHeap<(Place, Event)>,
     found: BTreeSet<Place>,
     /// Steps behind the walk that edges come from.
@@ -238,7 +242,7 @@ struct Backward<'g> {
 }
 
 impl<'g> Backward<'g> {
-    fn new(graph: &'g Graph, start: Place, variables: Option<&'g BTreeSet<Name>>) -> Self {
+    fn new(graph: &'g Graph, start: Place, variables: Option<&'g BTreeSet<VariableName>>) -> Self {
         Self {
             graph,
             start,

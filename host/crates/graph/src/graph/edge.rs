@@ -2,7 +2,7 @@
 
 use super::node::StepId;
 use super::variables::Variables;
-use crate::analysis::Name;
+use crate::analysis::VariableName;
 use serde::{Deserialize, Serialize};
 
 /// A dependency of one step on another.
@@ -28,5 +28,5 @@ pub struct MissedEdge {
     /// The step that depends.
     pub to: StepId,
     /// The name.
-    pub variable: Name,
+    pub variable: VariableName,
 }

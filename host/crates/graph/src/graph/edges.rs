@@ -1,13 +1,13 @@
 //! Edges, made from the index as they are asked for.
 
 use super::edge::{Edge, MissedEdge};
-use super::error::GraphError;
+use super::error::StepGraphError;
 use super::index::Symbol;
 use super::node::{Node, NodeState, StepId};
 use super::places::Place;
 use super::variables::Variables;
 use super::{Graph, MISSED_EDGES_MAX};
-use crate::analysis::{Name, NameUse, Reason};
+use crate::analysis::{NameUse, Reason, VariableName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::from_fn;
 
@@ -57,8 +57,8 @@ impl Graph {
     /// The edges that end at a step, by position of where they start.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn edges_into(&self, id: &StepId) -> Result<Vec<Edge>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn edges_into(&self, id: &StepId) -> Result<Vec<Edge>, StepGraphError> {
         let to = self.place(id)?;
         Ok(self.ends_of(to).chunk_by(same_end).map(|about| self.edge(about[0].0, to, about)).collect())
     }
@@ -67,8 +67,8 @@ impl Graph {
     /// more.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn nearest_edges_into(&self, id: &StepId, most: usize) -> Result<(Vec<Edge>, bool), GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn nearest_edges_into(&self, id: &StepId, most: usize) -> Result<(Vec<Edge>, bool), StepGraphError> {
         let to = self.place(id)?;
         let (mut ends, mut more, uses) = (Ends::new(), false, self.index.uses(to));
         for (symbol, _) in uses.names.iter().filter(|(_, one)| one.reads) {
@@ -89,8 +89,8 @@ impl Graph {
     /// The edges that start at a step, by position of where they end.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn edges_out(&self, id: &StepId) -> Result<Vec<Edge>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn edges_out(&self, id: &StepId) -> Result<Vec<Edge>, StepGraphError> {
         let from = self.place(id)?;
         let mut ends = self.readers(from);
         ends.extend(self.asked.out.get(&from).into_iter().flatten().map(|to| (*to, About::Asked)));
@@ -101,8 +101,8 @@ impl Graph {
     /// The steps after this one that read one of these names and may see what this one left in it, in insertion order.
     ///
     /// # Errors
-    /// [`GraphError::UnknownStep`].
-    pub fn readers_of(&self, id: &StepId, names: &BTreeSet<Name>) -> Result<Vec<StepId>, GraphError> {
+    /// [`StepGraphError::UnknownStep`].
+    pub fn readers_of(&self, id: &StepId, names: &BTreeSet<VariableName>) -> Result<Vec<StepId>, StepGraphError> {
         let from = self.place(id)?;
         let mut found = BTreeSet::new();
         for symbol in names.iter().filter_map(|name| self.index.symbol(name)) {
@@ -231,14 +231,20 @@ impl Graph {
             About::Name(symbol) => Some(self.index.name(*symbol).clone()),
         };
         let named = about.iter().filter_map(|(_, about)| named(about));
-        let mut variables: Vec<(Name, Reason)> = named.map(|name| (name.clone(), reason(writer, &name))).collect();
+        let mut variables: Vec<(VariableName, Reason)> =
+            named.map(|name| (name.clone(), reason(writer, &name))).collect();
         let observed = variables.iter().any(|(name, _)| observed(writer, reader, name));
         variables.extend(asked.into_iter().flatten().map(|name| (name.clone(), Reason::Explicit)));
         Edge { from, to, variables: Variables::first_of_each(variables), observed, explicit: asked.is_some() }
     }
 
     /// The edges that these names, read and changed against expectation, make.
-    pub(super) fn missed(&self, place: Place, reads: &BTreeSet<Name>, writes: &BTreeSet<Name>) -> Vec<MissedEdge> {
+    pub(super) fn missed(
+        &self,
+        place: Place,
+        reads: &BTreeSet<VariableName>,
+        writes: &BTreeSet<VariableName>,
+    ) -> Vec<MissedEdge> {
         let mut found = Vec::new();
         for name in reads {
             let mut ends = Ends::new();
@@ -287,13 +293,13 @@ fn same_end(one: &(Place, About), next: &(Place, About)) -> bool {
 }
 
 /// Whether a run showed what analysis missed of a name between two steps.
-fn observed(writer: &Node, reader: &Node, name: &Name) -> bool {
+fn observed(writer: &Node, reader: &Node, name: &VariableName) -> bool {
     let predicted = || writer.analysis.of(name).is_some_and(NameUse::is_changed);
     reader.observed().reads.contains(name) || (writer.observed().writes.contains(name) && !predicted())
 }
 
 /// Why a step matters to who reads the name after it.
-fn reason(writer: &Node, name: &Name) -> Reason {
+fn reason(writer: &Node, name: &VariableName) -> Reason {
     let known = writer.analysis.of(name);
     if known.is_some_and(|known| known.written) {
         return Reason::Written;

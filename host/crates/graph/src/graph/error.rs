@@ -5,7 +5,7 @@ use super::node::StepId;
 /// Why a graph was not changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum GraphError {
+pub enum StepGraphError {
     /// The name is taken.
     #[error("there is a step `{id}` already; change it, or choose another name")]
     DuplicateStep {

@@ -2,7 +2,7 @@
 
 use super::node::{Node, NodeState};
 use super::places::{Place, Places, slot};
-use crate::analysis::{Name, Reason};
+use crate::analysis::{Reason, VariableName};
 use foldhash::fast::RandomState;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ pub(super) struct Index {
     /// By the names.
     symbols: HashTable<Symbol>,
     hasher: RandomState,
-    names: Vec<Name>,
+    names: Vec<VariableName>,
     users: Vec<Users>,
     /// By position; of one that was removed, nothing.
     uses: Vec<Uses>,
@@ -190,7 +190,7 @@ impl Index {
         self.symbols.find(self.hasher.hash_one(name), is_it).copied()
     }
 
-    pub(super) fn name(&self, symbol: Symbol) -> &Name {
+    pub(super) fn name(&self, symbol: Symbol) -> &VariableName {
         &self.names[symbol as usize]
     }
 
@@ -239,7 +239,7 @@ impl Index {
         uses
     }
 
-    fn intern(&mut self, name: &Name) -> Symbol {
+    fn intern(&mut self, name: &VariableName) -> Symbol {
         let Self { symbols, hasher, names, .. } = self;
         let hash = |symbol: &Symbol| hasher.hash_one(&*names[*symbol as usize]);
         let free = match symbols.entry(hasher.hash_one(&**name), |symbol| names[*symbol as usize] == *name, hash) {

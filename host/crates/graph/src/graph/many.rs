@@ -5,10 +5,10 @@
 //! the graph, in the steps' order, and analyses while nothing waits for that. Where the system gives no threads, it
 //! does all of it. Refuses to wait for a thread that has other work.
 
-use super::error::GraphError;
+use super::error::StepGraphError;
 use super::node::{Analysed, Node, StepId};
 use super::places::Place;
-use crate::analysis::Language;
+use crate::analysis::StepLanguage;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -59,7 +59,7 @@ struct Coming<I, G> {
 
 /// Chunks that nobody has taken yet.
 struct Line {
-    language: Arc<dyn Language>,
+    language: Arc<dyn StepLanguage>,
     chunks: Mutex<VecDeque<Chunk>>,
 }
 
@@ -69,12 +69,12 @@ struct Line {
 /// # Errors
 /// The first of `give`; nothing is taken then.
 pub(super) fn analysed(
-    language: &Arc<dyn Language>,
+    language: &Arc<dyn StepLanguage>,
     first: Place,
     steps: impl Iterator<Item = (StepId, String)>,
-    give: impl FnMut(&StepId, Place) -> Result<(), GraphError>,
+    give: impl FnMut(&StepId, Place) -> Result<(), StepGraphError>,
     take: impl FnMut(Arc<Node>),
-) -> Result<(), GraphError> {
+) -> Result<(), StepGraphError> {
     let line = Arc::new(Line { language: Arc::clone(language), chunks: Mutex::default() });
     let mut coming = Coming { steps, give, next: first, bytes: 0 };
     let (done, finished) = channel();
@@ -129,9 +129,9 @@ fn in_order(
 impl<I, G> Coming<I, G>
 where
     I: Iterator<Item = (StepId, String)>,
-    G: FnMut(&StepId, Place) -> Result<(), GraphError>,
+    G: FnMut(&StepId, Place) -> Result<(), StepGraphError>,
 {
-    fn chunk(&mut self) -> Result<Option<Chunk>, GraphError> {
+    fn chunk(&mut self) -> Result<Option<Chunk>, StepGraphError> {
         let (first, enough) = (self.next, self.bytes + CHUNK_BYTES);
         let mut steps = Vec::with_capacity(self.steps.size_hint().0.clamp(1, CHUNK_STEPS_MAX));
         while steps.len() < CHUNK_STEPS_MAX

@@ -1,7 +1,7 @@
 //! One step of a graph: its name, its source, and what its analysis and its runs found. A step does not know which
 //! others depend on it.
 
-use crate::analysis::{Analysis, Language, Name, SyntaxError};
+use crate::analysis::{Analysis, StepLanguage, SyntaxError, VariableName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -71,9 +71,9 @@ pub enum NodeState {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Observed {
     /// Names that it looked up, also absent ones, and not those that it had bound itself by then.
-    pub reads: BTreeSet<Name>,
+    pub reads: BTreeSet<VariableName>,
     /// Names that it bound, changed in place or unbound.
-    pub writes: BTreeSet<Name>,
+    pub writes: BTreeSet<VariableName>,
     /// True when it raised, the last of several: nothing that it writes is certain then.
     pub failed: bool,
 }
@@ -101,7 +101,7 @@ impl Node {
 
 impl Analysed {
     /// Of a source that does not parse, what is known is what was `last_good`.
-    pub(super) fn new(language: &dyn Language, source: String, last_good: Option<&Analysis>) -> Self {
+    pub(super) fn new(language: &dyn StepLanguage, source: String, last_good: Option<&Analysis>) -> Self {
         match language.analyse(&source) {
             Ok(analysis) => Self { source, state: NodeState::Parsed, analysis },
             Err(error) => Self {

@@ -1,6 +1,6 @@
 //! What an edge is about: names in their order, each with why the step that is depended on matters to it.
 
-use crate::analysis::{Name, Reason};
+use crate::analysis::{Reason, VariableName};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,21 +14,21 @@ pub struct Variables(Entries);
 /// Most edges are about one name, which is kept without a list.
 #[derive(Clone)]
 enum Entries {
-    One((Name, Reason)),
+    One((VariableName, Reason)),
     /// In their order.
-    Many(Box<[(Name, Reason)]>),
+    Many(Box<[(VariableName, Reason)]>),
 }
 
 /// What an entry looks like from outside.
-type Entry = fn(&(Name, Reason)) -> (&Name, &Reason);
+type Entry = fn(&(VariableName, Reason)) -> (&VariableName, &Reason);
 
 impl Variables {
-    pub(super) fn one(name: Name, reason: Reason) -> Self {
+    pub(super) fn one(name: VariableName, reason: Reason) -> Self {
         Self(Entries::One((name, reason)))
     }
 
     /// Of entries in any order; of several of one name, the first.
-    pub(super) fn first_of_each(mut entries: Vec<(Name, Reason)>) -> Self {
+    pub(super) fn first_of_each(mut entries: Vec<(VariableName, Reason)>) -> Self {
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
         entries.dedup_by(|(later, _), (first, _)| later == first);
         Self(Entries::Many(entries.into()))
@@ -49,12 +49,12 @@ impl Variables {
     }
 
     /// The entries in the order of their names.
-    pub fn iter(&self) -> Map<Iter<'_, (Name, Reason)>, Entry> {
+    pub fn iter(&self) -> Map<Iter<'_, (VariableName, Reason)>, Entry> {
         self.all().iter().map(|(name, reason)| (name, reason))
     }
 
     /// The names in their order.
-    pub fn keys(&self) -> impl Iterator<Item = &Name> + Clone {
+    pub fn keys(&self) -> impl Iterator<Item = &VariableName> + Clone {
         self.all().iter().map(|(name, _)| name)
     }
 
@@ -70,7 +70,7 @@ impl Variables {
         self.all().is_empty()
     }
 
-    fn all(&self) -> &[(Name, Reason)] {
+    fn all(&self) -> &[(VariableName, Reason)] {
         match &self.0 {
             Entries::One(one) => std::slice::from_ref(one),
             Entries::Many(all) => all,
@@ -93,8 +93,8 @@ impl PartialEq for Variables {
 impl Eq for Variables {}
 
 impl<'v> IntoIterator for &'v Variables {
-    type Item = (&'v Name, &'v Reason);
-    type IntoIter = Map<Iter<'v, (Name, Reason)>, Entry>;
+    type Item = (&'v VariableName, &'v Reason);
+    type IntoIter = Map<Iter<'v, (VariableName, Reason)>, Entry>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()

@@ -2,8 +2,8 @@
 
 use super::proposal::{Edit, Facts, Proposal};
 use super::sites::Sites;
-use crate::diagnose::Seen;
-use crate::words::closest;
+use crate::diagnose::ObservedValue;
+use crate::similar_names::closest;
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprCompare, ExprSubscript, Number, Operator, Stmt, StmtAssign};
 use ruff_text_size::Ranged;
 
@@ -390,7 +390,7 @@ fn method_kept(sites: &Sites<'_>, assign: &StmtAssign, variable: &str, found: &m
     }
 }
 
-fn seen<'f>(facts: &'f Facts, expr: &Expr) -> Option<&'f Seen> {
+fn seen<'f>(facts: &'f Facts, expr: &Expr) -> Option<&'f ObservedValue> {
     match expr {
         Expr::Name(name) => facts.failure.values.get(name.id.as_str()),
         _ => None,

@@ -3,7 +3,7 @@
 use super::proposal::{Edit, Facts, Proposal};
 use super::sites::Sites;
 use crate::analysis::python_builtins;
-use crate::words::{ALIASES, CALLED_OTHERWISE, MEMBERS, METHODS, MODULES, closest};
+use crate::similar_names::{ALIASES, CALLED_OTHERWISE, MEMBERS, METHODS, MODULES, closest};
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Alias, Expr, ExprAttribute, ExprContext, Stmt, StmtFunctionDef, StmtImportFrom};
 use std::collections::BTreeSet;

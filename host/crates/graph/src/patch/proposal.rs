@@ -2,8 +2,8 @@
 //!
 //! An edit is a place and a text. Nothing here applies an edit, or says that it is right.
 
-use crate::analysis::Name;
-use crate::diagnose::Failure;
+use crate::analysis::VariableName;
+use crate::diagnose::RaisedFailure;
 use std::collections::BTreeSet;
 
 /// What a rule would change, and why.
@@ -27,11 +27,11 @@ pub(super) struct Edit {
 /// What rules know beside the source.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    pub(super) failure: Failure,
+    pub(super) failure: RaisedFailure,
     /// Names that earlier steps bind.
-    pub(super) known: BTreeSet<Name>,
+    pub(super) known: BTreeSet<VariableName>,
     /// The variable that should not be `None`, when the source is that of the step that it comes from.
-    pub(super) none: Option<Name>,
+    pub(super) none: Option<VariableName>,
 }
 
 impl Proposal {

@@ -1,7 +1,7 @@
 //! What is kept of a step's runs: enough to tell whether it has to run again, and to answer when not.
 
-use crate::analysis::Name;
-use crate::step::{Ended, StepReport};
+use crate::analysis::VariableName;
+use crate::step::{StepEnd, StepReport};
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ pub const RUNS_MAX: usize = 4;
 
 /// One run, and the input that it is the answer to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Run {
+pub struct StepRun {
     /// The digest of the step's source and of what is the same for all steps: seed, limits and grants.
     pub source: Digest,
     /// What it looked up: the value's digest, none when there was nothing under the name.
-    pub reads: BTreeMap<Name, Option<Digest>>,
+    pub reads: BTreeMap<VariableName, Option<Digest>>,
     /// The digest of the whole namespace, when it looked at that.
     pub all: Option<Digest>,
     /// What came of it.
@@ -27,10 +27,10 @@ pub struct Run {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StepHistory {
     /// The run whose changes are in the namespace.
-    pub current: Option<Arc<Run>>,
+    pub current: Option<Arc<StepRun>>,
     /// Others, the latest first: at most [`RUNS_MAX`] less one.
     #[serde(default)]
-    pub earlier: Vec<Arc<Run>>,
+    pub earlier: Vec<Arc<StepRun>>,
     /// Set when a run that may have effects was about to start, until its report is there.
     #[serde(default)]
     pub started: bool,
@@ -40,16 +40,16 @@ impl StepHistory {
     /// Whether the current run raised or was stopped.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.current.as_ref().is_some_and(|run| run.report.ended != Ended::Well)
+        self.current.as_ref().is_some_and(|run| run.report.ended != StepEnd::Well)
     }
 
     /// All runs, the current one first.
-    pub fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
+    pub fn runs(&self) -> impl Iterator<Item = &Arc<StepRun>> {
         self.current.iter().chain(&self.earlier)
     }
 
     /// Makes a run the current one; the one before is kept, and the oldest goes.
-    pub(crate) fn push(&mut self, run: Arc<Run>) {
+    pub(crate) fn push(&mut self, run: Arc<StepRun>) {
         self.earlier.retain(|earlier| !Arc::ptr_eq(earlier, &run) && !earlier.answers_as(&run));
         if let Some(last) = self.current.replace(run)
             && !self.current.as_ref().is_some_and(|run| Arc::ptr_eq(run, &last) || last.answers_as(run))
@@ -61,7 +61,7 @@ impl StepHistory {
     }
 }
 
-impl Run {
+impl StepRun {
     fn answers_as(&self, other: &Self) -> bool {
         self.source == other.source && self.reads == other.reads && self.all == other.all
     }
@@ -69,6 +69,6 @@ impl Run {
     /// Whether it was ended by a limit: the next time it may come further.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        matches!(self.report.ended, Ended::Stopped { .. })
+        matches!(self.report.ended, StepEnd::Stopped { .. })
     }
 }

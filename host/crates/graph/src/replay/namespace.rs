@@ -3,9 +3,9 @@
 //! An index from names to the steps that left them, and to the steps that looked them up. Looking a name up before a
 //! step, and finding who looked at a change, cost in proportion to what is found, however many steps there are.
 
-use super::history::Run;
-use crate::analysis::Name;
-use crate::step::{Delta, Group, Kept};
+use super::history::StepRun;
+use crate::analysis::VariableName;
+use crate::step::{Delta, KeptValues, ValueGroup};
 use longhaul_core::Digest;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use std::sync::Arc;
 pub(crate) type Position = u64;
 
 /// What a step left under a name; none when it unbound it.
-type Left = Option<Arc<Group>>;
+type Left = Option<Arc<ValueGroup>>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespace {
-    left: HashMap<Name, BTreeMap<Position, Left>>,
-    readers: HashMap<Name, BTreeSet<Position>>,
+    left: HashMap<VariableName, BTreeMap<Position, Left>>,
+    readers: HashMap<VariableName, BTreeSet<Position>>,
     readers_of_all: BTreeSet<Position>,
 }
 
 impl Namespace {
     /// The group that has the name before a step, and who left it.
-    pub(crate) fn find(&self, name: &str, before: Position) -> Option<(Position, &Arc<Group>)> {
+    pub(crate) fn find(&self, name: &str, before: Position) -> Option<(Position, &Arc<ValueGroup>)> {
         let (position, left) = self.left.get(name)?.range(..before).next_back()?;
         left.as_ref().map(|group| (*position, group))
     }
 
     /// Those names of a group that are still its own.
-    pub(crate) fn names_of(&self, group: &Group, left_by: Position, before: Position) -> BTreeSet<Name> {
-        let is_own = |name: &&Name| self.find(name, before).is_some_and(|(position, _)| position == left_by);
+    pub(crate) fn names_of(&self, group: &ValueGroup, left_by: Position, before: Position) -> BTreeSet<VariableName> {
+        let is_own = |name: &&VariableName| self.find(name, before).is_some_and(|(position, _)| position == left_by);
         group.names.iter().filter(is_own).cloned().collect()
     }
 
@@ -55,14 +55,14 @@ impl Namespace {
     }
 
     /// Every name that there is before a step.
-    pub(crate) fn names(&self, before: Position) -> BTreeSet<Name> {
+    pub(crate) fn names(&self, before: Position) -> BTreeSet<VariableName> {
         self.left.keys().filter(|name| self.find(name, before).is_some()).cloned().collect()
     }
 
     /// Puts a step's run in place of its last one, and answers which later steps looked at what became another.
-    pub(crate) fn replace(&mut self, at: Position, old: Option<&Run>, new: Option<&Run>) -> BTreeSet<Position> {
+    pub(crate) fn replace(&mut self, at: Position, old: Option<&StepRun>, new: Option<&StepRun>) -> BTreeSet<Position> {
         let none = Delta::default();
-        let delta_of = |run: Option<&Run>| run.map_or_else(|| none.clone(), |run| run.report.delta.clone());
+        let delta_of = |run: Option<&StepRun>| run.map_or_else(|| none.clone(), |run| run.report.delta.clone());
         let (old_delta, new_delta) = (delta_of(old), delta_of(new));
         let touched = self.touched(at, [&old_delta, &new_delta]);
         let before: Vec<_> = touched.iter().map(|name| self.seen(name, at + 1)).collect();
@@ -73,12 +73,12 @@ impl Namespace {
         new_delta.deleted.iter().for_each(|name| self.put(name, at, None));
         self.note_reads(at, old, new);
         let changed = touched.iter().zip(before).filter(|(name, before)| self.seen(name, at + 1) != *before);
-        let names: Vec<&Name> = changed.map(|(name, _)| name).collect();
+        let names: Vec<&VariableName> = changed.map(|(name, _)| name).collect();
         self.readers_after(at, &names)
     }
 
     /// Names that a change may be seen by: its own, and those that were in one group with them before.
-    fn touched(&self, at: Position, deltas: [&Delta; 2]) -> BTreeSet<Name> {
+    fn touched(&self, at: Position, deltas: [&Delta; 2]) -> BTreeSet<VariableName> {
         let mut touched = BTreeSet::new();
         for name in deltas.into_iter().flat_map(Delta::names) {
             touched.insert(Arc::clone(name));
@@ -90,7 +90,7 @@ impl Namespace {
     }
 
     /// Who looked at these names, up to the step that left them anew.
-    fn readers_after(&self, at: Position, names: &[&Name]) -> BTreeSet<Position> {
+    fn readers_after(&self, at: Position, names: &[&VariableName]) -> BTreeSet<Position> {
         let mut found = BTreeSet::new();
         for name in names {
             let next = self.left.get(*name).and_then(|left| left.range(at + 1..).next());
@@ -105,7 +105,7 @@ impl Namespace {
         found
     }
 
-    fn note_reads(&mut self, at: Position, old: Option<&Run>, new: Option<&Run>) {
+    fn note_reads(&mut self, at: Position, old: Option<&StepRun>, new: Option<&StepRun>) {
         for name in old.into_iter().flat_map(|run| run.reads.keys()) {
             if let Some(readers) = self.readers.get_mut(name) {
                 readers.remove(&at);
@@ -123,11 +123,11 @@ impl Namespace {
         }
     }
 
-    fn put(&mut self, name: &Name, at: Position, left: Left) {
+    fn put(&mut self, name: &VariableName, at: Position, left: Left) {
         self.left.entry(Arc::clone(name)).or_default().insert(at, left);
     }
 
-    fn take_out(&mut self, name: &Name, at: Position) {
+    fn take_out(&mut self, name: &VariableName, at: Position) {
         if let Some(left) = self.left.get_mut(name) {
             left.remove(&at);
             if left.is_empty() {
@@ -137,8 +137,8 @@ impl Namespace {
     }
 
     /// Names with all that functions under them may look up when they are called.
-    pub(crate) fn with_needs(&self, names: BTreeSet<Name>, before: Position) -> BTreeSet<Name> {
-        let mut open: Vec<Name> = names.iter().cloned().collect();
+    pub(crate) fn with_needs(&self, names: BTreeSet<VariableName>, before: Position) -> BTreeSet<VariableName> {
+        let mut open: Vec<VariableName> = names.iter().cloned().collect();
         let mut found = names;
         while let Some(name) = open.pop() {
             let Some((left_by, group)) = self.find(&name, before) else { continue };
@@ -153,7 +153,11 @@ impl Namespace {
     }
 
     /// The groups that have these names before a step, and the first step that left one which cannot be kept.
-    pub(crate) fn groups(&self, names: &BTreeSet<Name>, before: Position) -> (Vec<super::Given>, Option<Position>) {
+    pub(crate) fn groups(
+        &self,
+        names: &BTreeSet<VariableName>,
+        before: Position,
+    ) -> (Vec<super::GivenGroup>, Option<Position>) {
         let (mut given, mut live, mut done) = (Vec::new(), None::<Position>, BTreeSet::new());
         for name in names {
             let Some((left_by, group)) = self.find(name, before) else { continue };
@@ -163,10 +167,10 @@ impl Namespace {
             let own = self.names_of(group, left_by, before);
             done.extend(own.iter().cloned());
             match &group.kept {
-                Kept::Live { .. } => live = Some(live.map_or(left_by, |least| least.min(left_by))),
-                Kept::Stored { blob, value, .. } => {
+                KeptValues::Live { .. } => live = Some(live.map_or(left_by, |least| least.min(left_by))),
+                KeptValues::Stored { blob, value, .. } => {
                     let value = (own.len() == group.names.len()).then_some(*value);
-                    given.push(super::Given { names: own, blob: *blob, value });
+                    given.push(super::GivenGroup { names: own, blob: *blob, value });
                 }
             }
         }

@@ -3,19 +3,19 @@
 //! A value is a list of numbers, which variables can share. `peek` looks at a name that analysis does not see, `live`
 //! makes what cannot be kept.
 
-use super::{Ran, Replay, Settings, Skip, StepHistory, Todo};
-use crate::analysis::{Analysis, Language, Name, NameUse, Reason, Span, SyntaxError};
+use super::{NextStep, Replay, ReplaySettings, ReportOutcome, Skip, StepHistory};
+use crate::analysis::{Analysis, NameUse, Reason, Span, StepLanguage, SyntaxError, VariableName};
 use crate::graph::{Graph, StepId};
-use crate::step::{Delta, Ended, Exception, Group, Kept, StepReport, StepRequest};
+use crate::step::{Delta, Exception, KeptValues, StepEnd, StepReport, StepRequest, ValueGroup};
 use longhaul_core::Digest;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 struct Toy;
 
-impl Language for Toy {
+impl StepLanguage for Toy {
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
-        let mut found: BTreeMap<Name, NameUse> = BTreeMap::new();
+        let mut found: BTreeMap<VariableName, NameUse> = BTreeMap::new();
         for line in source.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             let read = Some(Span { start: 0, end: 0, line: 1, column: 1 });
@@ -46,17 +46,17 @@ impl Language for Toy {
     }
 }
 
-fn of<'f>(found: &'f mut BTreeMap<Name, NameUse>, name: &str) -> &'f mut NameUse {
+fn of<'f>(found: &'f mut BTreeMap<VariableName, NameUse>, name: &str) -> &'f mut NameUse {
     found.entry(name.into()).or_insert_with(|| NameUse::new(name.into()))
 }
 
 /// Names that share cells.
 #[derive(Clone, Debug, Default)]
 struct World {
-    names: BTreeMap<Name, usize>,
+    names: BTreeMap<VariableName, usize>,
     cells: Vec<(Vec<i64>, bool)>,
-    read: BTreeSet<Name>,
-    own: BTreeSet<Name>,
+    read: BTreeSet<VariableName>,
+    own: BTreeSet<VariableName>,
 }
 
 impl World {
@@ -109,8 +109,8 @@ impl World {
     }
 
     /// Groups of names that share a cell, with what is in it.
-    fn groups(&self) -> BTreeMap<BTreeSet<Name>, (Vec<i64>, bool)> {
-        let mut names: BTreeMap<usize, BTreeSet<Name>> = BTreeMap::new();
+    fn groups(&self) -> BTreeMap<BTreeSet<VariableName>, (Vec<i64>, bool)> {
+        let mut names: BTreeMap<usize, BTreeSet<VariableName>> = BTreeMap::new();
         self.names.iter().for_each(|(name, cell)| {
             names.entry(*cell).or_default().insert(Arc::clone(name));
         });
@@ -143,8 +143,8 @@ impl Runner {
         let ended = world.run(&request.source);
         let after = world.groups();
         // Whose group nobody looked at is as it was, though it lost a variable.
-        let is_untouched = |names: &BTreeSet<Name>| {
-            let is_same = |name: &Name| cells.get(name) == world.names.get(name);
+        let is_untouched = |names: &BTreeSet<VariableName>| {
+            let is_same = |name: &VariableName| cells.get(name) == world.names.get(name);
             let mates = before.keys().filter(|group| !group.is_disjoint(names)).flatten();
             names.iter().all(is_same) && mates.into_iter().all(|name| !world.read.contains(name))
         };
@@ -160,17 +160,17 @@ impl Runner {
             let value = Digest::of(&bytes);
             self.blobs.insert(value, numbers.clone());
             let kept = if *is_live {
-                Kept::Live { reason: "live".into(), value }
+                KeptValues::Live { reason: "live".into(), value }
             } else {
-                Kept::Stored { blob: value, bytes: bytes.len() as u64, value }
+                KeptValues::Stored { blob: value, bytes: bytes.len() as u64, value }
             };
-            report.delta.groups.push(Arc::new(Group { names: names.clone(), kept, needs: BTreeSet::new() }));
+            report.delta.groups.push(Arc::new(ValueGroup { names: names.clone(), kept, needs: BTreeSet::new() }));
         }
-        let is_gone = |name: &&Name| !world.names.contains_key(*name);
+        let is_gone = |name: &&VariableName| !world.names.contains_key(*name);
         report.delta.deleted = before.keys().flatten().chain(&world.own).filter(is_gone).cloned().collect();
         report.ended = match ended {
-            Ok(()) => Ended::Well,
-            Err(message) => Ended::Raised(Exception { message, ..Exception::default() }),
+            Ok(()) => StepEnd::Well,
+            Err(message) => StepEnd::Raised(Exception { message, ..Exception::default() }),
         };
         report.reads = world.read;
         self.runs.push(request.step.clone());
@@ -178,8 +178,8 @@ impl Runner {
     }
 }
 
-fn settings(keeps_going: bool) -> Settings {
-    Settings { seed: Digest::of(b"seed"), grants: Digest::of(b"none"), acts: false, keeps_going }
+fn settings(keeps_going: bool) -> ReplaySettings {
+    ReplaySettings { seed: Digest::of(b"seed"), grants: Digest::of(b"none"), acts: false, keeps_going }
 }
 
 fn fresh(keeps_going: bool) -> (Replay, Runner) {
@@ -215,10 +215,10 @@ fn walk(replay: &mut Replay, runner: &mut Runner, most: usize) -> Vec<(StepId, S
     replay.start().expect("a walk");
     for _ in 0..most {
         match replay.next().expect("a step") {
-            Todo::Done => break,
-            Todo::Answered { .. } => {}
-            Todo::Skipped { step, why } => skipped.push((step, why)),
-            Todo::Run(request) => {
+            NextStep::Done => break,
+            NextStep::Answered { .. } => {}
+            NextStep::Skipped { step, why } => skipped.push((step, why)),
+            NextStep::Run(request) => {
                 let report = runner.run(&request);
                 replay.ran(report).expect("a report");
             }
@@ -228,7 +228,7 @@ fn walk(replay: &mut Replay, runner: &mut Runner, most: usize) -> Vec<(StepId, S
 }
 
 /// The namespace that the machine has at its end.
-fn namespace(replay: &Replay, runner: &Runner) -> BTreeMap<BTreeSet<Name>, Vec<i64>> {
+fn namespace(replay: &Replay, runner: &Runner) -> BTreeMap<BTreeSet<VariableName>, Vec<i64>> {
     let names = replay.namespace.names(u64::MAX);
     let (given, _) = replay.namespace.groups(&names, u64::MAX);
     given.into_iter().map(|given| (given.names, runner.blobs[&given.blob].clone())).collect()
@@ -242,7 +242,7 @@ fn equals_running_everything(replay: &Replay, runner: &Runner, shown: &str) {
         let ended = world.run(&node.source);
         let history = replay.history(&node.id).expect("a step").expect("a history");
         let found = match &history.current.as_ref().expect("a run").report.ended {
-            Ended::Raised(exception) => Err(exception.message.clone()),
+            StepEnd::Raised(exception) => Err(exception.message.clone()),
             _ => Ok(()),
         };
         assert_eq!(found, ended, "step {} of {shown}", node.id);
@@ -300,10 +300,12 @@ fn a_missed_read_is_given_told_and_followed() {
     let mut missed = Vec::new();
     loop {
         match replay.next().expect("a step") {
-            Todo::Done => break,
-            Todo::Run(request) => match replay.ran(runner.run(&request)).expect("a report") {
-                Ran::Kept { missed: found, .. } => missed.extend(found),
-                Ran::Again { missing } => assert_eq!(missing.into_iter().collect::<Vec<_>>(), [Name::from("x")]),
+            NextStep::Done => break,
+            NextStep::Run(request) => match replay.ran(runner.run(&request)).expect("a report") {
+                ReportOutcome::Kept { missed: found, .. } => missed.extend(found),
+                ReportOutcome::Again { missing } => {
+                    assert_eq!(missing.into_iter().collect::<Vec<_>>(), [VariableName::from("x")])
+                }
             },
             other => panic!("{other:?}"),
         }
@@ -346,14 +348,14 @@ fn reports_that_nobody_asked_for_or_that_are_none_change_nothing() {
     let (mut replay, mut runner) = with(&[("a", "set x")]);
     assert!(replay.ran(StepReport::of(StepId::from("a"))).is_err());
     replay.start().expect("a walk");
-    let Todo::Run(request) = replay.next().expect("a step") else { panic!("a runs") };
+    let NextStep::Run(request) = replay.next().expect("a step") else { panic!("a runs") };
     let mut report = runner.run(&request);
     report.delta.groups.push(Arc::clone(&report.delta.groups[0]));
     assert!(replay.ran(report).is_err());
     assert!(replay.history(&StepId::from("a")).expect("a step").is_none_or(|history| history.current.is_none()));
-    let Todo::Run(request) = replay.next().expect("a step") else { panic!("a is still to be run") };
+    let NextStep::Run(request) = replay.next().expect("a step") else { panic!("a is still to be run") };
     let mut stopped = StepReport::of(request.step);
-    stopped.ended = Ended::Stopped { limit: Some("fuel_max".into()), message: String::new() };
+    stopped.ended = StepEnd::Stopped { limit: Some("fuel_max".into()), message: String::new() };
     stopped.delta = Delta { deleted: BTreeSet::from(["x".into()]), ..Delta::default() };
     assert!(replay.ran(stopped).is_err());
 }
@@ -361,9 +363,9 @@ fn reports_that_nobody_asked_for_or_that_are_none_change_nothing() {
 #[test]
 fn what_may_act_is_not_asked_for_a_second_time_after_a_crash() {
     let (mut replay, mut runner) = with(&[("a", "set x"), ("b", "add y x")]);
-    replay.set_settings(Settings { acts: true, ..settings(false) });
+    replay.set_settings(ReplaySettings { acts: true, ..settings(false) });
     replay.start().expect("a walk");
-    let Todo::Run(request) = replay.next().expect("a step") else { panic!("a runs") };
+    let NextStep::Run(request) = replay.next().expect("a step") else { panic!("a runs") };
     assert_eq!((request.acts, replay.take_changed()), (true, ids(&["a"])));
     let disk = saved(&replay);
     let mut replay = restored(&disk);

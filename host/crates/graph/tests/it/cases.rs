@@ -2,7 +2,7 @@
 //!
 //! They hold in the mode `precise`. Where the mode `sound`, the default, asks for more, the difference is held too.
 
-use longhaul_graph::{Analysis, Graph, GraphError, Language, Mode, Python, StepId};
+use longhaul_graph::{Analysis, AnalysisMode, Graph, Python, StepGraphError, StepId, StepLanguage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const SOUND_DIFFERS: [(&str, &str); 8] = [
 #[test]
 fn every_case_of_the_suite_esg_reads_writes_holds() {
     every_case("esg_reads_writes", |case| match kind(case) {
-        "reads_writes" => reads_and_writes(case, Mode::Precise),
+        "reads_writes" => reads_and_writes(case, AnalysisMode::Precise),
         other => Err(format!("unknown kind `{other}`")),
     });
 }
@@ -36,7 +36,7 @@ fn every_case_of_the_suite_esg_reads_writes_holds() {
 #[test]
 fn every_case_of_the_suite_esg_programs_holds() {
     every_case("esg_programs", |case| match kind(case) {
-        "program" => program(case, Mode::Precise),
+        "program" => program(case, AnalysisMode::Precise),
         other => Err(format!("unknown kind `{other}`")),
     });
 }
@@ -70,14 +70,14 @@ fn the_cases_on_which_the_sound_mode_differs_are_these() {
     }
     let listed = SOUND_DIFFERS.map(|(source, fields)| (source.to_owned(), fields.to_owned()));
     assert_eq!(differing, listed);
-    every_case("esg_programs", |case| program(case, Mode::Sound));
+    every_case("esg_programs", |case| program(case, AnalysisMode::Sound));
 }
 
 fn kind(case: &Value) -> &str {
     case["kind"].as_str().unwrap_or_default()
 }
 
-fn reads_and_writes(case: &Value, mode: Mode) -> Outcome {
+fn reads_and_writes(case: &Value, mode: AnalysisMode) -> Outcome {
     let source = case["source"].as_str().ok_or("no source")?;
     let found = match (Python { mode }).analyse(source) {
         Ok(found) => shown(&found),
@@ -95,7 +95,7 @@ fn shown(found: &Analysis) -> Value {
     })
 }
 
-fn program(case: &Value, mode: Mode) -> Outcome {
+fn program(case: &Value, mode: AnalysisMode) -> Outcome {
     let mut graph = Graph::new(Arc::new(Python { mode }));
     let steps = case["steps"].as_array().ok_or("no steps")?;
     for step in steps {
@@ -158,9 +158,9 @@ fn graph_error(case: &Value) -> Outcome {
         last = match done {
             Ok(()) => "ok".to_owned(),
             Err(_) if everything(&graph) != before => "error, and the graph is another".to_owned(),
-            Err(GraphError::Cycle { .. }) => "error: cycle".to_owned(),
-            Err(GraphError::DuplicateStep { .. }) => "error: duplicate step id".to_owned(),
-            Err(GraphError::UnknownStep { .. }) => "error: unknown step id".to_owned(),
+            Err(StepGraphError::Cycle { .. }) => "error: cycle".to_owned(),
+            Err(StepGraphError::DuplicateStep { .. }) => "error: duplicate step id".to_owned(),
+            Err(StepGraphError::UnknownStep { .. }) => "error: unknown step id".to_owned(),
             Err(other) => format!("error: {other}"),
         };
     }
@@ -175,7 +175,7 @@ fn everything(graph: &Graph) -> String {
     format!("{nodes:?} {edges:?} {:?}", graph.stale())
 }
 
-fn told(error: GraphError) -> String {
+fn told(error: StepGraphError) -> String {
     error.to_string()
 }
 

@@ -1,7 +1,9 @@
 //! Graphs under edits.
 
 use crate::random::{Random, count, first_seed};
-use longhaul_graph::{Graph, GraphError, MissedEdge, Mode, Name, Node, NodeState, Observed, Python, Reason, StepId};
+use longhaul_graph::{
+    AnalysisMode, Graph, MissedEdge, Node, NodeState, Observed, Python, Reason, StepGraphError, StepId, VariableName,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -17,8 +19,8 @@ fn ids(ids: &[StepId]) -> String {
     ids.iter().map(StepId::as_str).collect::<Vec<_>>().join(" ")
 }
 
-fn names(names: &[&str]) -> BTreeSet<Name> {
-    names.iter().map(|name| Name::from(*name)).collect()
+fn names(names: &[&str]) -> BTreeSet<VariableName> {
+    names.iter().map(|name| VariableName::from(*name)).collect()
 }
 
 #[test]
@@ -33,7 +35,7 @@ fn a_change_makes_stale_what_depended_before_and_what_depends_now() {
     graph.mark_fresh(&"b".into()).expect("known");
     assert_eq!(ids(&graph.stale()), "a c d");
     assert_eq!(ids(&graph.remove_step(&"c".into()).expect("removed")), "d");
-    assert_eq!(graph.node(&"c".into()).expect_err("gone"), GraphError::UnknownStep { id: "c".into() });
+    assert_eq!(graph.node(&"c".into()).expect_err("gone"), StepGraphError::UnknownStep { id: "c".into() });
 }
 
 #[test]
@@ -109,9 +111,9 @@ fn edges_against_insertion_order_are_followed_and_close_no_cycle() {
     assert_eq!(ids(&graph.replay_from(&"b".into()).expect("known")), "b c a");
     assert_eq!(ids(&graph.ancestors(&"a".into(), None).expect("known")), "b c");
     let before: Vec<_> = graph.edges().collect();
-    assert!(matches!(graph.add_edge(&"a".into(), &"b".into(), BTreeSet::new()), Err(GraphError::Cycle { .. })));
+    assert!(matches!(graph.add_edge(&"a".into(), &"b".into(), BTreeSet::new()), Err(StepGraphError::Cycle { .. })));
     assert!(graph.change_step(&"a".into(), "y = 1".into()).is_ok());
-    assert!(matches!(graph.change_step(&"c".into(), "print(x, y)".into()), Err(GraphError::Cycle { .. })));
+    assert!(matches!(graph.change_step(&"c".into(), "print(x, y)".into()), Err(StepGraphError::Cycle { .. })));
     assert_eq!(graph.edges().collect::<Vec<_>>(), before);
     assert_eq!(graph.node(&"c".into()).expect("known").source, "print(x)");
     let observed = Observed { reads: names(&["y"]), ..Observed::default() };
@@ -121,7 +123,7 @@ fn edges_against_insertion_order_are_followed_and_close_no_cycle() {
 /// A graph after random edits, and what was done to it, in words.
 struct Edited {
     graph: Graph,
-    edges: BTreeMap<(StepId, StepId), BTreeSet<Name>>,
+    edges: BTreeMap<(StepId, StepId), BTreeSet<VariableName>>,
     told: Vec<String>,
 }
 
@@ -152,7 +154,7 @@ fn source(random: &mut Random) -> String {
 
 impl Edited {
     fn new(random: &mut Random) -> Self {
-        let mode = if random.below(2) == 0 { Mode::Sound } else { Mode::Precise };
+        let mode = if random.below(2) == 0 { AnalysisMode::Sound } else { AnalysisMode::Precise };
         let graph = Graph::new(Arc::new(Python { mode }));
         let mut edited = Self { graph, edges: BTreeMap::new(), told: Vec::new() };
         for edit in 0..5 + random.below(40) {
@@ -195,7 +197,7 @@ impl Edited {
     }
 
     /// An edit that is refused changes nothing.
-    fn unharmed_by(&mut self, edit: impl FnOnce(&mut Graph) -> Result<(), GraphError>) {
+    fn unharmed_by(&mut self, edit: impl FnOnce(&mut Graph) -> Result<(), StepGraphError>) {
         let before = (self.graph.edges().collect::<Vec<_>>(), self.graph.stale());
         if edit(&mut self.graph).is_err() {
             assert_eq!((self.graph.edges().collect::<Vec<_>>(), self.graph.stale()), before);
@@ -230,17 +232,17 @@ fn defined_edges(edited: &Edited) -> BTreeSet<(StepId, StepId)> {
             .sees_all()
             .is_some_and(|reason| !reads || (parsed(node) && !matches!(reason, Reason::StarImport { .. })))
     };
-    let writes = |node: &Node, name: &Name| {
+    let writes = |node: &Node, name: &VariableName| {
         let analysis = &node.analysis;
         all(node, false)
             || analysis.writes().chain(analysis.deletes()).chain(analysis.mutates()).any(|one| one == name)
             || node.observed().writes.contains(name)
     };
-    let universe: BTreeSet<Name> = (0..5).map(|number| Name::from(format!("v{number}"))).collect();
+    let universe: BTreeSet<VariableName> = (0..5).map(|number| VariableName::from(format!("v{number}"))).collect();
     let mut edges: BTreeSet<_> = edited.edges.keys().cloned().collect();
     for (at, reader) in nodes.iter().enumerate() {
         let analysis = &reader.analysis;
-        let mut read: BTreeSet<Name> = BTreeSet::new();
+        let mut read: BTreeSet<VariableName> = BTreeSet::new();
         if parsed(reader) {
             read.extend(analysis.reads().chain(analysis.builtins()).chain(&reader.observed().reads).cloned());
         }
@@ -325,7 +327,7 @@ fn an_edge_that_was_asked_for_is_told_as_one_also_where_more_were_than_are_told(
     let reader: StepId = "t".into();
     graph.add_step(reader.clone(), "print(y, z)".to_owned()).expect("a new step");
     for id in &many {
-        graph.add_edge(id, &reader, [Name::from("z")].into()).expect("no cycle");
+        graph.add_edge(id, &reader, [VariableName::from("z")].into()).expect("no cycle");
     }
     let (edges, _) = graph.nearest_edges_into(&reader, 8).expect("known");
     let nearest = edges.last().expect("it reads `y`");

@@ -1,7 +1,7 @@
 //! Sources made to end the host, and graphs too large to be drawn whole.
 
 use longhaul_graph::analysis::{LEANING_MAX, NESTING_MAX, SOURCE_BYTES_MAX};
-use longhaul_graph::{Graph, Language, Python, Settled, SyntaxError, draw, export};
+use longhaul_graph::{Graph, Python, Settled, StepLanguage, SyntaxError, draw, export};
 use std::sync::Arc;
 
 fn analyse(source: &str) -> Result<(), SyntaxError> {

@@ -4,7 +4,7 @@ use crate::cases::cases_of;
 use crate::oracle::program;
 use crate::random::{count, first_seed};
 use longhaul_graph::graph::STEPS_MAX;
-use longhaul_graph::{Analysis, Graph, GraphError, Language, Mode, Python, StepId, SyntaxError};
+use longhaul_graph::{Analysis, AnalysisMode, Graph, Python, StepGraphError, StepId, StepLanguage, SyntaxError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn steps<'a>(sources: impl IntoIterator<Item = &'a str>) -> Steps {
     sources.into_iter().enumerate().map(|(at, source)| (StepId::new(format!("s{at}")), source.to_owned())).collect()
 }
 
-fn one_by_one(graph: &mut Graph, steps: Steps) -> Result<(), GraphError> {
+fn one_by_one(graph: &mut Graph, steps: Steps) -> Result<(), StepGraphError> {
     steps.into_iter().try_for_each(|(id, source)| graph.add_step(id, source))
 }
 
@@ -29,7 +29,7 @@ fn everything(graph: &Graph) -> String {
 
 /// Adds all, both ways, to a graph that has steps already, and then as many again.
 #[track_caller]
-fn check(language: impl Language + 'static, sources: &[String]) {
+fn check(language: impl StepLanguage + 'static, sources: &[String]) {
     let steps = steps(sources.iter().map(String::as_str));
     let (first, second) = steps.split_at(steps.len() / 2);
     let mut one = Graph::new(Arc::new(language));
@@ -54,7 +54,7 @@ fn the_cases_give_the_same_graphs() {
     let alone = cases_of("esg_reads_writes");
     let alone = alone.iter().map(|case| case["source"].as_str().expect("a source").to_owned()).collect();
     for sources in programs.chain([alone]) {
-        check(Python { mode: Mode::Precise }, &sources);
+        check(Python { mode: AnalysisMode::Precise }, &sources);
     }
 }
 
@@ -73,7 +73,7 @@ fn programs_drawn_at_random_give_the_same_graph_also_those_that_do_not_parse() {
 
 /// The first error that adding one after another would meet, and nothing is added.
 #[track_caller]
-fn check_refused(graph: &Graph, steps: &Steps, error: &GraphError) {
+fn check_refused(graph: &Graph, steps: &Steps, error: &StepGraphError) {
     let (mut one, mut many) = (graph.clone(), graph.clone());
     assert_eq!(one_by_one(&mut one, steps.clone()).as_ref(), Err(error));
     assert_eq!(many.add_steps(steps.clone()).as_ref(), Err(error));
@@ -96,7 +96,7 @@ fn steps_of_which_one_has_a_name_that_is_taken_are_not_added() {
         let mut steps = steps(many.iter().map(String::as_str));
         steps[at].0 = id.into();
         // The names that are free again are asked for by the check.
-        check_refused(&graph, &steps, &GraphError::DuplicateStep { id: id.into() });
+        check_refused(&graph, &steps, &StepGraphError::DuplicateStep { id: id.into() });
     }
 }
 
@@ -106,7 +106,7 @@ fn steps_that_do_not_all_fit_are_not_added() {
     let mut graph = Graph::new(Arc::new(Python::default()));
     graph.add_steps((0..STEPS_MAX - 2).map(named)).expect("they fit");
     let two = steps(["a = 1", "b = a"]);
-    check_refused(&graph, &steps(["a = 1", "b = a", "c = b"]), &GraphError::TooManySteps { steps_max: STEPS_MAX });
+    check_refused(&graph, &steps(["a = 1", "b = a", "c = b"]), &StepGraphError::TooManySteps { steps_max: STEPS_MAX });
     graph.add_steps(two).expect("they fit");
     assert_eq!(graph.len(), STEPS_MAX);
     graph.add_steps([]).expect("none always fit");
@@ -115,7 +115,7 @@ fn steps_that_do_not_all_fit_are_not_added() {
 /// Fails in one of many sources.
 struct Failing;
 
-impl Language for Failing {
+impl StepLanguage for Failing {
     fn analyse(&self, source: &str) -> Result<Analysis, SyntaxError> {
         assert_ne!(source, "v300 = 1", "here");
         Ok(Analysis::default())

@@ -7,7 +7,7 @@
 //! had bound them, and which it had bound at its end.
 
 use crate::random::{Random, count, first_seed};
-use longhaul_graph::{Language, Mode, Python};
+use longhaul_graph::{AnalysisMode, Python, StepLanguage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -245,7 +245,7 @@ fn scopes_are_those_that_python_sees() {
     assert_eq!(judged.len(), sources.len());
     let mut compared = 0;
     for ((source, judgement), seed) in sources.iter().zip(&judged).zip(first..) {
-        let Ok(found) = (Python { mode: Mode::Precise }).analyse(source) else {
+        let Ok(found) = (Python { mode: AnalysisMode::Precise }).analyse(source) else {
             // The judge's Python may be older or newer; what it takes is taken here.
             assert!(judgement.is_null(), "LONGHAUL_SEED={seed}: it compiles\n{source}");
             continue;

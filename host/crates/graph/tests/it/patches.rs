@@ -1,8 +1,8 @@
 //! Failures, what is found to be at fault, and the first source to try.
 
-use longhaul_graph::diagnose::{Failure, Seen, diagnose};
+use longhaul_graph::diagnose::{ObservedValue, RaisedFailure, diagnose};
 use longhaul_graph::patch::{CANDIDATES_MAX, candidates};
-use longhaul_graph::{Graph, Name, Python};
+use longhaul_graph::{Graph, Python, VariableName};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ struct Case {
     patched: &'static str,
 }
 
-fn seen(shown: &str) -> Seen {
+fn seen(shown: &str) -> ObservedValue {
     // What a runner would tell, from the text alone.
     let keys = shown.strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(|inner| {
         inner.split(", ").filter_map(|item| item.split(": ").next()).map(ToOwned::to_owned).collect::<Vec<_>>()
@@ -33,17 +33,30 @@ fn seen(shown: &str) -> Seen {
         _ if shown.contains('.') => "float",
         _ => "int",
     };
-    Seen { shown: shown.to_owned(), kind: kind.to_owned(), keys: keys.unwrap_or_default(), len, attributes: Vec::new() }
+    ObservedValue {
+        shown: shown.to_owned(),
+        kind: kind.to_owned(),
+        keys: keys.unwrap_or_default(),
+        len,
+        attributes: Vec::new(),
+    }
 }
 
-fn failed(steps: &[&str], line: u32, exception: &str, message: &str, values: &[(&str, &str)]) -> (Graph, Failure) {
+fn failed(
+    steps: &[&str],
+    line: u32,
+    exception: &str,
+    message: &str,
+    values: &[(&str, &str)],
+) -> (Graph, RaisedFailure) {
     let mut graph = Graph::new(Arc::new(Python::default()));
     for (number, source) in steps.iter().enumerate() {
         graph.add_step(format!("s{number}").as_str().into(), (*source).to_owned()).expect("added");
     }
-    let values: BTreeMap<Name, Seen> = values.iter().map(|(name, shown)| (Name::from(*name), seen(shown))).collect();
+    let values: BTreeMap<VariableName, ObservedValue> =
+        values.iter().map(|(name, shown)| (VariableName::from(*name), seen(shown))).collect();
     let step = format!("s{}", steps.len() - 1).as_str().into();
-    (graph, Failure { step, exception: exception.into(), message: message.into(), line: Some(line), values })
+    (graph, RaisedFailure { step, exception: exception.into(), message: message.into(), line: Some(line), values })
 }
 
 #[track_caller]

@@ -1,9 +1,9 @@
 //! What the analysis of Python finds, source by source.
 
-use longhaul_graph::{Analysis, Language, Mode, Python, Settled};
+use longhaul_graph::{Analysis, AnalysisMode, Python, Settled, StepLanguage};
 
 /// `reads / writes / certain`, each a list of names in order; certain are the definite writes.
-fn found(source: &str, mode: Mode) -> String {
+fn found(source: &str, mode: AnalysisMode) -> String {
     match (Python { mode }).analyse(source) {
         Ok(found) => {
             let list = |names: Vec<&str>| names.join(" ");
@@ -19,7 +19,7 @@ fn found(source: &str, mode: Mode) -> String {
 #[track_caller]
 fn check(table: &[(&str, &str)]) {
     for (source, expected) in table {
-        assert_eq!(found(source, Mode::Precise), *expected, "of\n{source}");
+        assert_eq!(found(source, AnalysisMode::Precise), *expected, "of\n{source}");
     }
 }
 
@@ -174,9 +174,9 @@ fn the_sound_mode_says_why_a_value_may_change() {
 
 #[test]
 fn in_the_sound_mode_a_context_manager_may_swallow_what_its_body_raises() {
-    assert_eq!(found("with c: x = 1\ny = x", Mode::Sound), "c x / x y / y");
-    assert_eq!(found("with c: x = 1\ny = x", Mode::Precise), "c / x y / x y");
-    assert_eq!(found("with open(p) as f: x = f.read()\ny = x", Mode::Sound), "p / f x y / f x y");
+    assert_eq!(found("with c: x = 1\ny = x", AnalysisMode::Sound), "c x / x y / y");
+    assert_eq!(found("with c: x = 1\ny = x", AnalysisMode::Precise), "c / x y / x y");
+    assert_eq!(found("with open(p) as f: x = f.read()\ny = x", AnalysisMode::Sound), "p / f x y / f x y");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn marks_line_ends_and_form_feeds_change_nothing() {
     for source in
         ["\u{feff}x = y\n", "x = y\r\n", "x = y\r", "\x0cx = y", "x = \\\n  y", "# -*- coding: latin-1 -*-\nx = y"]
     {
-        assert_eq!(found(source, Mode::Sound), "y / x / x", "of {source:?}");
+        assert_eq!(found(source, AnalysisMode::Sound), "y / x / x", "of {source:?}");
     }
-    assert_eq!(found("ﬁ = x\ny = fi", Mode::Sound), "x / fi y / fi y");
+    assert_eq!(found("ﬁ = x\ny = fi", AnalysisMode::Sound), "x / fi y / fi y");
 }

@@ -4,8 +4,8 @@
 //! looked for among what there is, and anything else is the safest of it. A task is a session without a tree: it
 //! gives an answer or fails, and its answer reaches those that depend on it. Refuses to judge an answer.
 
-use super::{CapReached, Ignored, Refusal, Turn};
-use crate::action::{Choice, EndStatus, Job, Park, Work};
+use super::{CapReached, Ignored, OrderRefusal, Turn};
+use crate::action::{Choice, EndStatus, Park, Work, WorkKind};
 use crate::input::Dispatch;
 use crate::state::{BlockedBy, Cap, Feature, Lane, Phase, Session, Wait, WaitFor};
 use crate::{select, texts};
@@ -26,17 +26,17 @@ const NUMBER_BYTES_MAX: usize = 12;
 
 impl Turn<'_> {
     /// How an ask begins.
-    pub(super) fn dispatch(&mut self) -> Result<(), Refusal> {
+    pub(super) fn dispatch(&mut self) -> Result<(), OrderRefusal> {
         let setup = &self.state.setup;
         let first = setup.agents.first().cloned();
         let Some(first) = first else {
-            return Err(Refusal::UnknownAgent { agent: String::new(), known: "none".to_owned() });
+            return Err(OrderRefusal::UnknownAgent { agent: String::new(), known: "none".to_owned() });
         };
         let is_only = setup.agents.len() == 1;
         match setup.dispatch.clone() {
             Dispatch::Agent(agent) if !setup.agents.contains(&agent) => {
                 let known = texts::names(&setup.agents);
-                return Err(Refusal::UnknownAgent { agent: texts::line(&agent, 80), known });
+                return Err(OrderRefusal::UnknownAgent { agent: texts::line(&agent, 80), known });
             }
             Dispatch::Agent(agent) => self.give_to("agent", &agent, "asked for by name"),
             Dispatch::Plan => self.plan_tasks("asked for"),
@@ -53,11 +53,11 @@ impl Turn<'_> {
             Choice::Path => ("choose/path", ["simple", COMPLEX].map(str::to_owned).to_vec()),
             Choice::Agent => ("choose/agent", self.state.setup.agents.clone()),
         };
-        self.start(None, Work::new(name.to_owned(), Job::Choose { choice, system, prompt, among }));
+        self.start(None, Work::new(name.to_owned(), WorkKind::Choose { choice, system, prompt, among }));
     }
 
     pub(super) fn chosen(&mut self, work: &Work, words: &str) {
-        let Job::Choose { choice, .. } = work.job else { return };
+        let WorkKind::Choose { choice, .. } = work.job else { return };
         match choice {
             Choice::Path if says(words, COMPLEX) => self.plan_tasks("a model calls the goal complex"),
             Choice::Path => self.choose(Choice::Agent),
@@ -128,8 +128,7 @@ impl Turn<'_> {
         let answer = texts::answer_of(&outcome.output, self.state.limits.answer_bytes_max);
         let unknowns: Vec<_> =
             outcome.unknowns.iter().take(self.state.limits.issues_max).map(|it| self.line(it)).collect();
-        let ignored =
-            matches!(&work.job, Job::Generate { agent, .. } if self.state.setup.confidence_ignored.contains(agent));
+        let ignored = matches!(&work.job, WorkKind::Generate { agent, .. } if self.state.setup.confidence_ignored.contains(agent));
         let confidence = outcome.confidence.filter(|confidence| !ignored && (0.0..=1.0).contains(confidence));
         self.state.counts.failures_equal = 0;
         self.state.counts.failure_last.clear();
@@ -236,18 +235,18 @@ impl Turn<'_> {
 
     // What a person, or a clock, says while it goes on.
 
-    pub(super) fn steered(&mut self, feature: Option<String>, text: &str) -> Result<Option<Ignored>, Refusal> {
+    pub(super) fn steered(&mut self, feature: Option<String>, text: &str) -> Result<Option<Ignored>, OrderRefusal> {
         let text = truncate(text.trim(), self.state.limits.text_bytes_max);
         if self.state.phase != Phase::Running || text.is_empty() {
-            return Err(Refusal::NothingToSteer);
+            return Err(OrderRefusal::NothingToSteer);
         }
         let edits_max = self.state.limits.edits_max;
         if self.state.counts.edits >= edits_max {
-            return Err(Refusal::TooManyEdits { edits_max });
+            return Err(OrderRefusal::TooManyEdits { edits_max });
         }
         let told: Vec<Option<String>> = match feature {
             Some(id) if self.state.feature(&id).is_none() => {
-                return Err(Refusal::UnknownFeature { feature: texts::line(&id, 80) });
+                return Err(OrderRefusal::UnknownFeature { feature: texts::line(&id, 80) });
             }
             Some(id) => vec![Some(id)],
             None => self.state.lanes.iter().map(|lane| lane.work.feature().map(str::to_owned)).collect(),
@@ -258,7 +257,7 @@ impl Turn<'_> {
         };
         let told: Vec<_> = told.into_iter().filter(is_open).collect();
         if told.is_empty() {
-            return Err(Refusal::NothingToSteer);
+            return Err(OrderRefusal::NothingToSteer);
         }
         self.state.counts.edits = self.state.counts.edits.saturating_add(1);
         for feature in told {
@@ -267,15 +266,15 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    pub(super) fn cancel_task(&mut self, id: &str) -> Result<Option<Ignored>, Refusal> {
+    pub(super) fn cancel_task(&mut self, id: &str) -> Result<Option<Ignored>, OrderRefusal> {
         if let Some(status) = self.ended() {
-            return Err(Refusal::Ended { status });
+            return Err(OrderRefusal::Ended { status });
         }
         let Some((_, feature)) = self.find(id) else {
-            return Err(Refusal::UnknownFeature { feature: texts::line(id, 80) });
+            return Err(OrderRefusal::UnknownFeature { feature: texts::line(id, 80) });
         };
         match (feature.status, feature.blocked_by) {
-            (Passing, _) => return Err(Refusal::AlreadyPasses { feature: id.to_owned() }),
+            (Passing, _) => return Err(OrderRefusal::AlreadyPasses { feature: id.to_owned() }),
             (Dropped, _) | (_, Some(BlockedBy::Cancel)) => return Ok(Some(Ignored::NothingToDo)),
             _ => self.check_not_committing(id)?,
         }
@@ -305,7 +304,7 @@ impl Turn<'_> {
         };
         let Lane { session, work, .. } = self.state.set_aside.remove(at);
         let asked = self.state.feature(id).map(|feature| texts::ask_task(self.state, feature));
-        if !matches!(&work.job, Job::Generate { task, .. } if asked.as_ref() == Some(task)) {
+        if !matches!(&work.job, WorkKind::Generate { task, .. } if asked.as_ref() == Some(task)) {
             return false;
         }
         // A process that was killed did not come to hand in what it used.

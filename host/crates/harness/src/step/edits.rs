@@ -3,15 +3,15 @@
 //! An edit of the feature that is worked on calls its work off, restores the tree and begins a new
 //! session, whose keys differ, so that no late report of the old one can count for the new one.
 
-use super::{Ignored, Refusal, Turn};
-use crate::action::{EndStatus, Job, Work};
+use super::{Ignored, OrderRefusal, Turn};
+use crate::action::{EndStatus, Work, WorkKind};
 use crate::plan;
 use crate::state::{Feature, Lane, Phase};
 use crate::{select, texts};
 use longhaul_core::work::FeatureSpec;
 use longhaul_core::work::FeatureStatus::{Dropped, InProgress, NotStarted, Passing};
 
-type Taken = Result<Option<Ignored>, Refusal>;
+type Taken = Result<Option<Ignored>, OrderRefusal>;
 
 impl Turn<'_> {
     pub(super) fn add(&mut self, spec: FeatureSpec) -> Taken {
@@ -58,7 +58,7 @@ impl Turn<'_> {
         self.check_not_committing(id)?;
         match self.state.features[position].status {
             Dropped => return Ok(Some(Ignored::NothingToDo)),
-            Passing => return Err(Refusal::AlreadyPasses { feature: id.to_owned() }),
+            Passing => return Err(OrderRefusal::AlreadyPasses { feature: id.to_owned() }),
             _ => {}
         }
         self.set_status(id, Dropped, "dropped by the operator");
@@ -67,42 +67,42 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    fn check_editable(&self) -> Result<(), Refusal> {
+    fn check_editable(&self) -> Result<(), OrderRefusal> {
         match self.ended() {
-            Some(status @ (EndStatus::Failed | EndStatus::Abandoned)) => return Err(Refusal::Ended { status }),
+            Some(status @ (EndStatus::Failed | EndStatus::Abandoned)) => return Err(OrderRefusal::Ended { status }),
             Some(EndStatus::Completed | EndStatus::Incomplete) | None => {}
         }
         if self.state.phase == Phase::New {
-            return Err(Refusal::NotBegun);
+            return Err(OrderRefusal::NotBegun);
         }
         if self.state.is_planning() {
-            return Err(Refusal::NoPlanYet);
+            return Err(OrderRefusal::NoPlanYet);
         }
         let edits_max = self.state.limits.edits_max;
         if self.state.counts.edits >= edits_max {
-            return Err(Refusal::TooManyEdits { edits_max });
+            return Err(OrderRefusal::TooManyEdits { edits_max });
         }
         Ok(())
     }
 
-    fn position(&self, id: &str) -> Result<usize, Refusal> {
+    fn position(&self, id: &str) -> Result<usize, OrderRefusal> {
         let found = self.state.features.iter().position(|feature| feature.spec.id == id);
-        found.ok_or_else(|| Refusal::UnknownFeature { feature: texts::line(id, 80) })
+        found.ok_or_else(|| OrderRefusal::UnknownFeature { feature: texts::line(id, 80) })
     }
 
     /// A commit cannot be called back once it is asked for, but it can while it waits for a person.
-    pub(super) fn check_not_committing(&self, id: &str) -> Result<(), Refusal> {
+    pub(super) fn check_not_committing(&self, id: &str) -> Result<(), OrderRefusal> {
         let lane = self.state.lane_of(id).map(|position| &self.state.lanes[position]);
         match lane {
-            Some(Lane { work: Work { job: Job::Commit { .. }, .. }, wait: None, .. }) => {
-                Err(Refusal::BeingCommitted { feature: id.to_owned() })
+            Some(Lane { work: Work { job: WorkKind::Commit { .. }, .. }, wait: None, .. }) => {
+                Err(OrderRefusal::BeingCommitted { feature: id.to_owned() })
             }
             _ => Ok(()),
         }
     }
 
     /// The feature as it will be kept; `replaces` is the position of its predecessor.
-    fn accept(&mut self, spec: FeatureSpec, replaces: Option<usize>) -> Result<FeatureSpec, Refusal> {
+    fn accept(&mut self, spec: FeatureSpec, replaces: Option<usize>) -> Result<FeatureSpec, OrderRefusal> {
         let numbered = self.state.features.iter().enumerate();
         let others: Vec<_> =
             numbered.filter(|(position, _)| Some(*position) != replaces).map(|(_, other)| &other.spec).collect();
@@ -114,7 +114,7 @@ impl Turn<'_> {
     /// Calls off the work on a feature, if there is any, and has the tree restored.
     pub(super) fn leave(&mut self, id: &str) {
         let Some(position) = self.state.lane_of(id) else { return };
-        if matches!(self.state.lanes[position].work.job, Job::Discard { .. }) {
+        if matches!(self.state.lanes[position].work.job, WorkKind::Discard { .. }) {
             return;
         }
         let Lane { session: Some(session), .. } = self.cancel(position) else { return };

@@ -1,11 +1,11 @@
 //! Orders of the operator about the whole run, and the times and answers that it waits for.
 
-use super::{Ignored, Refusal, Turn};
+use super::{Ignored, OrderRefusal, Turn};
 use crate::action::EndStatus;
-use crate::input::{Setup, Wanted};
+use crate::input::{HarnessSetup, PersonRequest};
 use crate::limits::HarnessLimits;
 use crate::plan;
-use crate::state::{AS_A_PERSON_SAYS, BlockedBy, Consent, Counts, Lane, Note, Phase, Wait, WaitFor};
+use crate::state::{AS_A_PERSON_SAYS, BlockedBy, Consent, Counts, Lane, Phase, SessionNote, Wait, WaitFor};
 use longhaul_core::RunId;
 use longhaul_core::event::Event;
 use longhaul_core::text::truncate;
@@ -13,7 +13,7 @@ use longhaul_core::work::FeatureStatus::{Blocked, Failing, NotStarted, Passing};
 use longhaul_core::work::Plan;
 
 /// What an order led to: nothing to add, or why it changed nothing.
-type Taken = Result<Option<Ignored>, Refusal>;
+type Taken = Result<Option<Ignored>, OrderRefusal>;
 
 impl Turn<'_> {
     pub(super) fn begin(
@@ -21,7 +21,7 @@ impl Turn<'_> {
         run: RunId,
         goal: String,
         context: serde_json::Value,
-        setup: Setup,
+        setup: HarnessSetup,
         limits: HarnessLimits,
     ) -> Taken {
         if self.state.phase != Phase::New {
@@ -29,7 +29,7 @@ impl Turn<'_> {
         }
         check_limits(&limits)?;
         if goal.trim().is_empty() {
-            return Err(Refusal::NoGoal);
+            return Err(OrderRefusal::NoGoal);
         }
         self.state.run = Some(run);
         self.state.goal = goal;
@@ -45,7 +45,7 @@ impl Turn<'_> {
     }
 
     /// With the plan that the operator hands over.
-    fn follow(&mut self, plan: Plan) -> Result<(), Refusal> {
+    fn follow(&mut self, plan: Plan) -> Result<(), OrderRefusal> {
         let notes = truncate(&plan.notes, self.state.limits.text_bytes_max);
         let accepted = plan::accept(plan, &self.state.setup, &self.state.limits)?;
         self.state.phase = Phase::Running;
@@ -54,7 +54,7 @@ impl Turn<'_> {
     }
 
     /// Work waits for a person, and will go on under its key.
-    pub(super) fn parked(&mut self, key: &str, question: &str, wanted: &Wanted) -> Option<Ignored> {
+    pub(super) fn parked(&mut self, key: &str, question: &str, wanted: &PersonRequest) -> Option<Ignored> {
         let question = self.line(question);
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key);
         let Some(position) = found.filter(|_| self.state.phase == Phase::Running) else {
@@ -67,10 +67,10 @@ impl Turn<'_> {
         }
         let Lane { session, work, .. } = self.state.lanes.remove(position);
         let answer_with = match (wanted, work.feature()) {
-            (Wanted::Effect(command), _) => command.clone(),
-            (Wanted::Words, Some(feature)) => format!("longhaul answer RUN --feature {feature} --text ANSWER"),
-            (Wanted::Words, None) => "longhaul answer RUN --text ANSWER".to_owned(),
-            (Wanted::Approval(id), _) => format!("longhaul approvals answer {id} ANSWER"),
+            (PersonRequest::Effect(command), _) => command.clone(),
+            (PersonRequest::Words, Some(feature)) => format!("longhaul answer RUN --feature {feature} --text ANSWER"),
+            (PersonRequest::Words, None) => "longhaul answer RUN --text ANSWER".to_owned(),
+            (PersonRequest::Approval(id), _) => format!("longhaul approvals answer {id} ANSWER"),
         };
         self.ask(session, work, WaitFor::Work, &question, &answer_with);
         None
@@ -81,15 +81,15 @@ impl Turn<'_> {
         let asks = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait, .. }) if wait.is_for_a_person());
         let asking: Vec<_> = (0..self.state.lanes.len()).filter(|at| asks(&self.state.lanes[*at])).collect();
         match asking[..] {
-            _ if self.state.phase != Phase::Running => Err(Refusal::NoQuestion { feature: None }),
-            [] => Err(Refusal::NoQuestion { feature: None }),
+            _ if self.state.phase != Phase::Running => Err(OrderRefusal::NoQuestion { feature: None }),
+            [] => Err(OrderRefusal::NoQuestion { feature: None }),
             [position] => {
                 self.answered_lane(position, answer);
                 Ok(None)
             }
             _ => {
                 let name = |at: usize| self.state.lanes[at].work.feature().unwrap_or("the plan").to_owned();
-                Err(Refusal::WhichQuestion { features: asking.into_iter().map(name).collect() })
+                Err(OrderRefusal::WhichQuestion { features: asking.into_iter().map(name).collect() })
             }
         }
     }
@@ -107,14 +107,14 @@ impl Turn<'_> {
     pub(super) fn resolved(&mut self, key: &str) -> Taken {
         match self.approved(key) {
             None => Ok(None),
-            Some(_) => Err(Refusal::NoQuestion { feature: None }),
+            Some(_) => Err(OrderRefusal::NoQuestion { feature: None }),
         }
     }
 
     /// Work whose answer nobody has used waits again, with the question that it had.
     pub(super) fn taken_back(&mut self, key: &str, question: &str, answer_with: &str) -> Taken {
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && lane.wait.is_none());
-        let position = found.filter(|_| self.state.phase == Phase::Running).ok_or(Refusal::AnswerUsed)?;
+        let position = found.filter(|_| self.state.phase == Phase::Running).ok_or(OrderRefusal::AnswerUsed)?;
         let question = self.line(question);
         let Lane { session, work, .. } = self.state.lanes.remove(position);
         self.ask(session, work, WaitFor::Work, &question, answer_with);
@@ -146,7 +146,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn note_for_planner(&mut self, about: String, text: String) {
-        self.state.plan_notes.push(Note { about, text });
+        self.state.plan_notes.push(SessionNote { about, text });
         keep_last(&mut self.state.plan_notes, self.state.limits.answers_max);
     }
 
@@ -155,7 +155,7 @@ impl Turn<'_> {
         let open = |by| matches!(by, Some(BlockedBy::Question | BlockedBy::Denial));
         let ended = self.ended();
         if let Some(status @ (EndStatus::Failed | EndStatus::Abandoned)) = ended {
-            return Err(Refusal::Ended { status });
+            return Err(OrderRefusal::Ended { status });
         }
         let asks = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait, .. }) if wait.is_for_a_person());
         if let Some(position) = self.state.lane_of(id).filter(|at| ended.is_none() && asks(&self.state.lanes[*at])) {
@@ -163,17 +163,17 @@ impl Turn<'_> {
             return Ok(None);
         }
         let Some(feature) = self.state.feature_mut(id) else {
-            return Err(Refusal::UnknownFeature { feature: crate::texts::line(id, 80) });
+            return Err(OrderRefusal::UnknownFeature { feature: crate::texts::line(id, 80) });
         };
         if !open(feature.blocked_by) {
-            return Err(Refusal::NoQuestion { feature: Some(id.to_owned()) });
+            return Err(OrderRefusal::NoQuestion { feature: Some(id.to_owned()) });
         }
         let is_about_done = feature.consent == Some(Consent::Wanted);
         if is_about_done {
             feature.consent = if is_done(&answer) { None } else { Some(Consent::Given) };
         }
         let is_done = is_about_done && is_done(&answer);
-        feature.answers.push(Note { about: feature.why.clone(), text: answer });
+        feature.answers.push(SessionNote { about: feature.why.clone(), text: answer });
         keep_last(&mut feature.answers, answers_max);
         match is_done {
             true => self.set_status(id, Passing, AS_A_PERSON_SAYS),
@@ -198,7 +198,7 @@ impl Turn<'_> {
 
     pub(super) fn pause(&mut self) -> Taken {
         match self.state.phase {
-            Phase::New => return Err(Refusal::NotBegun),
+            Phase::New => return Err(OrderRefusal::NotBegun),
             Phase::Ended { .. } => return Ok(Some(Ignored::NothingToDo)),
             Phase::Running if self.state.paused => return Ok(Some(Ignored::NothingToDo)),
             Phase::Running => {}
@@ -210,10 +210,10 @@ impl Turn<'_> {
 
     pub(super) fn resume(&mut self, retry_failing: bool, limits: Option<HarnessLimits>) -> Taken {
         if self.state.phase == Phase::New {
-            return Err(Refusal::NotBegun);
+            return Err(OrderRefusal::NotBegun);
         }
         if self.ended() == Some(EndStatus::Abandoned) {
-            return Err(Refusal::Ended { status: EndStatus::Abandoned });
+            return Err(OrderRefusal::Ended { status: EndStatus::Abandoned });
         }
         if let Some(limits) = &limits {
             check_limits(limits)?;
@@ -326,7 +326,7 @@ impl Turn<'_> {
 
     pub(super) fn abandon(&mut self, reason: &str) -> Taken {
         match self.ended() {
-            None if self.state.phase == Phase::New => return Err(Refusal::NotBegun),
+            None if self.state.phase == Phase::New => return Err(OrderRefusal::NotBegun),
             Some(EndStatus::Completed | EndStatus::Failed | EndStatus::Abandoned) => {
                 return Ok(Some(Ignored::NothingToDo));
             }
@@ -347,11 +347,11 @@ fn is_done(answer: &str) -> bool {
     ["done", "yes"].iter().any(|word| answer.trim().trim_end_matches('.').eq_ignore_ascii_case(word))
 }
 
-fn check_limits(limits: &HarnessLimits) -> Result<(), Refusal> {
-    limits.unusable().map_or(Ok(()), |limit| Err(Refusal::UnusableLimit { limit }))
+fn check_limits(limits: &HarnessLimits) -> Result<(), OrderRefusal> {
+    limits.unusable().map_or(Ok(()), |limit| Err(OrderRefusal::UnusableLimit { limit }))
 }
 
-fn keep_last(notes: &mut Vec<Note>, count_max: usize) {
+fn keep_last(notes: &mut Vec<SessionNote>, count_max: usize) {
     let surplus = notes.len().saturating_sub(count_max);
     notes.drain(..surplus);
 }

@@ -4,7 +4,7 @@
 //! Steps that pass are kept and not run again. Refuses to call a plan done of which a step fails.
 
 use super::Turn;
-use crate::action::{EndStatus, Job, StepReport, Work};
+use crate::action::{EndStatus, StepSummary, Work, WorkKind};
 use crate::input::Strategy;
 use crate::plan::{self, Accepted};
 use crate::state::{Feature, WaitFor};
@@ -71,7 +71,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn replan_work(&mut self) -> Work {
-        let job = Job::Replan {
+        let job = WorkKind::Replan {
             goal: texts::goal(self.state),
             plan: self.plan_as_it_stands(),
             results: self.ended_steps().map(report_of).collect(),
@@ -80,7 +80,7 @@ impl Turn<'_> {
     }
 
     /// Under a key of its own also when a count starts again.
-    pub(super) fn work_of_planner(&mut self, name: &str, job: Job) -> Work {
+    pub(super) fn work_of_planner(&mut self, name: &str, job: WorkKind) -> Work {
         self.state.asked_again = self.state.asked_again.saturating_add(1);
         Work::new(format!("{name}/{}", self.state.asked_again), job)
     }
@@ -169,7 +169,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn synthesize(&mut self) {
-        let job = Job::Synthesize { goal: texts::goal(self.state), results: self.passing().map(report_of).collect() };
+        let job =
+            WorkKind::Synthesize { goal: texts::goal(self.state), results: self.passing().map(report_of).collect() };
         let work = self.work_of_planner("synthesize", job);
         self.start(None, work);
     }
@@ -218,8 +219,8 @@ pub fn wants_replan(passed: bool, confidence: Option<f64>, confidence_min: f64) 
     !passed || confidence.is_some_and(|confidence| confidence < confidence_min)
 }
 
-fn report_of(feature: &Feature) -> StepReport {
-    StepReport {
+fn report_of(feature: &Feature) -> StepSummary {
+    StepSummary {
         step: feature.spec.id.clone(),
         passed: feature.status == Passing,
         generated: feature.generated.clone(),

@@ -8,7 +8,7 @@
 
 use super::Turn;
 use super::reports::PLAN_BEFORE;
-use crate::action::{Job, Work};
+use crate::action::{Work, WorkKind};
 use crate::evidence;
 use crate::input::{Strategy, Trial, TrialOutcome};
 use crate::plan::{self, Accepted};
@@ -33,11 +33,11 @@ impl Turn<'_> {
         accepted.warnings.into_iter().for_each(|warning| self.warn(warning));
         let name = format!("{}/try", planned_by.key());
         let plan = Plan { steps: accepted.steps, notes };
-        self.start(None, Work::new(name, Job::TryChecks { plan, proposed, planned_by: Box::new(planned_by) }));
+        self.start(None, Work::new(name, WorkKind::TryChecks { plan, proposed, planned_by: Box::new(planned_by) }));
     }
 
     pub(super) fn tried(&mut self, work: Work, trials: &[Trial]) {
-        let Job::TryChecks { mut plan, planned_by, .. } = work.job else { return };
+        let WorkKind::TryChecks { mut plan, planned_by, .. } = work.job else { return };
         let unloadable: Vec<String> = trials.iter().filter_map(|trial| self.unloadable(trial)).collect();
         if !unloadable.is_empty() && self.state.counts.checks_sent_back == 0 {
             self.state.counts.checks_sent_back = 1;
@@ -64,7 +64,7 @@ impl Turn<'_> {
 
     /// The sessions find out what the checks do.
     pub(super) fn not_tried(&mut self, work: Work, why: &str) {
-        let Job::TryChecks { plan, planned_by, .. } = work.job else { return };
+        let WorkKind::TryChecks { plan, planned_by, .. } = work.job else { return };
         self.warn(format!("the checks of the plan were not tried before the work: {why}"));
         self.take_tried(*planned_by, plan);
     }
@@ -81,7 +81,7 @@ impl Turn<'_> {
 
     fn take(&mut self, planned_by: &Work, accepted: Accepted, notes: String) {
         self.state.counts.checks_sent_back = 0;
-        if let Job::Replan { .. } = planned_by.job {
+        if let WorkKind::Replan { .. } = planned_by.job {
             return self.take_replan(accepted, notes);
         }
         let proposed = self.proposed_criteria(&accepted.steps);

@@ -5,13 +5,13 @@
 //! person, a full journal goes on in a fresh invocation, and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
 
 use super::{Ignored, Turn, plus};
-use crate::action::{EndStatus, Job, Work};
+use crate::action::{EndStatus, Work, WorkKind};
 use crate::evidence;
-use crate::input::{Failure, Report, Strategy};
+use crate::input::{Strategy, WorkFailure, WorkReport};
 use crate::plan::{self, Accepted};
 use crate::state::{BY_THE_RUN_BEFORE, BlockedBy, Cap, Consent, Feature, Lane, Phase, Session, WaitFor};
 use crate::texts;
-use longhaul_core::event::{Event, ProposedCriterion, Used};
+use longhaul_core::event::{Event, ProposedCriterion, WorkUsage};
 use longhaul_core::text::count;
 use longhaul_core::work::FeatureStatus::{Failing, NotStarted, Passing};
 use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verdict};
@@ -33,7 +33,7 @@ const HANDOFFS: &str = "handoffs_max";
 pub(super) const PLAN_BEFORE: &str = "the plan before";
 
 impl Turn<'_> {
-    pub(super) fn done(&mut self, key: &str, used: Used, report: Report) -> Option<Ignored> {
+    pub(super) fn done(&mut self, key: &str, used: WorkUsage, report: WorkReport) -> Option<Ignored> {
         if self.state.cancelled.remove(key) {
             // It was called off, but what it used was used.
             self.state.used = plus(self.state.used, used);
@@ -51,11 +51,11 @@ impl Turn<'_> {
         let Lane { session, work, .. } = self.state.lanes.remove(position);
         self.count(&work, used);
         match report {
-            Report::Failed(Failure::Unavailable(outage)) => self.unavailable(session, work.again(), &outage),
-            Report::Failed(Failure::Suspended(outage)) => self.unavailable(session, work, &outage),
-            Report::Failed(Failure::Budget(hit)) => self.over_budget(session, work, &hit),
-            Report::Failed(failure @ Failure::Rejected(_)) => self.rejected(session, work, &failure),
-            Report::Failed(failure) => {
+            WorkReport::Failed(WorkFailure::Unavailable(outage)) => self.unavailable(session, work.again(), &outage),
+            WorkReport::Failed(WorkFailure::Suspended(outage)) => self.unavailable(session, work, &outage),
+            WorkReport::Failed(WorkFailure::Budget(hit)) => self.over_budget(session, work, &hit),
+            WorkReport::Failed(failure @ WorkFailure::Rejected(_)) => self.rejected(session, work, &failure),
+            WorkReport::Failed(failure) => {
                 self.state.counts.outages = 0;
                 self.failed(session, work, &failure);
             }
@@ -67,60 +67,64 @@ impl Turn<'_> {
         None
     }
 
-    fn count(&mut self, work: &Work, used: Used) {
+    fn count(&mut self, work: &Work, used: WorkUsage) {
         self.state.used = plus(self.state.used, used);
         if let Some(feature) = work.feature().and_then(|id| self.state.feature_mut(id)) {
             feature.used = plus(feature.used, used);
         }
     }
 
-    fn succeeded(&mut self, session: Option<Session>, work: Work, report: Report) {
+    fn succeeded(&mut self, session: Option<Session>, work: Work, report: WorkReport) {
         let Some(session) = session else { return self.planner_succeeded(work, report) };
         match report {
-            Report::Proposed { output } => self.proposed(session, &output),
-            Report::Prepared { base, vacuous, orientation } => self.prepared(session, base, &vacuous, orientation),
-            Report::Generated(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
-            Report::Unchanged(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
-            Report::Generated(outcome) => self.generated(session, &work, &outcome, true),
-            Report::Unchanged(outcome) => self.generated(session, &work, &outcome, false),
-            Report::Judged(verdict) if matches!(work.job, Job::Agree { .. }) => self.agreed(session, &verdict),
-            Report::Judged(verdict) => self.judged(session, &work, &verdict),
-            Report::Unfit { files } => {
-                let refused = u32::from(matches!(work.job, Job::Commit { .. }));
+            WorkReport::Proposed { output } => self.proposed(session, &output),
+            WorkReport::Prepared { base, vacuous, orientation } => self.prepared(session, base, &vacuous, orientation),
+            WorkReport::Generated(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
+            WorkReport::Unchanged(outcome) if self.state.is_ask() => self.task_answered(&session, &work, &outcome),
+            WorkReport::Generated(outcome) => self.generated(session, &work, &outcome, true),
+            WorkReport::Unchanged(outcome) => self.generated(session, &work, &outcome, false),
+            WorkReport::Judged(verdict) if matches!(work.job, WorkKind::Agree { .. }) => self.agreed(session, &verdict),
+            WorkReport::Judged(verdict) => self.judged(session, &work, &verdict),
+            WorkReport::Unfit { files } => {
+                let refused = u32::from(matches!(work.job, WorkKind::Commit { .. }));
                 self.unfit(Session { refusals: session.refusals.saturating_add(refused), ..session }, &files);
             }
-            Report::Moved => self.start_merge(session),
-            Report::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
-            Report::Conflicted { files } => self.conflicted(session, &files),
-            Report::Committed { commit, files, protected } => self.committed(&session, commit, files, protected),
-            Report::Discarded => self.discarded(&session),
-            Report::Chosen(_) | Report::Planned(_) | Report::Tried(_) | Report::Synthesized(_) | Report::Failed(_) => {}
+            WorkReport::Moved => self.start_merge(session),
+            WorkReport::Merged { base } => self.start_judge(Session { base: Some(base), ..session }),
+            WorkReport::Conflicted { files } => self.conflicted(session, &files),
+            WorkReport::Committed { commit, files, protected } => self.committed(&session, commit, files, protected),
+            WorkReport::Discarded => self.discarded(&session),
+            WorkReport::Chosen(_)
+            | WorkReport::Planned(_)
+            | WorkReport::Tried(_)
+            | WorkReport::Synthesized(_)
+            | WorkReport::Failed(_) => {}
         }
     }
 
-    fn planner_succeeded(&mut self, work: Work, report: Report) {
+    fn planner_succeeded(&mut self, work: Work, report: WorkReport) {
         match report {
-            Report::Chosen(words) => self.chosen(&work, &words),
-            Report::Planned(plan) if matches!(work.job, Job::Replan { .. }) => self.replanned(work, plan),
-            Report::Planned(plan) => self.planned(work, plan),
-            Report::Tried(trials) => self.tried(work, &trials),
-            Report::Synthesized(synthesis) => self.synthesized(synthesis),
+            WorkReport::Chosen(words) => self.chosen(&work, &words),
+            WorkReport::Planned(plan) if matches!(work.job, WorkKind::Replan { .. }) => self.replanned(work, plan),
+            WorkReport::Planned(plan) => self.planned(work, plan),
+            WorkReport::Tried(trials) => self.tried(work, &trials),
+            WorkReport::Synthesized(synthesis) => self.synthesized(synthesis),
             _ => {}
         }
     }
 
-    fn failed(&mut self, session: Option<Session>, work: Work, failure: &Failure) {
+    fn failed(&mut self, session: Option<Session>, work: Work, failure: &WorkFailure) {
         let text = self.line(&failure.text());
         match (session, &work.job) {
-            (None, Job::Choose { choice, .. }) => self.not_chosen(*choice, &text),
-            (None, Job::Synthesize { .. }) => self.not_synthesized(&text),
-            (None, Job::TryChecks { .. }) => self.not_tried(work, &text),
+            (None, WorkKind::Choose { choice, .. }) => self.not_chosen(*choice, &text),
+            (None, WorkKind::Synthesize { .. }) => self.not_synthesized(&text),
+            (None, WorkKind::TryChecks { .. }) => self.not_tried(work, &text),
             (None, _) => self.plan_failed(work, failure, text),
-            (Some(session), Job::Propose { .. }) => self.not_proposed(session, &text),
-            (Some(session), Job::Agree { .. }) => self.not_agreed(session, &text),
-            (Some(session), Job::Prepare { .. }) => self.prepare_failed(session, failure, &text),
-            (Some(session), Job::Generate { .. }) => self.generate_failed(session, failure, &text),
-            (Some(session), Job::Judge { .. }) => self.judge_failed(session, &text),
+            (Some(session), WorkKind::Propose { .. }) => self.not_proposed(session, &text),
+            (Some(session), WorkKind::Agree { .. }) => self.not_agreed(session, &text),
+            (Some(session), WorkKind::Prepare { .. }) => self.prepare_failed(session, failure, &text),
+            (Some(session), WorkKind::Generate { .. }) => self.generate_failed(session, failure, &text),
+            (Some(session), WorkKind::Judge { .. }) => self.judge_failed(session, &text),
             (Some(session), _) => self.repository_failed(session, work, &text),
         }
     }
@@ -153,8 +157,8 @@ impl Turn<'_> {
         feature
     }
 
-    fn plan_failed(&mut self, work: Work, failure: &Failure, text: String) {
-        let Failure::Blocked(question) = failure else { return self.plan_refused(work, text) };
+    fn plan_failed(&mut self, work: Work, failure: &WorkFailure, text: String) {
+        let WorkFailure::Blocked(question) = failure else { return self.plan_refused(work, text) };
         let question = self.line(question);
         let answer_with = if self.state.is_ask() { ANSWER } else { ANSWER_OR_MEND };
         self.ask(None, work.again(), WaitFor::Plan, &question, answer_with);
@@ -200,10 +204,10 @@ impl Turn<'_> {
     }
 
     /// Nothing was built yet, so there is nothing to discard.
-    fn prepare_failed(&mut self, session: Session, failure: &Failure, text: &str) {
+    fn prepare_failed(&mut self, session: Session, failure: &WorkFailure, text: &str) {
         let why = format!("its checks could not be pinned: {text}");
         match failure {
-            Failure::Denied(_) => self.block(&session.feature, BlockedBy::Denial, &why),
+            WorkFailure::Denied(_) => self.block(&session.feature, BlockedBy::Denial, &why),
             _ => self.note_failing(&session.feature, &why),
         }
         self.end_session(&session);
@@ -221,26 +225,26 @@ impl Turn<'_> {
         if is_vacuous && !is_changed { self.ask_whether_done(session) } else { self.start_judge(session) }
     }
 
-    fn generate_failed(&mut self, mut session: Session, failure: &Failure, text: &str) {
+    fn generate_failed(&mut self, mut session: Session, failure: &WorkFailure, text: &str) {
         match failure {
-            Failure::Blocked(question) => {
+            WorkFailure::Blocked(question) => {
                 let question = self.line(question);
                 self.block(&session.feature, BlockedBy::Question, &question);
                 self.start_discard(session);
             }
-            Failure::Denied(_) => {
+            WorkFailure::Denied(_) => {
                 self.block(&session.feature, BlockedBy::Denial, text);
                 self.start_discard(session);
             }
-            Failure::Impossible(_) => self.feature_failed(session, text),
+            WorkFailure::Impossible(_) => self.feature_failed(session, text),
             _ if self.state.is_ask() && !is_journal_full(failure) => self.feature_failed(session, text),
-            Failure::Limit(_) if is_journal_full(failure) => self.go_on_afresh(session),
-            Failure::Limit(_)
-            | Failure::Unavailable(_)
-            | Failure::Suspended(_)
-            | Failure::Budget(_)
-            | Failure::Rejected(_)
-            | Failure::Failed(_) => {
+            WorkFailure::Limit(_) if is_journal_full(failure) => self.go_on_afresh(session),
+            WorkFailure::Limit(_)
+            | WorkFailure::Unavailable(_)
+            | WorkFailure::Suspended(_)
+            | WorkFailure::Budget(_)
+            | WorkFailure::Rejected(_)
+            | WorkFailure::Failed(_) => {
                 session.earlier.push(format!("it ended without a result: {text}"));
                 self.round_failed(session, vec![Issue::general(format!("the round ended early: {text}"))]);
             }
@@ -269,7 +273,7 @@ impl Turn<'_> {
     fn judged(&mut self, session: Session, work: &Work, verdict: &Verdict) {
         let limits = &self.state.limits;
         let (issues_max, bytes_max) = (limits.issues_max, limits.text_bytes_max);
-        let (Some((_, feature)), Job::Judge { criteria, .. }) = (self.find(&session.feature), &work.job) else {
+        let (Some((_, feature)), WorkKind::Judge { criteria, .. }) = (self.find(&session.feature), &work.job) else {
             return;
         };
         let is_consented = feature.consent == Some(Consent::Given) && session.is_changed;
@@ -416,7 +420,7 @@ impl Turn<'_> {
 
     /// Uses no round and is not tried again by itself: the provider would say the same. What several lanes are refused
     /// for one reason is asked once.
-    fn rejected(&mut self, session: Option<Session>, work: Work, failure: &Failure) {
+    fn rejected(&mut self, session: Option<Session>, work: Work, failure: &WorkFailure) {
         let question = self.line(&format!("could not {}: {}", work.job.verb(), failure.text()));
         let is_same = |lane: &Lane| {
             lane.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Provider && wait.park.reason == question)
@@ -461,26 +465,26 @@ impl Turn<'_> {
     }
 }
 
-fn is_journal_full(failure: &Failure) -> bool {
-    matches!(failure, Failure::Limit(hit) if hit.name == JOURNAL_FULL)
+fn is_journal_full(failure: &WorkFailure) -> bool {
+    matches!(failure, WorkFailure::Limit(hit) if hit.name == JOURNAL_FULL)
 }
 
 /// Whether work of this kind can end so.
-fn fits(job: &Job, report: &Report) -> bool {
+fn fits(job: &WorkKind, report: &WorkReport) -> bool {
     matches!(
         (job, report),
-        (_, Report::Failed(_))
-            | (Job::Choose { .. }, Report::Chosen(_))
-            | (Job::Plan { .. } | Job::Replan { .. }, Report::Planned(_))
-            | (Job::Synthesize { .. }, Report::Synthesized(_))
-            | (Job::Propose { .. }, Report::Proposed { .. })
-            | (Job::Prepare { .. }, Report::Prepared { .. })
-            | (Job::TryChecks { .. }, Report::Tried(_))
-            | (Job::Generate { .. }, Report::Generated(_) | Report::Unchanged(_))
-            | (Job::Judge { .. } | Job::Agree { .. }, Report::Judged(_))
-            | (Job::Judge { .. } | Job::Commit { .. }, Report::Unfit { .. })
-            | (Job::Merge { .. }, Report::Merged { .. } | Report::Conflicted { .. })
-            | (Job::Commit { .. }, Report::Committed { .. } | Report::Moved)
-            | (Job::Discard { .. }, Report::Discarded)
+        (_, WorkReport::Failed(_))
+            | (WorkKind::Choose { .. }, WorkReport::Chosen(_))
+            | (WorkKind::Plan { .. } | WorkKind::Replan { .. }, WorkReport::Planned(_))
+            | (WorkKind::Synthesize { .. }, WorkReport::Synthesized(_))
+            | (WorkKind::Propose { .. }, WorkReport::Proposed { .. })
+            | (WorkKind::Prepare { .. }, WorkReport::Prepared { .. })
+            | (WorkKind::TryChecks { .. }, WorkReport::Tried(_))
+            | (WorkKind::Generate { .. }, WorkReport::Generated(_) | WorkReport::Unchanged(_))
+            | (WorkKind::Judge { .. } | WorkKind::Agree { .. }, WorkReport::Judged(_))
+            | (WorkKind::Judge { .. } | WorkKind::Commit { .. }, WorkReport::Unfit { .. })
+            | (WorkKind::Merge { .. }, WorkReport::Merged { .. } | WorkReport::Conflicted { .. })
+            | (WorkKind::Commit { .. }, WorkReport::Committed { .. } | WorkReport::Moved)
+            | (WorkKind::Discard { .. }, WorkReport::Discarded)
     )
 }

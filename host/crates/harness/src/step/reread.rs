@@ -3,7 +3,7 @@
 //! What passes stays as it is. Where there is no plan yet, the planner is asked again with the goal as it is now, so that
 //! what was wrong with it can be mended.
 
-use super::{Ignored, Refusal, Turn};
+use super::{Ignored, OrderRefusal, Turn};
 use crate::action::EndStatus;
 use crate::plan;
 use crate::select;
@@ -11,21 +11,21 @@ use crate::state::{Phase, WaitFor};
 use longhaul_core::work::FeatureStatus::{Dropped, InProgress, NotStarted, Passing};
 use longhaul_core::work::{Plan, PlanStep};
 
-type Taken = Result<Option<Ignored>, Refusal>;
+type Taken = Result<Option<Ignored>, OrderRefusal>;
 
 impl Turn<'_> {
     pub(super) fn goal_reread(&mut self, goal: String, steps: Vec<PlanStep>, dropped: Vec<String>) -> Taken {
         if self.state.phase == Phase::New {
-            return Err(Refusal::NotBegun);
+            return Err(OrderRefusal::NotBegun);
         }
         if self.state.is_ask() {
-            return Err(Refusal::NoBranch);
+            return Err(OrderRefusal::NoBranch);
         }
         if let Some(status @ EndStatus::Abandoned) = self.ended() {
-            return Err(Refusal::Ended { status });
+            return Err(OrderRefusal::Ended { status });
         }
         if goal.trim().is_empty() {
-            return Err(Refusal::NoGoal);
+            return Err(OrderRefusal::NoGoal);
         }
         if self.state.is_planning() {
             self.plan_anew(goal);
@@ -67,7 +67,7 @@ impl Turn<'_> {
         self.start_plan(Some(if is_held { work } else { work.again() }));
     }
 
-    fn take_goal(&mut self, goal: String, steps: Vec<PlanStep>, dropped: &[String]) -> Result<(), Refusal> {
+    fn take_goal(&mut self, goal: String, steps: Vec<PlanStep>, dropped: &[String]) -> Result<(), OrderRefusal> {
         let is_new = |id: &str| steps.iter().any(|step| step.spec.id == id);
         let stays = self.state.features.iter().filter(|feature| {
             let id = &feature.spec.id;

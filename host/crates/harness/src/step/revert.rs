@@ -3,14 +3,14 @@
 //! Neither starts work. A revert takes back what was under way and leaves the run paused, with nothing
 //! outstanding, so that a resume chooses what is next; a regression reopens what had ended, for a resume.
 
-use super::{Ignored, Refusal, Turn};
+use super::{Ignored, OrderRefusal, Turn};
 use crate::action::EndStatus;
 use crate::state::{Counts, Phase, is_complete};
 use crate::texts;
 use longhaul_core::event::Event;
 use longhaul_core::work::FeatureStatus::{self, Dropped, Failing, InProgress, NotStarted, Passing};
 
-type Taken = Result<Option<Ignored>, Refusal>;
+type Taken = Result<Option<Ignored>, OrderRefusal>;
 
 /// Digits of a commit's name in a reason.
 const SHORT: usize = 10;
@@ -65,11 +65,11 @@ impl Turn<'_> {
     }
 
     /// Nothing may go on from what is taken away.
-    fn check_quiet(&self) -> Result<(), Refusal> {
+    fn check_quiet(&self) -> Result<(), OrderRefusal> {
         match self.state.phase {
-            Phase::New => Err(Refusal::NotBegun),
-            Phase::Running if !self.state.paused && self.goes_on() => Err(Refusal::Working),
-            _ if self.state.is_planning() => Err(Refusal::NoPlanYet),
+            Phase::New => Err(OrderRefusal::NotBegun),
+            Phase::Running if !self.state.paused && self.goes_on() => Err(OrderRefusal::Working),
+            _ if self.state.is_planning() => Err(OrderRefusal::NoPlanYet),
             Phase::Running | Phase::Ended { .. } => Ok(()),
         }
     }

@@ -5,7 +5,7 @@
 //! was planned is touched here.
 
 use super::Turn;
-use crate::action::Job;
+use crate::action::WorkKind;
 use crate::contract::{self, Extended};
 use crate::state::{Offered, Session};
 use crate::texts;
@@ -41,7 +41,7 @@ impl Turn<'_> {
         let Some((_, feature)) = self.find(&session.feature) else { return };
         let offered = feature.offered.as_ref().map(|offered| offered.criteria.as_slice()).unwrap_or_default();
         let criteria = feature.spec.criteria.iter().filter(|criterion| offered.contains(&criterion.id));
-        let job = Job::Agree {
+        let job = WorkKind::Agree {
             feature: session.feature.clone(),
             instruction: feature.spec.instruction.clone(),
             output: texts::NOTHING_YET.to_owned(),

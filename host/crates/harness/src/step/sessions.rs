@@ -5,7 +5,7 @@
 //! commits into the tree, and what then is there is judged again: only what was judged is committed.
 
 use super::Turn;
-use crate::action::{Job, Work};
+use crate::action::{Work, WorkKind};
 use crate::evidence;
 use crate::route;
 use crate::state::{Feature, Session};
@@ -63,22 +63,25 @@ impl Turn<'_> {
 
     fn start_propose(&mut self, session: Session, agent: String) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
-        let job =
-            Job::Propose { feature: session.feature.clone(), agent, task: texts::proposal_task(self.state, feature) };
+        let job = WorkKind::Propose {
+            feature: session.feature.clone(),
+            agent,
+            task: texts::proposal_task(self.state, feature),
+        };
         self.start_work(session, "propose", job);
     }
 
     /// Brings the tree to the branch's tip, and pins what judges the feature.
     pub(super) fn start_prepare(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
-        let job = Job::Prepare { feature: session.feature.clone(), checks: feature.spec.checks.clone() };
+        let job = WorkKind::Prepare { feature: session.feature.clone(), checks: feature.spec.checks.clone() };
         self.start_work(session, "prepare", job);
     }
 
     /// Asks for the round that the session stands at.
     pub(super) fn start_generate(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
-        let job = Job::Generate {
+        let job = WorkKind::Generate {
             feature: session.feature.clone(),
             round: session.round,
             agent: self.agent_of(feature).to_owned(),
@@ -97,7 +100,7 @@ impl Turn<'_> {
     /// Has the last output of the feature judged, as its tree now is.
     pub(super) fn start_judge(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
-        let job = Job::Judge {
+        let job = WorkKind::Judge {
             feature: session.feature.clone(),
             round: session.round,
             generated: feature.generated.clone().unwrap_or_default(),
@@ -113,13 +116,14 @@ impl Turn<'_> {
 
     pub(super) fn start_merge(&mut self, mut session: Session) {
         session.merges = session.merges.saturating_add(1);
-        let (name, job) = (format!("merge/m{}", session.merges), Job::Merge { feature: session.feature.clone() });
+        let (name, job) = (format!("merge/m{}", session.merges), WorkKind::Merge { feature: session.feature.clone() });
         self.start_work(session, &name, job);
     }
 
     pub(super) fn start_commit(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
-        let job = Job::Commit { feature: session.feature.clone(), message: texts::commit_message(self.state, feature) };
+        let job =
+            WorkKind::Commit { feature: session.feature.clone(), message: texts::commit_message(self.state, feature) };
         let mut name = "commit".to_owned();
         if session.merges > 0 {
             name.push_str(&format!("/m{}", session.merges));
@@ -136,7 +140,7 @@ impl Turn<'_> {
         if self.state.is_ask() {
             return self.end_session(&session);
         }
-        let job = Job::Discard { feature: session.feature.clone() };
+        let job = WorkKind::Discard { feature: session.feature.clone() };
         self.start_work(session, "discard", job);
     }
 
@@ -144,16 +148,16 @@ impl Turn<'_> {
         if self.state.is_ask() {
             return None;
         }
-        self.work_of(session, "discard", Job::Discard { feature: session.feature.clone() })
+        self.work_of(session, "discard", WorkKind::Discard { feature: session.feature.clone() })
     }
 
-    pub(super) fn start_work(&mut self, session: Session, name: &str, job: Job) {
+    pub(super) fn start_work(&mut self, session: Session, name: &str, job: WorkKind) {
         if let Some(work) = self.work_of(&session, name, job) {
             self.start(Some(session), work);
         }
     }
 
-    fn work_of(&self, session: &Session, name: &str, job: Job) -> Option<Work> {
+    fn work_of(&self, session: &Session, name: &str, job: WorkKind) -> Option<Work> {
         let (_, feature) = self.find(&session.feature)?;
         Some(Work::new(format!("{}/{name}", feature.key_prefix()), job))
     }

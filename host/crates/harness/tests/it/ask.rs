@@ -2,11 +2,11 @@
 
 use crate::bench::{Bench, feature, outcome};
 use longhaul_core::RunId;
-use longhaul_core::event::{Event, Used};
+use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::work::{FeatureStatus, OnFailure, Outcome, Plan, PlanStep, Synthesis};
 use longhaul_harness::{
-    Action, Dispatch, EndStatus, Failure, HarnessLimits, Input, Job, Refusal, Report, RunStatus, Setup, State,
-    Strategy, pending, step,
+    Action, Dispatch, EndStatus, HarnessLimits, HarnessSetup, Input, OrderRefusal, RunState, RunStatus, Strategy,
+    WorkFailure, WorkKind, WorkReport, pending, step,
 };
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn asked(dispatch: Dispatch, agents: &[&str]) -> Bench {
 
 fn question(dispatch: Dispatch, agents: &[&str], limits: HarnessLimits) -> Input {
     let agents = agents.iter().map(|name| (*name).to_owned()).collect();
-    let setup = Setup { agents, strategy: Strategy::Ask, dispatch, ..Setup::default() };
+    let setup = HarnessSetup { agents, strategy: Strategy::Ask, dispatch, ..HarnessSetup::default() };
     Input::Begin { run: RunId::from_text("r-1"), goal: "why?".into(), context: json!({}), setup, limits }
 }
 
@@ -32,16 +32,16 @@ fn tasks(list: &[(&str, OnFailure, &[&str])]) -> Plan {
 
 fn planned(list: &[(&str, OnFailure, &[&str])]) -> Bench {
     let mut bench = asked(Dispatch::Plan, &["a", "b"]);
-    bench.report(Report::Planned(tasks(list)));
+    bench.report(WorkReport::Planned(tasks(list)));
     bench
 }
 
-fn says(text: &str) -> Report {
-    Report::Generated(Outcome { output: json!({ "answer": text }).to_string(), ..outcome(text) })
+fn says(text: &str) -> WorkReport {
+    WorkReport::Generated(Outcome { output: json!({ "answer": text }).to_string(), ..outcome(text) })
 }
 
-fn fails() -> Report {
-    Report::Failed(Failure::Failed("no idea".into()))
+fn fails() -> WorkReport {
+    WorkReport::Failed(WorkFailure::Failed("no idea".into()))
 }
 
 fn keys(bench: &Bench) -> Vec<String> {
@@ -69,14 +69,14 @@ fn of_several_agents_a_model_chooses_and_what_it_says_is_no_more_than_a_word() {
     let route = |path: &str, agent: &str| {
         let mut bench = asked(Dispatch::Auto, &["a", "b"]);
         assert_eq!(bench.key(), "choose/path");
-        bench.report(Report::Chosen(path.into()));
+        bench.report(WorkReport::Chosen(path.into()));
         if bench.key() == "plan" {
             return "plan".to_owned();
         }
         assert_eq!(bench.key(), "choose/agent");
-        bench.report(Report::Chosen(agent.into()));
+        bench.report(WorkReport::Chosen(agent.into()));
         match bench.work().job {
-            Job::Generate { agent, .. } => agent,
+            WorkKind::Generate { agent, .. } => agent,
             other => panic!("{other:?}"),
         }
     };
@@ -88,17 +88,17 @@ fn of_several_agents_a_model_chooses_and_what_it_says_is_no_more_than_a_word() {
 #[test]
 fn an_ask_goes_on_where_no_model_can_choose() {
     let mut bench = asked(Dispatch::Auto, &["a", "b"]);
-    bench.fail(Failure::Failed("no model".into()));
-    bench.fail(Failure::Failed("no model".into()));
-    assert!(matches!(bench.work().job, Job::Generate { agent, .. } if agent == "a"));
+    bench.fail(WorkFailure::Failed("no model".into()));
+    bench.fail(WorkFailure::Failed("no model".into()));
+    assert!(matches!(bench.work().job, WorkKind::Generate { agent, .. } if agent == "a"));
 }
 
 #[test]
 fn an_agent_that_is_not_there_is_refused_before_anything_runs() {
-    let refused = step(&mut State::new(), 1, question(Dispatch::Agent("z".into()), &["a"], HarnessLimits::of_ask()));
-    assert!(matches!(refused, Err(Refusal::UnknownAgent { .. })), "{refused:?}");
-    let refused = step(&mut State::new(), 1, question(Dispatch::Auto, &[], HarnessLimits::of_ask()));
-    assert!(matches!(refused, Err(Refusal::UnknownAgent { .. })), "{refused:?}");
+    let refused = step(&mut RunState::new(), 1, question(Dispatch::Agent("z".into()), &["a"], HarnessLimits::of_ask()));
+    assert!(matches!(refused, Err(OrderRefusal::UnknownAgent { .. })), "{refused:?}");
+    let refused = step(&mut RunState::new(), 1, question(Dispatch::Auto, &[], HarnessLimits::of_ask()));
+    assert!(matches!(refused, Err(OrderRefusal::UnknownAgent { .. })), "{refused:?}");
 }
 
 #[test]
@@ -116,16 +116,16 @@ fn a_plan_that_cannot_be_carried_out_gets_one_repair_round() {
     ];
     for (why, plan) in wrong {
         let mut bench = asked(Dispatch::Plan, &["a", "b"]);
-        bench.report(Report::Planned(plan.clone()));
+        bench.report(WorkReport::Planned(plan.clone()));
         assert_eq!(keys(&bench), ["plan/t2"], "{why}");
-        let Job::Plan { goal } = bench.work().job else { panic!("a plan is asked for") };
+        let WorkKind::Plan { goal } = bench.work().job else { panic!("a plan is asked for") };
         assert!(goal.context["notes"].to_string().contains(why), "{why}: {}", goal.context);
-        bench.report(Report::Planned(plan));
+        bench.report(WorkReport::Planned(plan));
         assert_eq!(bench.state.status(), RunStatus::Failed, "{why}");
     }
     let mut bench = asked(Dispatch::Plan, &["a", "b"]);
-    bench.report(Report::Planned(tasks(&[])));
-    bench.report(Report::Planned(tasks(&[("a", OnFailure::Skip, &[])])));
+    bench.report(WorkReport::Planned(tasks(&[])));
+    bench.report(WorkReport::Planned(tasks(&[("a", OnFailure::Skip, &[])])));
     assert_eq!(keys(&bench), ["f-a/1/generate"]);
 }
 
@@ -139,17 +139,17 @@ fn ready_tasks_go_side_by_side_up_to_the_cap_and_answers_reach_those_that_depend
         ("z", OnFailure::Replan, &[]),
         ("sum", OnFailure::Replan, &["x", "y"]),
     ];
-    bench.report(Report::Planned(tasks(&plan)));
+    bench.report(WorkReport::Planned(tasks(&plan)));
     assert_eq!(keys(&bench), ["f-x/1/generate", "f-y/1/generate"]);
     bench.report_on("f-y/1/generate", says("seven"));
     bench.report_on("f-x/1/generate", says("six"));
-    let Job::Generate { task, .. } = bench.work_on("sum").job else { panic!("a round") };
+    let WorkKind::Generate { task, .. } = bench.work_on("sum").job else { panic!("a round") };
     assert_eq!(task.instruction, "write sum\n\n--- Context from completed upstream tasks ---\n[x] six\n[y] seven");
     bench.report_on("f-z/1/generate", says("z"));
     bench.report_on("f-sum/1/generate", says("13"));
     assert_eq!(keys(&bench), ["synthesize/1"]);
     let answer = Synthesis { answer: "\"13\"".into(), confidence: 0.8, conflicts: vec![], unknowns: vec!["z?".into()] };
-    bench.report(Report::Synthesized(answer.clone()));
+    bench.report(WorkReport::Synthesized(answer.clone()));
     assert_eq!((bench.state.status(), bench.state.answer), (RunStatus::Completed, Some(answer)));
 }
 
@@ -163,10 +163,10 @@ fn a_failed_task_is_tried_again_skipped_planned_again_or_ends_all_as_the_plan_sa
 
     let mut bench = planned(&[("s", OnFailure::Skip, &[]), ("after", OnFailure::Skip, &["s"])]);
     bench.report(fails());
-    let Job::Generate { task, .. } = bench.work_on("after").job else { panic!("a round") };
+    let WorkKind::Generate { task, .. } = bench.work_on("after").job else { panic!("a round") };
     assert!(task.instruction.ends_with("[s] (failed, and the plan goes on without it)"), "{}", task.instruction);
     bench.report(says("without"));
-    bench.report(Report::Synthesized(synthesis()));
+    bench.report(WorkReport::Synthesized(synthesis()));
     assert_eq!(bench.state.status(), RunStatus::Completed);
 
     let mut bench = planned(&[("p", OnFailure::Replan, &[]), ("q", OnFailure::Skip, &[])]);
@@ -178,7 +178,7 @@ fn a_failed_task_is_tried_again_skipped_planned_again_or_ends_all_as_the_plan_sa
     let limits = HarnessLimits { replans_max: 0, ..HarnessLimits::of_ask() };
     let mut bench = Bench::begun_with(question(Dispatch::Plan, &["a"], limits));
     let plan = [("x", OnFailure::Abort, &[][..]), ("y", OnFailure::Skip, &[]), ("z", OnFailure::Skip, &["y"])];
-    bench.report(Report::Planned(tasks(&plan)));
+    bench.report(WorkReport::Planned(tasks(&plan)));
     bench.report_on("f-x/1/generate", fails());
     bench.report_on("f-y/1/generate", says("y"));
     assert_eq!((bench.state.status(), status(&bench, "z")), (RunStatus::Incomplete, FeatureStatus::NotStarted));
@@ -194,13 +194,13 @@ fn a_replan_keeps_what_was_answered_under_fresh_ids_and_is_what_a_restart_goes_o
     let mut bench = planned(&[("x", OnFailure::Replan, &[]), ("y", OnFailure::Replan, &[])]);
     bench.report_on("f-x/1/generate", says("six"));
     bench.report_on("f-y/1/generate", fails());
-    bench.report(Report::Planned(tasks(&[("y", OnFailure::Replan, &["x"]), ("z", OnFailure::Replan, &["y"])])));
+    bench.report(WorkReport::Planned(tasks(&[("y", OnFailure::Replan, &["x"]), ("z", OnFailure::Replan, &["y"])])));
     assert_eq!(keys(&bench), ["f-y-r1/1/generate"]);
     assert_eq!(bench.state.feature("z").expect("z").spec.depends_on, ["y-r1"]);
     assert_eq!((status(&bench, "x"), status(&bench, "y")), (FeatureStatus::Passing, FeatureStatus::Dropped));
-    let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+    let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
     assert!(task.instruction.ends_with("[x] six"));
-    bench.state = State::from_json(&bench.state.to_json()).expect("it loads");
+    bench.state = RunState::from_json(&bench.state.to_json()).expect("it loads");
     let work = |action| if let Action::Work(work) = action { Some(work.key()) } else { None };
     let goes_on: Vec<_> = pending(&bench.state).into_iter().filter_map(work).collect();
     assert_eq!(goes_on, ["f-y-r1/1/generate"]);
@@ -212,7 +212,7 @@ fn a_replan_names_tasks_anew_whose_ids_are_as_long_as_they_may_be() {
     let id = "y".repeat(HarnessLimits::of_ask().id_bytes_max);
     let mut bench = planned(&[(id.as_str(), OnFailure::Replan, &[])]);
     bench.report_on(&format!("f-{id}/1/generate"), fails());
-    bench.report(Report::Planned(tasks(&[(id.as_str(), OnFailure::Replan, &[])])));
+    bench.report(WorkReport::Planned(tasks(&[(id.as_str(), OnFailure::Replan, &[])])));
     assert_eq!(keys(&bench), [format!("f-{}-r1/1/generate", &id[..id.len() - 12])]);
 }
 
@@ -223,7 +223,7 @@ fn what_was_answered_without_a_task_that_failed_stands_in_no_new_plan_s_way() {
     bench.report_on("f-s/1/generate", fails());
     bench.report_on("f-y/1/generate", fails());
     bench.report_on("f-x/1/generate", says("without s"));
-    bench.report(Report::Planned(tasks(&[("s", OnFailure::Skip, &["x"])])));
+    bench.report(WorkReport::Planned(tasks(&[("s", OnFailure::Skip, &["x"])])));
     assert_eq!(keys(&bench), ["f-s-r1/1/generate"]);
 }
 
@@ -231,15 +231,15 @@ fn what_was_answered_without_a_task_that_failed_stands_in_no_new_plan_s_way() {
 fn what_an_agent_is_not_sure_of_is_planned_again_once_while_replans_are_left() {
     let unsure = |bench: &mut Bench, id: &str| {
         let key = bench.work_on(id).key();
-        bench.report_on(&key, Report::Generated(Outcome { confidence: Some(0.59), ..outcome("hm") }));
+        bench.report_on(&key, WorkReport::Generated(Outcome { confidence: Some(0.59), ..outcome("hm") }));
     };
     let mut bench = planned(&[("x", OnFailure::Replan, &[])]);
     unsure(&mut bench, "x");
     assert_eq!(keys(&bench), ["replan/1"]);
-    bench.report(Report::Planned(tasks(&[("check", OnFailure::Replan, &["x"])])));
+    bench.report(WorkReport::Planned(tasks(&[("check", OnFailure::Replan, &["x"])])));
     unsure(&mut bench, "check");
     assert_eq!(keys(&bench), ["replan/2"]);
-    bench.report(Report::Planned(tasks(&[("more", OnFailure::Replan, &[])])));
+    bench.report(WorkReport::Planned(tasks(&[("more", OnFailure::Replan, &[])])));
     unsure(&mut bench, "more");
     assert_eq!(keys(&bench), ["synthesize/3"], "the low confidence stands after the cap");
     // Of an agent whose opinion does not count it is not asked.
@@ -247,9 +247,9 @@ fn what_an_agent_is_not_sure_of_is_planned_again_once_while_replans_are_left() {
     else {
         panic!("a beginning")
     };
-    let setup = Setup { confidence_ignored: ["a".to_owned()].into(), ..setup };
+    let setup = HarnessSetup { confidence_ignored: ["a".to_owned()].into(), ..setup };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-    bench.report(Report::Planned(tasks(&[("x", OnFailure::Replan, &[])])));
+    bench.report(WorkReport::Planned(tasks(&[("x", OnFailure::Replan, &[])])));
     unsure(&mut bench, "x");
     assert_eq!(keys(&bench), ["synthesize/1"]);
 }
@@ -259,10 +259,10 @@ fn a_planner_that_gives_no_answer_or_no_second_plan_loses_nothing_that_was_answe
     let mut bench = planned(&[("x", OnFailure::Replan, &[]), ("y", OnFailure::Replan, &[])]);
     bench.report_on("f-x/1/generate", says("six"));
     bench.report_on("f-y/1/generate", fails());
-    bench.fail(Failure::Failed("no JSON".into()));
-    bench.fail(Failure::Failed("no JSON".into()));
+    bench.fail(WorkFailure::Failed("no JSON".into()));
+    bench.fail(WorkFailure::Failed("no JSON".into()));
     assert_eq!(keys(&bench), ["synthesize/2"]);
-    bench.fail(Failure::Failed("no JSON".into()));
+    bench.fail(WorkFailure::Failed("no JSON".into()));
     let answer = bench.state.answer.clone().expect("an answer");
     assert_eq!((answer.answer.as_str(), answer.confidence), ("\"x: six\"", 0.5));
     assert_eq!(bench.state.status(), RunStatus::Incomplete, "y failed");
@@ -282,9 +282,9 @@ fn a_correction_goes_to_what_is_worked_on_and_to_nothing_that_is_done() {
     assert_eq!(told(&bench), [Some("x".to_owned()), Some("y".to_owned())]);
     bench.report_on("f-x/1/generate", says("six"));
     let refused = bench.try_tell(Input::Steered { feature: Some("x".into()), text: "no".into() });
-    assert_eq!(refused, Err(Refusal::NothingToSteer));
+    assert_eq!(refused, Err(OrderRefusal::NothingToSteer));
     let refused = bench.try_tell(Input::Steered { feature: Some("z".into()), text: "no".into() });
-    assert!(matches!(refused, Err(Refusal::UnknownFeature { .. })));
+    assert!(matches!(refused, Err(OrderRefusal::UnknownFeature { .. })));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_task_that_was_cancelled_is_taken_up_by_a_resume() {
     assert_eq!(keys(&bench), ["f-x/1/generate"], "it goes on where it was");
     assert_eq!((bench.state.set_aside.len(), bench.state.feature("x").expect("x").sessions), (0, 1));
     bench.report(says("x"));
-    bench.report(Report::Synthesized(synthesis()));
+    bench.report(WorkReport::Synthesized(synthesis()));
     assert_eq!(bench.state.status(), RunStatus::Completed);
 }
 
@@ -329,8 +329,8 @@ fn each_cap_of_the_ledger_holds_the_work_under_its_own_name() {
         "stored_bytes_max",
     ] {
         let mut bench = planned(&[("x", OnFailure::Skip, &[])]);
-        let report = Report::Failed(Failure::Budget(longhaul_core::LimitHit::new(name, 9, 8)));
-        bench.tell(Input::Done { key: "f-x/1/generate".into(), used: Used::default(), report });
+        let report = WorkReport::Failed(WorkFailure::Budget(longhaul_core::LimitHit::new(name, 9, 8)));
+        bench.tell(Input::Done { key: "f-x/1/generate".into(), used: WorkUsage::default(), report });
         let said = bench.last.iter().any(|action| {
             matches!(action, Action::Emit(Event::Limit { name: said, text }) if said == name && text.contains("[ask.limits]"))
         });
@@ -351,13 +351,13 @@ fn a_cap_that_is_reached_in_the_middle_keeps_the_work_for_a_resume() {
     bench.tell(Input::Resume { retry_failing: false, limits: Some(more) });
     assert_eq!(keys(&bench), ["f-x/1/generate"]);
     let over = longhaul_core::LimitHit::new("cost_microdollars_max", 9, 8);
-    let report = Report::Failed(Failure::Budget(over));
-    bench.tell(Input::Done { key: "f-x/1/generate".into(), used: Used::default(), report });
+    let report = WorkReport::Failed(WorkFailure::Budget(over));
+    bench.tell(Input::Done { key: "f-x/1/generate".into(), used: WorkUsage::default(), report });
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
     bench.tell(Input::Resume { retry_failing: false, limits: None });
     assert_eq!(keys(&bench), ["f-x/1/generate"], "the same invocation goes on");
     bench.report(says("x"));
-    bench.report(Report::Synthesized(synthesis()));
+    bench.report(WorkReport::Synthesized(synthesis()));
     assert!(matches!(bench.state.phase, longhaul_harness::state::Phase::Ended { status: EndStatus::Completed, .. }));
 }
 
@@ -366,7 +366,7 @@ fn checks_of_a_task_are_left_out_since_there_is_no_tree() {
     let mut plan = tasks(&[("x", OnFailure::Skip, &[])]);
     plan.steps[0].spec.checks = vec![crate::bench::python_check("t")];
     let mut bench = asked(Dispatch::Plan, &["a", "b"]);
-    bench.report(Report::Planned(plan));
+    bench.report(WorkReport::Planned(plan));
     assert!(bench.state.feature("x").expect("x").spec.checks.is_empty());
     assert_eq!(bench.key(), "f-x/1/generate");
 }

@@ -1,18 +1,19 @@
 //! A driver of one run for tests: it does what it is told, and writes down what was asked of it.
 
-use longhaul_core::event::{Event, Used};
+use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::model::Usage;
 use longhaul_core::work::{
     CheckBody, CheckSpec, Criterion, FeatureSpec, Issue, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Verdict,
 };
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use longhaul_harness::{
-    Action, Failure, HarnessLimits, Input, Job, Reaction, Refusal, Report, Setup, State, Work, step,
+    Action, HarnessLimits, HarnessSetup, Input, OrderRefusal, Reaction, RunState, Work, WorkFailure, WorkKind,
+    WorkReport, step,
 };
 use serde_json::json;
 
 pub(crate) struct Bench {
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     pub(crate) now_ms: u64,
     /// One line an action, since the last look.
     log: Vec<String>,
@@ -28,7 +29,7 @@ impl Bench {
     }
 
     pub(crate) fn begun_with(begin: Input) -> Self {
-        let mut bench = Self { state: State::new(), now_ms: 1_000, log: vec![], last: vec![], tries_checks: false };
+        let mut bench = Self { state: RunState::new(), now_ms: 1_000, log: vec![], last: vec![], tries_checks: false };
         bench.tell(begin);
         bench
     }
@@ -37,7 +38,7 @@ impl Bench {
     #[track_caller]
     pub(crate) fn planned(limits: HarnessLimits, features: Vec<FeatureSpec>) -> Self {
         let mut bench = Self::begun(limits);
-        bench.report(Report::Planned(plan(features)));
+        bench.report(WorkReport::Planned(plan(features)));
         bench.look();
         bench
     }
@@ -58,58 +59,60 @@ impl Bench {
     /// A tree without checks is prepared at once, and proposed ones are tried, so that a test tells of what it is about.
     fn prepare_what_has_no_checks(&mut self) {
         let tried = |action: &Action| match action {
-            Action::Work(work @ Work { job: Job::TryChecks { .. }, .. }) => Some(work.key()),
+            Action::Work(work @ Work { job: WorkKind::TryChecks { .. }, .. }) => Some(work.key()),
             _ => None,
         };
         if let Some(key) = self.last.iter().find_map(tried).filter(|_| !self.tries_checks) {
-            return self.tell(Input::Done { key, used: Used::default(), report: Report::Tried(vec![]) });
+            return self.tell(Input::Done { key, used: WorkUsage::default(), report: WorkReport::Tried(vec![]) });
         }
         let prepare = |action: &Action| match action {
-            Action::Work(work @ Work { job: Job::Prepare { checks, .. }, .. }) if checks.is_empty() => Some(work.key()),
+            Action::Work(work @ Work { job: WorkKind::Prepare { checks, .. }, .. }) if checks.is_empty() => {
+                Some(work.key())
+            }
             _ => None,
         };
         for key in self.last.clone().iter().filter_map(prepare) {
-            self.tell(Input::Done { key, used: Used::default(), report: prepared(&[]) });
+            self.tell(Input::Done { key, used: WorkUsage::default(), report: prepared(&[]) });
         }
     }
 
-    pub(crate) fn try_tell(&mut self, input: Input) -> Result<Reaction, Refusal> {
+    pub(crate) fn try_tell(&mut self, input: Input) -> Result<Reaction, OrderRefusal> {
         step(&mut self.state, self.now_ms, input)
     }
 
     /// Reports on the outstanding work, on that of the oldest lane if there are several.
     #[track_caller]
-    pub(crate) fn report(&mut self, report: Report) {
+    pub(crate) fn report(&mut self, report: WorkReport) {
         let key = self.key();
         self.report_on(&key, report);
     }
 
     #[track_caller]
-    pub(crate) fn report_on(&mut self, key: &str, report: Report) {
+    pub(crate) fn report_on(&mut self, key: &str, report: WorkReport) {
         self.tell(Input::Done { key: key.into(), used: used(1), report });
     }
 
     #[track_caller]
-    pub(crate) fn fail(&mut self, failure: Failure) {
-        self.report(Report::Failed(failure));
+    pub(crate) fn fail(&mut self, failure: WorkFailure) {
+        self.report(WorkReport::Failed(failure));
     }
 
     #[track_caller]
     pub(crate) fn generated(&mut self) {
-        self.report(Report::Generated(outcome("did it")));
+        self.report(WorkReport::Generated(outcome("did it")));
     }
 
     /// The evaluator marks every criterion so.
     #[track_caller]
     pub(crate) fn judged(&mut self, mark: Mark) {
         let work = self.work();
-        self.report(Report::Judged(verdict(&work, mark)));
+        self.report(WorkReport::Judged(verdict(&work, mark)));
     }
 
     #[track_caller]
     pub(crate) fn committed(&mut self) {
         let commit = Some(format!("c-{}", self.key()));
-        self.report(Report::Committed { commit, files: vec!["a.txt".into()], protected: vec![] });
+        self.report(WorkReport::Committed { commit, files: vec!["a.txt".into()], protected: vec![] });
     }
 
     /// One round that passes, with its commit.
@@ -127,7 +130,7 @@ impl Bench {
             self.generated();
             self.judged(Mark::Fail);
         }
-        self.report(Report::Discarded);
+        self.report(WorkReport::Discarded);
     }
 
     #[track_caller]
@@ -163,14 +166,14 @@ pub(crate) fn begin(limits: HarnessLimits) -> Input {
     }
 }
 
-pub(crate) fn setup() -> Setup {
+pub(crate) fn setup() -> HarnessSetup {
     let agents = vec!["code".into(), "testing".into()];
-    Setup { agents, checks: vec!["cargo-test".into()], ..Setup::default() }
+    HarnessSetup { agents, checks: vec!["cargo-test".into()], ..HarnessSetup::default() }
 }
 
-pub(crate) fn prepared(vacuous: &[&str]) -> Report {
+pub(crate) fn prepared(vacuous: &[&str]) -> WorkReport {
     let vacuous = vacuous.iter().map(|name| (*name).into()).collect();
-    Report::Prepared { base: "c-0".into(), vacuous, orientation: json!({}) }
+    WorkReport::Prepared { base: "c-0".into(), vacuous, orientation: json!({}) }
 }
 
 pub(crate) fn plan(steps: Vec<FeatureSpec>) -> Plan {
@@ -203,7 +206,7 @@ pub(crate) fn outcome(summary: &str) -> Outcome {
 
 /// A verdict with this mark for every criterion that is asked for.
 pub(crate) fn verdict(work: &Work, mark: Mark) -> Verdict {
-    let (Job::Judge { criteria, feature, .. } | Job::Agree { criteria, feature, .. }) = &work.job else {
+    let (WorkKind::Judge { criteria, feature, .. } | WorkKind::Agree { criteria, feature, .. }) = &work.job else {
         panic!("nothing to judge: {work:?}")
     };
     let judgement = |criterion: &Criterion| Judgement { criterion: criterion.id.clone(), mark, why: "seen".into() };
@@ -214,29 +217,29 @@ pub(crate) fn verdict(work: &Work, mark: Mark) -> Verdict {
 }
 
 /// What an invocation used: `tokens` read, two microdollars each.
-pub(crate) fn used(tokens: u32) -> Used {
+pub(crate) fn used(tokens: u32) -> WorkUsage {
     let usage = Usage { input_tokens: tokens, cost_microdollars: f64::from(tokens) * 2.0, ..Usage::default() };
-    Used { fuel: 10, model_calls: 1, usage, ..Used::default() }
+    WorkUsage { fuel: 10, model_calls: 1, usage, ..WorkUsage::default() }
 }
 
-pub(crate) fn outage(retry_after_ms: Option<u32>) -> Failure {
-    Failure::Unavailable(Outage { reason: "the model is down".into(), retry_after_ms })
+pub(crate) fn outage(retry_after_ms: Option<u32>) -> WorkFailure {
+    WorkFailure::Unavailable(Outage { reason: "the model is down".into(), retry_after_ms })
 }
 
-pub(crate) fn denied() -> Failure {
-    Failure::Denied(Denial { reason: "no network".into(), fix: "add hosts".into() })
+pub(crate) fn denied() -> WorkFailure {
+    WorkFailure::Denied(Denial { reason: "no network".into(), fix: "add hosts".into() })
 }
 
-pub(crate) fn limit() -> Failure {
-    Failure::Limit(LimitHit::new("fuel_max", 11, 10))
+pub(crate) fn limit() -> WorkFailure {
+    WorkFailure::Limit(LimitHit::new("fuel_max", 11, 10))
 }
 
 /// What stands beside each status of a feature, or was done by the bench itself.
 fn is_of_course(action: &Action) -> bool {
     match action {
         Action::Emit(Event::SessionStarting { .. } | Event::SessionComplete { .. }) => true,
-        Action::Work(Work { job: Job::Prepare { checks, .. }, .. }) => checks.is_empty(),
-        Action::Work(Work { job: Job::TryChecks { .. }, .. }) => true,
+        Action::Work(Work { job: WorkKind::Prepare { checks, .. }, .. }) => checks.is_empty(),
+        Action::Work(Work { job: WorkKind::TryChecks { .. }, .. }) => true,
         _ => false,
     }
 }

@@ -6,8 +6,8 @@ use longhaul_core::work::{FeatureSpec, FeatureStatus, Mark, OnFailure, Plan, Pla
 use longhaul_harness::detect::detect;
 use longhaul_harness::state::{count, is_complete};
 use longhaul_harness::{
-    Action, Failure, Feature, HarnessLimits, Input, Job, Report, Setup, State, Strategy, decisions, pending, plan,
-    route, select, wants_replan,
+    Action, Feature, HarnessLimits, HarnessSetup, Input, RunState, Strategy, WorkFailure, WorkKind, WorkReport,
+    decisions, pending, plan, route, select, wants_replan,
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -175,7 +175,7 @@ fn listed(value: &Value) -> Result<Feature, String> {
 fn routed(case: &Value) -> Result<(), String> {
     let category = case["category"].as_str().ok_or("category is no text")?;
     let agents = ["code", "research", "testing", "documentation"].map(String::from).to_vec();
-    let setup = Setup { agents, ..Setup::default() };
+    let setup = HarnessSetup { agents, ..HarnessSetup::default() };
     expect(&json!(route::agent_for(category, &setup)), &case["expected_sub_agent"])
 }
 
@@ -197,13 +197,13 @@ fn self_report(case: &Value) -> Result<(), String> {
 fn passes_when(text: &str, by_rubric: bool) -> bool {
     let limits = HarnessLimits { iterations_max: 1, ..HarnessLimits::default() };
     let mut bench = Bench::planned(limits, vec![feature("a", &[])]);
-    bench.report(Report::Generated(outcome(text)));
+    bench.report(WorkReport::Generated(outcome(text)));
     let mark = if by_rubric { Mark::Pass } else { Mark::Fail };
-    bench.report(Report::Judged(verdict(&bench.work(), mark)));
+    bench.report(WorkReport::Judged(verdict(&bench.work(), mark)));
     if by_rubric {
         bench.committed()
     } else {
-        bench.report(Report::Discarded)
+        bench.report(WorkReport::Discarded)
     }
     bench.state.features[0].status == FeatureStatus::Passing
 }
@@ -295,13 +295,13 @@ fn two_tasks() -> Bench {
 
 fn follow(plan: Plan, limits: HarnessLimits) -> Bench {
     let Input::Begin { run, goal, context, .. } = begin(limits.clone()) else { panic!("a beginning") };
-    let setup = Setup { strategy: Strategy::Pipeline, plan: Some(Box::new(plan)), ..setup() };
+    let setup = HarnessSetup { strategy: Strategy::Pipeline, plan: Some(Box::new(plan)), ..setup() };
     Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
 }
 
 /// What a new process stands at, which loads the state as it was stored.
 fn after_a_kill(bench: &mut Bench) -> Vec<String> {
-    bench.state = State::from_json(&bench.state.to_json()).expect("it loads");
+    bench.state = RunState::from_json(&bench.state.to_json()).expect("it loads");
     let work = |action| if let Action::Work(work) = action { Some(work.key()) } else { None };
     pending(&bench.state).into_iter().filter_map(work).collect()
 }
@@ -313,7 +313,7 @@ fn resumed_after_a_failure() -> Result<(), String> {
     let counts = json!([bench.state.count(FeatureStatus::Passing), bench.state.count(FeatureStatus::Failing)]);
     expect(&counts, &json!([0, 1]))?;
     let mut asked = asked(&two_written());
-    asked.report(Report::Failed(Failure::Failed("no idea".into())));
+    asked.report(WorkReport::Failed(WorkFailure::Failed("no idea".into())));
     expect(&json!(after_a_kill(&mut asked)), &json!(["replan/1"]))?;
     expect(&json!(asked.state.count(FeatureStatus::Passing)), &json!(0))
 }
@@ -322,7 +322,7 @@ fn resumed_after_a_failure() -> Result<(), String> {
 fn asked(plan: &Plan) -> Bench {
     let limits = HarnessLimits::of_ask();
     let Input::Begin { run, goal, context, .. } = begin(limits.clone()) else { panic!("a beginning") };
-    let setup = Setup { strategy: Strategy::Ask, plan: Some(Box::new(plan.clone())), ..setup() };
+    let setup = HarnessSetup { strategy: Strategy::Ask, plan: Some(Box::new(plan.clone())), ..setup() };
     Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
 }
 
@@ -336,12 +336,12 @@ fn resumed_after_a_step() -> Result<(), String> {
     let mut bench = two_tasks();
     bench.pass();
     expect(&json!(after_a_kill(&mut bench)), &json!(["f-t2/1/generate"]))?;
-    let Job::Generate { task, .. } = bench.work().job else { return Err("no round of t2".into()) };
+    let WorkKind::Generate { task, .. } = bench.work().job else { return Err("no round of t2".into()) };
     expect(&task.context["depends_on"], &json!([{"id": "t1", "summary": "did it"}]))?;
     let mut asked = asked(&two_written());
-    asked.report(Report::Generated(outcome("did it")));
+    asked.report(WorkReport::Generated(outcome("did it")));
     expect(&json!(after_a_kill(&mut asked)), &json!(["f-t2/1/generate"]))?;
-    let Job::Generate { task, .. } = asked.work().job else { return Err("no task t2".into()) };
+    let WorkKind::Generate { task, .. } = asked.work().job else { return Err("no task t2".into()) };
     expect(&json!(task.instruction), &json!("b\n\n--- Context from completed upstream tasks ---\n[t1] {}"))
 }
 

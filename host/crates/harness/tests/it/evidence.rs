@@ -4,7 +4,9 @@ use crate::bench::{Bench, begin, feature, outcome, plan, prepared, python_check,
 use longhaul_core::event::Event;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, Evidence, FeatureSpec, FeatureStatus, Mark};
 use longhaul_harness::state::BlockedBy;
-use longhaul_harness::{Action, Failure, HarnessLimits, Input, Job, Report, RunStatus, Setup, Trial, TrialOutcome};
+use longhaul_harness::{
+    Action, HarnessLimits, HarnessSetup, Input, RunStatus, Trial, TrialOutcome, WorkFailure, WorkKind, WorkReport,
+};
 
 /// A feature that one check decides.
 fn checked(id: &str, depends_on: &[&str]) -> FeatureSpec {
@@ -16,9 +18,9 @@ fn checked(id: &str, depends_on: &[&str]) -> FeatureSpec {
 fn begun(checks_only: bool, features: Vec<FeatureSpec>) -> Bench {
     let checks_only = checks_only.then(|| "check-evaluator".to_owned());
     let Input::Begin { run, goal, context, limits, .. } = begin(HarnessLimits::default()) else { unreachable!() };
-    let setup = Setup { checks_only, ..setup() };
+    let setup = HarnessSetup { checks_only, ..setup() };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-    bench.report(Report::Planned(plan(features)));
+    bench.report(WorkReport::Planned(plan(features)));
     bench
 }
 
@@ -42,7 +44,7 @@ fn check_waits(bench: &Bench, feature: &str, words: &[&str]) {
 /// The criteria that the evaluator is asked about now.
 #[track_caller]
 fn judged_by(bench: &Bench) -> Vec<String> {
-    let Job::Judge { criteria, .. } = bench.work().job else { panic!("not judged: {}", bench.key()) };
+    let WorkKind::Judge { criteria, .. } = bench.work().job else { panic!("not judged: {}", bench.key()) };
     criteria.into_iter().map(|criterion| criterion.id).collect()
 }
 
@@ -50,9 +52,9 @@ fn judged_by(bench: &Bench) -> Vec<String> {
 fn a_feature_whose_only_check_was_green_before_does_not_pass_with_nothing_done() {
     let mut bench = begun(false, vec![checked("a", &[]), checked("b", &["a"]), checked("c", &[])]);
     bench.report(prepared(&["t"]));
-    bench.report(Report::Unchanged(outcome("it is all there")));
+    bench.report(WorkReport::Unchanged(outcome("it is all there")));
     assert_eq!(bench.key(), "f-a/discard", "nobody was asked to judge nothing");
-    bench.report(Report::Discarded);
+    bench.report(WorkReport::Discarded);
     let command = "longhaul answer r-1 --feature a --text done";
     check_waits(&bench, "a", &["already true before the work began", "`t`", "nothing was changed", command]);
     assert_eq!(bench.state.feature("b").map(|b| b.status), Some(FeatureStatus::Blocked));
@@ -88,11 +90,11 @@ fn a_change_that_only_a_vacuous_check_decides_is_judged_by_what_was_asked_for() 
 }
 
 /// A feature that the native check `cargo-test` decides.
-fn judged_natively(setup: Setup) -> Option<Evidence> {
+fn judged_natively(setup: HarnessSetup) -> Option<Evidence> {
     let check = CheckSpec { name: "t".into(), body: CheckBody::Native("cargo-test".into()) };
     let Input::Begin { run, goal, context, limits, .. } = begin(HarnessLimits::default()) else { unreachable!() };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-    bench.report(Report::Planned(plan(vec![FeatureSpec { checks: vec![check], ..checked("a", &[]) }])));
+    bench.report(WorkReport::Planned(plan(vec![FeatureSpec { checks: vec![check], ..checked("a", &[]) }])));
     bench.report(prepared(&[]));
     bench.generated();
     bench.judged(Mark::Pass);
@@ -104,11 +106,11 @@ fn judged_natively(setup: Setup) -> Option<Evidence> {
 
 #[test]
 fn a_pass_by_less_than_tests_and_counterexamples_is_told_as_such() {
-    let by_exit_code = |name: &str| Setup { exit_checks: [name.to_owned()].into(), ..setup() };
+    let by_exit_code = |name: &str| HarnessSetup { exit_checks: [name.to_owned()].into(), ..setup() };
     assert_eq!(judged_natively(by_exit_code("cargo-test")), Some(Evidence::ExitCode));
     assert_eq!(judged_natively(by_exit_code("another")), Some(Evidence::Check));
     for weak in [Evidence::Junit, Evidence::TestNames] {
-        let setup = |name: &str| Setup { weak_checks: [(name.to_owned(), weak)].into(), ..setup() };
+        let setup = |name: &str| HarnessSetup { weak_checks: [(name.to_owned(), weak)].into(), ..setup() };
         assert_eq!(judged_natively(setup("cargo-test")), Some(weak));
         assert_eq!(judged_natively(setup("another")), Some(Evidence::Check));
     }
@@ -118,10 +120,10 @@ fn a_pass_by_less_than_tests_and_counterexamples_is_told_as_such() {
 fn a_check_that_failed_before_shows_nothing_where_the_work_changed_nothing() {
     let mut bench = begun(false, vec![checked("a", &[])]);
     bench.report(prepared(&[]));
-    bench.report(Report::Unchanged(outcome("it is all there")));
+    bench.report(WorkReport::Unchanged(outcome("it is all there")));
     assert_eq!(judged_by(&bench), ["t"]);
     bench.judged(Mark::Pass);
-    bench.report(Report::Discarded);
+    bench.report(WorkReport::Discarded);
     check_waits(&bench, "a", &["nothing was changed"]);
 }
 
@@ -135,8 +137,8 @@ fn before_work_that_nobody_could_judge_a_person_is_asked() {
 
     answered(&mut bench, "a", "go on, I look at it myself");
     bench.report(prepared(&["t"]));
-    bench.report(Report::Unchanged(outcome("nothing to do")));
-    bench.report(Report::Discarded);
+    bench.report(WorkReport::Unchanged(outcome("nothing to do")));
+    bench.report(WorkReport::Discarded);
     check_waits(&bench, "a", &["nothing was changed"]);
 
     answered(&mut bench, "a", "the name is missing");
@@ -155,7 +157,7 @@ fn an_edit_of_what_it_is_judged_by_takes_the_consent_back() {
     answered(&mut bench, "a", "go on");
     let spec = FeatureSpec { instruction: "write more".into(), ..checked("a", &[]) };
     bench.tell(Input::FeatureEdited { spec });
-    bench.report(Report::Discarded);
+    bench.report(WorkReport::Discarded);
     bench.report(prepared(&["t"]));
     check_waits(&bench, "a", &["passed before the work began"]);
 }
@@ -172,9 +174,9 @@ fn what_the_run_before_built_to_the_letter_passes_without_work() {
     };
     let begun = |now: FeatureSpec| {
         let Input::Begin { run, goal, context, limits, .. } = begin(HarnessLimits::default()) else { unreachable!() };
-        let setup = Setup { passed_before: passed_before(checked("a", &[])), ..setup() };
+        let setup = HarnessSetup { passed_before: passed_before(checked("a", &[])), ..setup() };
         let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-        bench.report(Report::Planned(plan(vec![now])));
+        bench.report(WorkReport::Planned(plan(vec![now])));
         bench
     };
     let mut bench = begun(checked("a", &[]));
@@ -209,10 +211,10 @@ fn trial(feature: &str, outcome: TrialOutcome) -> Trial {
 fn tried(checks_only: bool, features: Vec<FeatureSpec>) -> Bench {
     let checks_only = checks_only.then(|| "check-evaluator".to_owned());
     let Input::Begin { run, goal, context, limits, .. } = begin(HarnessLimits::default()) else { unreachable!() };
-    let setup = Setup { checks_only, ..setup() };
+    let setup = HarnessSetup { checks_only, ..setup() };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
     bench.tries_checks = true;
-    bench.report(Report::Planned(plan(features)));
+    bench.report(WorkReport::Planned(plan(features)));
     bench
 }
 
@@ -220,11 +222,11 @@ fn tried(checks_only: bool, features: Vec<FeatureSpec>) -> Bench {
 fn proposed_checks_are_tried_before_the_plan_is_taken() {
     let mut bench = tried(false, vec![checked("a", &[]), checked("b", &[])]);
     assert_eq!(bench.key(), "plan/try");
-    let Job::TryChecks { proposed, .. } = bench.work().job else { panic!("{}", bench.key()) };
+    let WorkKind::TryChecks { proposed, .. } = bench.work().job else { panic!("{}", bench.key()) };
     assert_eq!(proposed, [("a".to_owned(), "t".to_owned()), ("b".to_owned(), "t".to_owned())]);
     assert!(bench.state.features.is_empty(), "it is not taken yet");
     bench.look();
-    bench.report(Report::Tried(vec![trial("a", TrialOutcome::Fails), trial("b", TrialOutcome::Passes)]));
+    bench.report(WorkReport::Tried(vec![trial("a", TrialOutcome::Fails), trial("b", TrialOutcome::Passes)]));
     expect_test::expect![[r#"
         - vacuous b t
         - planned 2
@@ -242,16 +244,16 @@ fn proposed_checks_are_tried_before_the_plan_is_taken() {
 fn a_check_that_cannot_be_loaded_goes_back_to_the_planner_once() {
     let cannot = || TrialOutcome::CannotLoad("SyntaxError: invalid\nsyntax".into());
     let mut bench = tried(false, vec![checked("a", &[])]);
-    bench.report(Report::Tried(vec![trial("a", cannot())]));
+    bench.report(WorkReport::Tried(vec![trial("a", cannot())]));
     assert_eq!(bench.key(), "plan/t2");
-    let Job::Plan { goal } = bench.work().job else { panic!("{}", bench.key()) };
+    let WorkKind::Plan { goal } = bench.work().job else { panic!("{}", bench.key()) };
     let notes = goal.context["notes"].to_string();
     assert!(notes.contains("check `t` of feature `a` cannot be loaded: SyntaxError: invalid syntax"), "{notes}");
 
-    bench.report(Report::Planned(plan(vec![checked("a", &[])])));
+    bench.report(WorkReport::Planned(plan(vec![checked("a", &[])])));
     assert_eq!(bench.key(), "plan/t2/try");
     bench.look();
-    bench.report(Report::Tried(vec![trial("a", cannot())]));
+    bench.report(WorkReport::Tried(vec![trial("a", cannot())]));
     let told = bench.look();
     assert!(told.contains("it is left out of the plan"), "{told}");
     let spec = &bench.state.feature("a").expect("taken").spec;
@@ -259,9 +261,9 @@ fn a_check_that_cannot_be_loaded_goes_back_to_the_planner_once() {
 
     // Under an evaluator that only runs checks there is nothing left that could pass.
     let mut bench = tried(true, vec![checked("a", &[])]);
-    bench.report(Report::Tried(vec![trial("a", cannot())]));
-    bench.report(Report::Planned(plan(vec![checked("a", &[])])));
-    bench.report(Report::Tried(vec![trial("a", cannot())]));
+    bench.report(WorkReport::Tried(vec![trial("a", cannot())]));
+    bench.report(WorkReport::Planned(plan(vec![checked("a", &[])])));
+    bench.report(WorkReport::Tried(vec![trial("a", cannot())]));
     assert_eq!(bench.state.status(), RunStatus::Failed);
 }
 
@@ -277,7 +279,7 @@ fn checks_that_the_goal_writes_are_the_operators_and_are_not_tried() {
 fn a_plan_whose_checks_cannot_be_tried_is_taken_and_told() {
     let mut bench = tried(false, vec![checked("a", &[])]);
     bench.look();
-    bench.fail(Failure::Failed("no room".into()));
+    bench.fail(WorkFailure::Failed("no room".into()));
     let told = bench.look();
     assert!(told.contains("were not tried before the work: no room") && told.contains("do f-a/prepare"), "{told}");
 }
@@ -288,6 +290,6 @@ fn a_resume_after_a_plan_was_tried_asks_for_nothing_twice() {
     bench.tell(Input::PauseRequested);
     bench.tell(Input::Resume { retry_failing: false, limits: None });
     assert_eq!(bench.key(), "plan/try");
-    bench.report(Report::Tried(vec![trial("a", TrialOutcome::Fails)]));
+    bench.report(WorkReport::Tried(vec![trial("a", TrialOutcome::Fails)]));
     assert_eq!(bench.key(), "f-a/prepare");
 }

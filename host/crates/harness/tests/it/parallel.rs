@@ -6,7 +6,8 @@ use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureStatus, Mark};
 use longhaul_harness::state::WaitFor;
 use longhaul_harness::{
-    Action, Failure, HarnessLimits, Ignored, Input, Reaction, Refusal, Report, RunStatus, State, Wanted,
+    Action, HarnessLimits, Ignored, Input, OrderRefusal, PersonRequest, Reaction, RunState, RunStatus, WorkFailure,
+    WorkReport,
 };
 
 fn limits() -> HarnessLimits {
@@ -21,27 +22,27 @@ impl Bench {
     #[track_caller]
     fn generated_on(&mut self, feature: &str) {
         let key = self.work_on(feature).key();
-        self.report_on(&key, Report::Generated(crate::bench::outcome("did it")));
+        self.report_on(&key, WorkReport::Generated(crate::bench::outcome("did it")));
     }
 
     #[track_caller]
     fn judged_on(&mut self, feature: &str, mark: Mark) {
         let work = self.work_on(feature);
-        self.report_on(&work.key(), Report::Judged(crate::bench::verdict(&work, mark)));
+        self.report_on(&work.key(), WorkReport::Judged(crate::bench::verdict(&work, mark)));
     }
 
     #[track_caller]
-    fn report_for(&mut self, feature: &str, report: Report) {
+    fn report_for(&mut self, feature: &str, report: WorkReport) {
         let key = self.work_on(feature).key();
         self.report_on(&key, report);
     }
 }
 
-fn committed() -> Report {
-    Report::Committed { commit: Some("c-1".into()), files: vec!["a.txt".into()], protected: vec![] }
+fn committed() -> WorkReport {
+    WorkReport::Committed { commit: Some("c-1".into()), files: vec!["a.txt".into()], protected: vec![] }
 }
 
-fn slots(state: &State) -> Vec<(&str, u32)> {
+fn slots(state: &RunState) -> Vec<(&str, u32)> {
     state.lanes.iter().filter_map(|lane| lane.session.as_ref()).map(|it| (it.feature.as_str(), it.slot)).collect()
 }
 
@@ -75,8 +76,8 @@ fn whoever_passes_second_is_brought_to_the_branch_and_judged_again() {
         bench.judged_on(id, Mark::Pass);
     }
     bench.report_for("a", committed());
-    bench.report_for("b", Report::Moved);
-    bench.report_for("b", Report::Merged { base: "c-1".into() });
+    bench.report_for("b", WorkReport::Moved);
+    bench.report_for("b", WorkReport::Merged { base: "c-1".into() });
     assert_eq!(bench.state.session("b").expect("it goes on").base.as_deref(), Some("c-1"));
     bench.look();
     bench.judged_on("b", Mark::Pass);
@@ -94,8 +95,8 @@ fn a_merge_that_breaks_what_was_asked_for_is_another_round() {
     let mut bench = three();
     bench.generated_on("b");
     bench.judged_on("b", Mark::Pass);
-    bench.report_for("b", Report::Moved);
-    bench.report_for("b", Report::Merged { base: "c-1".into() });
+    bench.report_for("b", WorkReport::Moved);
+    bench.report_for("b", WorkReport::Merged { base: "c-1".into() });
     bench.look();
     bench.judged_on("b", Mark::Fail);
     expect![[r#"
@@ -109,9 +110,9 @@ fn a_conflict_sends_the_later_one_back_and_counts_no_attempt() {
     let mut bench = three();
     bench.generated_on("b");
     bench.judged_on("b", Mark::Pass);
-    bench.report_for("b", Report::Moved);
-    bench.report_for("b", Report::Conflicted { files: vec!["lib.rs".into()] });
-    bench.report_for("b", Report::Discarded);
+    bench.report_for("b", WorkReport::Moved);
+    bench.report_for("b", WorkReport::Conflicted { files: vec!["lib.rs".into()] });
+    bench.report_for("b", WorkReport::Discarded);
     let b = bench.state.feature("b").expect("b");
     assert_eq!((b.status, b.attempts, b.sessions), (FeatureStatus::InProgress, 0, 2));
     let task = bench.work_on("b");
@@ -131,9 +132,9 @@ fn a_conflict_sends_the_later_one_back_and_counts_no_attempt() {
 #[test]
 fn one_lane_waits_and_the_other_goes_on() {
     let mut bench = three();
-    bench.report_for("a", Report::Failed(outage(None)));
+    bench.report_for("a", WorkReport::Failed(outage(None)));
     assert_eq!((bench.state.status(), bench.state.wakes_at_ms()), (RunStatus::Working, Some(6_000)));
-    bench.report_for("b", Report::Failed(outage(None)));
+    bench.report_for("b", WorkReport::Failed(outage(None)));
     assert_eq!((bench.state.status(), bench.state.wakes_at_ms()), (RunStatus::Parked, Some(6_000)));
     bench.look();
     bench.now_ms = 6_000;
@@ -150,12 +151,12 @@ fn an_answer_is_for_the_feature_that_it_names_when_two_ask() {
         bench.tell(Input::Parked {
             key,
             question: format!("was {id} sent?"),
-            wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+            wanted: PersonRequest::Effect("longhaul answer RUN --question q-1 --skip".into()),
         });
     }
     let answer = |feature: Option<&str>| Input::Answered { feature: feature.map(str::to_owned), answer: "yes".into() };
     let refused = bench.try_tell(answer(None));
-    assert_eq!(refused, Err(Refusal::WhichQuestion { features: vec!["a".into(), "b".into()] }));
+    assert_eq!(refused, Err(OrderRefusal::WhichQuestion { features: vec!["a".into(), "b".into()] }));
     bench.look();
     bench.tell(answer(Some("b")));
     bench.tell(answer(None));
@@ -170,7 +171,7 @@ fn what_is_known_of_an_effect_is_for_the_work_that_it_names_and_can_be_taken_bac
     let mut bench = three();
     let keys = ["a", "b"].map(|id| {
         let key = bench.work_on(id).key();
-        let wanted = Wanted::Effect(format!("longhaul answer RUN --question q-{id} --skip"));
+        let wanted = PersonRequest::Effect(format!("longhaul answer RUN --question q-{id} --skip"));
         bench.tell(Input::Parked { key: key.clone(), question: format!("was {id} sent?"), wanted });
         key
     });
@@ -180,10 +181,10 @@ fn what_is_known_of_an_effect_is_for_the_work_that_it_names_and_can_be_taken_bac
         question: "was b sent?".into(),
         answer_with: "longhaul answer RUN --question q-b --skip".into(),
     };
-    assert_eq!(bench.try_tell(taken_back(&keys[1])), Err(Refusal::AnswerUsed), "it has no answer yet");
+    assert_eq!(bench.try_tell(taken_back(&keys[1])), Err(OrderRefusal::AnswerUsed), "it has no answer yet");
     bench.look();
     bench.tell(resolved(&keys[1]));
-    assert_eq!(bench.try_tell(resolved(&keys[1])), Err(Refusal::NoQuestion { feature: None }), "it waits no more");
+    assert_eq!(bench.try_tell(resolved(&keys[1])), Err(OrderRefusal::NoQuestion { feature: None }), "it waits no more");
     bench.tell(taken_back(&keys[1]));
     bench.tell(resolved(&keys[0]));
     expect![[r#"
@@ -203,13 +204,13 @@ fn who_approves_of_a_call_answers_no_question_of_its_feature() {
     let approved = || Input::Approved { key: key.clone() };
     let not_awaited = Ok(Reaction::Ignored(Ignored::NotAwaited));
     assert_eq!(bench.try_tell(approved()), not_awaited, "it does not wait yet");
-    let wanted = Wanted::Approval("a-1".into());
+    let wanted = PersonRequest::Approval("a-1".into());
     bench.tell(Input::Parked { key: key.clone(), question: "may it be sent?".into(), wanted });
     bench.look();
     bench.tell(approved());
     assert_eq!(bench.look(), "do f-a/1/generate");
     // It went on, and asks something else now.
-    bench.report_for("a", Report::Failed(Failure::Blocked("which port?".into())));
+    bench.report_for("a", WorkReport::Failed(WorkFailure::Blocked("which port?".into())));
     assert_eq!(bench.try_tell(approved()), not_awaited);
     assert!(bench.state.feature("a").expect("a").answers.is_empty());
 }
@@ -222,7 +223,7 @@ fn the_budget_ends_the_run_once_nobody_goes_on() {
     // One token for the plan, one for each of the others.
     bench.judged_on("a", Mark::Fail);
     assert_eq!(bench.state.status(), RunStatus::Working);
-    bench.report_for("b", Report::Failed(Failure::Failed("trap".into())));
+    bench.report_for("b", WorkReport::Failed(WorkFailure::Failed("trap".into())));
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
     let limit = |action: &Action| matches!(action, Action::Emit(Event::Limit { name, .. }) if name == "tokens_max");
     assert_eq!(bench.last.iter().filter(|action| limit(action)).count(), 1);
@@ -251,7 +252,7 @@ fn a_state_of_the_first_version_goes_on_in_one_lane() {
     value["phase"] = serde_json::json!({
         "phase": "waiting", "wait": "outage", "park": {"reason": "down", "until_ms": 7},
     });
-    let mut state = State::from_json(&value.to_string()).expect("it is read");
+    let mut state = RunState::from_json(&value.to_string()).expect("it is read");
     assert_eq!((state.version, state.status(), state.wakes_at_ms()), (2, RunStatus::Parked, Some(7)));
     let woke = longhaul_harness::step(&mut state, 8, Input::Woke).expect("taken");
     assert!(format!("{woke:?}").contains("f-a"), "{woke:?}");

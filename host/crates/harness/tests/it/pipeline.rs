@@ -6,7 +6,9 @@ use expect_test::expect;
 use longhaul_core::work::{
     FeatureSpec, FeatureStatus, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Synthesis, Verdict,
 };
-use longhaul_harness::{Failure, HarnessLimits, Input, Job, Report, RunStatus, Setup, State, Strategy};
+use longhaul_harness::{
+    HarnessLimits, HarnessSetup, Input, RunState, RunStatus, Strategy, WorkFailure, WorkKind, WorkReport,
+};
 
 fn limits() -> HarnessLimits {
     HarnessLimits { iterations_max: 1, ..HarnessLimits::default() }
@@ -22,19 +24,19 @@ fn steps(steps: &[(&str, &[&str], OnFailure)]) -> Plan {
 
 fn begun(limits: HarnessLimits) -> Bench {
     let Input::Begin { run, goal, context, limits, .. } = begin(limits) else { panic!("a beginning") };
-    let setup = Setup { strategy: Strategy::Pipeline, ..setup() };
+    let setup = HarnessSetup { strategy: Strategy::Pipeline, ..setup() };
     Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
 }
 
 fn planned(limits: HarnessLimits, plan: Plan) -> Bench {
     let mut bench = begun(limits);
-    bench.report(Report::Planned(plan));
+    bench.report(WorkReport::Planned(plan));
     bench.look();
     bench
 }
 
-fn synthesis() -> Report {
-    Report::Synthesized(Synthesis { answer: "\"42\"".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] })
+fn synthesis() -> WorkReport {
+    WorkReport::Synthesized(Synthesis { answer: "\"42\"".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] })
 }
 
 #[test]
@@ -43,12 +45,12 @@ fn passed_steps_are_kept_and_only_the_failures_are_planned_again() {
     let mut bench = planned(limits(), steps(&[("a", &[], replan), ("b", &[], replan), ("c", &["b"], replan)]));
     bench.pass();
     bench.exhaust();
-    let Job::Replan { plan, results, .. } = bench.work().job else { panic!("a replan") };
+    let WorkKind::Replan { plan, results, .. } = bench.work().job else { panic!("a replan") };
     assert_eq!(plan.steps.len(), 3);
     assert_eq!(results.iter().map(|it| (it.step.as_str(), it.passed)).collect::<Vec<_>>(), [("a", true), ("b", false)]);
     assert_eq!(results[1].issues[0].text, "mend b");
     // `a` passes and is kept; `c` is not named any more.
-    bench.report(Report::Planned(steps(&[("a", &[], replan), ("b2", &["a"], replan)])));
+    bench.report(WorkReport::Planned(steps(&[("a", &[], replan), ("b2", &["a"], replan)])));
     bench.pass();
     bench.report(synthesis());
     expect![[r#"
@@ -90,7 +92,7 @@ fn the_last_replan_is_carried_out_and_then_a_person_is_asked_once() {
     for replan in 1..=2 {
         bench.exhaust();
         assert_eq!(bench.key(), format!("replan/{replan}"));
-        bench.report(Report::Planned(steps(&[("a", &[], OnFailure::Replan)])));
+        bench.report(WorkReport::Planned(steps(&[("a", &[], OnFailure::Replan)])));
     }
     bench.look();
     bench.exhaust();
@@ -104,7 +106,7 @@ fn the_last_replan_is_carried_out_and_then_a_person_is_asked_once() {
     .assert_eq(&bench.look());
     assert_eq!(bench.state.status(), RunStatus::Parked);
     bench.tell(Input::Answered { feature: None, answer: "use a list".into() });
-    let Job::Replan { goal, .. } = bench.work().job else { panic!("a replan") };
+    let WorkKind::Replan { goal, .. } = bench.work().job else { panic!("a replan") };
     assert_eq!(goal.context["notes"][0]["text"], "use a list");
 }
 
@@ -147,7 +149,7 @@ fn an_empty_or_circular_replan_is_refused_and_said() {
         let mut bench = planned(limits(), steps(&[("a", &[], OnFailure::Replan)]));
         bench.exhaust();
         bench.look();
-        bench.report(Report::Planned(bad));
+        bench.report(WorkReport::Planned(bad));
         assert_eq!(bench.state.status(), RunStatus::Incomplete);
         assert!(bench.look().contains("no plan: "), "it says why");
     }
@@ -157,14 +159,14 @@ fn an_empty_or_circular_replan_is_refused_and_said() {
 fn a_step_whose_agent_doubts_it_is_looked_at_again_while_plans_are_left() {
     let limits = HarnessLimits { replans_max: 1, ..limits() };
     let mut bench = planned(limits, steps(&[("a", &[], OnFailure::Replan)]));
-    bench.report(Report::Generated(Outcome { confidence: Some(0.59), ..crate::bench::outcome("perhaps") }));
+    bench.report(WorkReport::Generated(Outcome { confidence: Some(0.59), ..crate::bench::outcome("perhaps") }));
     bench.judged(longhaul_core::work::Mark::Pass);
     bench.committed();
     assert_eq!(bench.key(), "replan/1");
-    bench.report(Report::Planned(steps(&[("check-a", &["a"], OnFailure::Replan)])));
+    bench.report(WorkReport::Planned(steps(&[("check-a", &["a"], OnFailure::Replan)])));
     bench.pass();
     assert_eq!(bench.key(), "synthesize/2");
-    bench.fail(Failure::Failed("no JSON".into()));
+    bench.fail(WorkFailure::Failed("no JSON".into()));
     assert_eq!(bench.state.status(), RunStatus::Completed);
     let answer = bench.state.answer.expect("their own words");
     assert_eq!((answer.answer.as_str(), answer.confidence), (r#""a: perhaps\ncheck-a: did it""#, 0.5));
@@ -174,17 +176,17 @@ fn a_step_whose_agent_doubts_it_is_looked_at_again_while_plans_are_left() {
 fn what_one_step_said_reaches_those_that_depend_on_it() {
     let mut bench = planned(limits(), steps(&[("a", &[], OnFailure::Replan), ("b", &["a"], OnFailure::Replan)]));
     bench.pass();
-    let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+    let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
     assert_eq!(task.context["depends_on"], serde_json::json!([{"id": "a", "summary": "did it"}]));
 }
 
 #[test]
 fn a_full_journal_goes_on_in_a_fresh_invocation_and_uses_no_round() {
-    let full = || Failure::Limit(longhaul_core::LimitHit::new("journal_entries_max", 1_001, 1_000));
+    let full = || WorkFailure::Limit(longhaul_core::LimitHit::new("journal_entries_max", 1_001, 1_000));
     let limits = HarnessLimits { handoffs_max: 1, iterations_max: 3, ..limits() };
     let mut bench = Bench::planned(limits, vec![feature("a", &[])]);
     bench.fail(full());
-    let Job::Generate { task, round, .. } = bench.work().job else { panic!("a round") };
+    let WorkKind::Generate { task, round, .. } = bench.work().job else { panic!("a round") };
     assert_eq!((round, &task.context["handoffs"]), (1, &serde_json::json!(1)));
     bench.fail(full());
     expect![[r#"
@@ -199,33 +201,33 @@ fn a_full_journal_goes_on_in_a_fresh_invocation_and_uses_no_round() {
 #[test]
 fn a_rubric_is_added_to_before_the_work_and_never_weakened() {
     let Input::Begin { run, goal, context, limits, .. } = begin(limits()) else { panic!("a beginning") };
-    let setup = Setup { contract_by: Some("testing".into()), ..setup() };
+    let setup = HarnessSetup { contract_by: Some("testing".into()), ..setup() };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-    bench.report(Report::Planned(plan(vec![FeatureSpec { ..feature("a", &[]) }])));
-    let Job::Propose { agent, task, .. } = bench.work().job else { panic!("a proposal") };
+    bench.report(WorkReport::Planned(plan(vec![FeatureSpec { ..feature("a", &[]) }])));
+    let WorkKind::Propose { agent, task, .. } = bench.work().job else { panic!("a proposal") };
     assert_eq!((agent.as_str(), &task.context["criteria"][0]["id"]), ("testing", &serde_json::json!("works")));
     let output = serde_json::json!({
         "criteria": [{"id": "works", "text": "anything goes"}, {"id": "empty", "text": "an empty list is refused"}],
         "checks": [{"name": "rejects", "python": "import lib; lib.f([])"}],
     });
     // A model that finishes with a text hands the object over inside a string.
-    bench.report(Report::Proposed { output: serde_json::Value::String(output.to_string()).to_string() });
+    bench.report(WorkReport::Proposed { output: serde_json::Value::String(output.to_string()).to_string() });
     let spec = &bench.state.feature("a").expect("a").spec;
     let criteria: Vec<_> = spec.criteria.iter().map(|it| (it.id.as_str(), it.text.as_str())).collect();
     assert_eq!(
         criteria,
         [("works", "it works"), ("empty", "an empty list is refused"), ("rejects", "the check `rejects` passes"),]
     );
-    let Job::Prepare { checks, .. } = bench.work().job else { panic!("they are pinned") };
+    let WorkKind::Prepare { checks, .. } = bench.work().job else { panic!("they are pinned") };
     assert_eq!(checks.len(), 1);
     assert!(bench.look().contains("the proposed criterion `works` was left out"));
     bench.report(prepared(&[]));
-    let Job::Agree { criteria, output, .. } = bench.work().job else { panic!("the evaluator is asked") };
+    let WorkKind::Agree { criteria, output, .. } = bench.work().job else { panic!("the evaluator is asked") };
     assert_eq!(criteria.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["empty", "rejects"]);
     assert!(output.contains("Nothing is built yet"));
     let mark = |id: &str, mark| Judgement { criterion: id.into(), mark, why: "by the files".into() };
     let judgements = vec![mark("empty", Mark::Unknown), mark("rejects", Mark::Fail), mark("works", Mark::Unknown)];
-    bench.report(Report::Judged(Verdict { judgements, issues: vec![] }));
+    bench.report(WorkReport::Judged(Verdict { judgements, issues: vec![] }));
     expect![[r#"
         do f-a/agree
         - Contract { feature: "a", criteria: ["rejects"], checks: ["rejects"] }
@@ -240,13 +242,13 @@ fn a_rubric_is_added_to_before_the_work_and_never_weakened() {
 #[test]
 fn what_the_evaluator_cannot_judge_is_not_added_with_its_check() {
     let Input::Begin { run, goal, context, limits, .. } = begin(limits()) else { panic!("a beginning") };
-    let setup = Setup { contract_by: Some("testing".into()), ..setup() };
+    let setup = HarnessSetup { contract_by: Some("testing".into()), ..setup() };
     let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-    bench.report(Report::Planned(plan(vec![feature("a", &[])])));
+    bench.report(WorkReport::Planned(plan(vec![feature("a", &[])])));
     let output = r#"{"checks": [{"name": "rejects", "python": "import lib"}]}"#;
-    bench.report(Report::Proposed { output: output.into() });
+    bench.report(WorkReport::Proposed { output: output.into() });
     bench.report(prepared(&["rejects"]));
-    bench.fail(Failure::Failed("no model".into()));
+    bench.fail(WorkFailure::Failed("no model".into()));
     assert_eq!(bench.state.feature("a").expect("a").spec, feature("a", &[]));
     assert_eq!(bench.key(), "f-a/1/generate");
 }
@@ -255,13 +257,13 @@ fn what_the_evaluator_cannot_judge_is_not_added_with_its_check() {
 fn a_proposal_that_cannot_be_read_changes_nothing() {
     let check = |output: &str| {
         let Input::Begin { run, goal, context, limits, .. } = begin(limits()) else { panic!("a beginning") };
-        let setup = Setup { contract_by: Some("testing".into()), ..setup() };
+        let setup = HarnessSetup { contract_by: Some("testing".into()), ..setup() };
         let mut bench = Bench::begun_with(Input::Begin { run, goal, context, setup, limits });
-        bench.report(Report::Planned(plan(vec![feature("a", &[])])));
-        bench.report(Report::Proposed { output: output.into() });
+        bench.report(WorkReport::Planned(plan(vec![feature("a", &[])])));
+        bench.report(WorkReport::Proposed { output: output.into() });
         assert_eq!(bench.state.feature("a").expect("a").spec, feature("a", &[]), "{output}");
         assert_eq!(bench.key(), "f-a/1/generate", "{output}");
-        let state: State = State::from_json(&bench.state.to_json()).expect("it loads");
+        let state: RunState = RunState::from_json(&bench.state.to_json()).expect("it loads");
         assert!(state.feature("a").is_some_and(|feature| feature.proposed));
         assert_eq!(state.count(FeatureStatus::InProgress), 1);
     };

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, feature, plan, python_check, setup};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
 use longhaul_harness::plan::accept;
-use longhaul_harness::{HarnessLimits, Report, RunStatus};
+use longhaul_harness::{HarnessLimits, RunStatus, WorkReport};
 
 /// What is said of one feature `a`, changed so.
 #[track_caller]
@@ -194,7 +194,7 @@ fn what_decides_nothing_is_mended() {
 #[test]
 fn a_refused_plan_ends_the_run_and_says_why() {
     let mut bench = Bench::begun(HarnessLimits::default());
-    bench.report(Report::Planned(plan(vec![feature("a", &["b"]), feature("b", &["a"])])));
+    bench.report(WorkReport::Planned(plan(vec![feature("a", &["b"]), feature("b", &["a"])])));
     assert_eq!(
         bench.look(),
         "do plan\n\

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, feature};
 use expect_test::{Expect, expect};
 use longhaul_core::work::FeatureStatus;
-use longhaul_harness::{HarnessLimits, Input, Refusal, Report, RunStatus, Wanted};
+use longhaul_harness::{HarnessLimits, Input, OrderRefusal, PersonRequest, RunStatus, WorkReport};
 
 fn reverted(features: &[&str]) -> Input {
     let features = features.iter().map(|id| (*id).to_owned()).collect();
@@ -44,7 +44,7 @@ fn check(bench: &mut Bench, inputs: Vec<Input>, expected: Expect) {
 }
 
 #[track_caller]
-fn refusal(bench: &mut Bench, input: Input) -> Refusal {
+fn refusal(bench: &mut Bench, input: Input) -> OrderRefusal {
     let before = bench.state.clone();
     let refused = bench.try_tell(input).expect_err("refused");
     assert_eq!(bench.state, before, "a refusal changes nothing");
@@ -116,13 +116,13 @@ fn a_run_that_waits_is_paused_by_a_revert_and_its_question_is_gone() {
     bench.tell(Input::Parked {
         key,
         question: "did it happen?".into(),
-        wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+        wanted: PersonRequest::Effect("longhaul answer RUN --question q-1 --skip".into()),
     });
     bench.look();
     bench.tell(reverted(&["a"]));
     assert_eq!(bench.state.status(), RunStatus::Paused);
     let answer = Input::Answered { feature: None, answer: "yes".into() };
-    assert_eq!(refusal(&mut bench, answer), Refusal::NoQuestion { feature: None });
+    assert_eq!(refusal(&mut bench, answer), OrderRefusal::NoQuestion { feature: None });
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_feature_that_was_dropped_stays_dropped_and_one_that_failed_stays_failing() 
     bench.pass();
     bench.exhaust();
     bench.tell(Input::FeatureDropped { feature: "c".into() });
-    bench.report(Report::Discarded);
+    bench.report(WorkReport::Discarded);
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
     bench.tell(reverted(&["a", "c"]));
     let status = |id| bench.state.feature(id).expect("there").status;
@@ -156,18 +156,18 @@ fn what_was_given_up_stays_given_up() {
     bench.tell(reverted(&["a"]));
     assert_eq!(bench.state.status(), RunStatus::Abandoned);
     assert_eq!(bench.state.feature("a").expect("there").status, FeatureStatus::NotStarted);
-    assert!(matches!(refusal(&mut bench, resume()), Refusal::Ended { .. }));
+    assert!(matches!(refusal(&mut bench, resume()), OrderRefusal::Ended { .. }));
 }
 
 #[test]
 fn a_run_that_works_or_has_no_plan_cannot_go_back() {
     let mut bench = three();
     for input in [reverted(&["a"]), regressed(&["a"])] {
-        assert_eq!(refusal(&mut bench, input), Refusal::Working);
+        assert_eq!(refusal(&mut bench, input), OrderRefusal::Working);
     }
     let mut planning = Bench::begun(HarnessLimits::default());
     planning.tell(Input::PauseRequested);
-    assert_eq!(refusal(&mut planning, reverted(&[])), Refusal::NoPlanYet);
+    assert_eq!(refusal(&mut planning, reverted(&[])), OrderRefusal::NoPlanYet);
 }
 
 #[test]

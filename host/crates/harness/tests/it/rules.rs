@@ -6,8 +6,8 @@ use longhaul_core::Denial;
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, Judgement, Mark, Verdict};
 use longhaul_harness::{
-    Action, EndStatus, Failure, HarnessLimits, Ignored, Input, Job, Reaction, Report, RunStatus, State, Wanted,
-    pending, step,
+    Action, EndStatus, HarnessLimits, Ignored, Input, PersonRequest, Reaction, RunState, RunStatus, WorkFailure,
+    WorkKind, WorkReport, pending, step,
 };
 
 /// A planned run of `features`, what is then done to it, and what it asked and told meanwhile.
@@ -55,7 +55,7 @@ fn check_ignored(bench: &mut Bench, input: Input, expected: Ignored) {
 #[test]
 fn two_features_are_planned_built_judged_and_committed() {
     let mut bench = Bench::begun(limits());
-    bench.report(Report::Planned(plan(vec![feature("a", &[]), feature("b", &["a"])])));
+    bench.report(WorkReport::Planned(plan(vec![feature("a", &[]), feature("b", &["a"])])));
     bench.pass();
     bench.pass();
     expect![[r#"
@@ -86,7 +86,7 @@ fn issues_of_a_round_are_the_feedback_of_the_next_and_the_third_is_the_last() {
     let acts = |bench: &mut Bench| {
         bench.generated();
         bench.judged(Mark::Fail);
-        let Job::Generate { task, round: 2, .. } = bench.work().job else { panic!("round 2") };
+        let WorkKind::Generate { task, round: 2, .. } = bench.work().job else { panic!("round 2") };
         assert_eq!(task.feedback, [Issue { criterion: Some("works".into()), text: "mend a".into() }]);
         assert_eq!((task.attempt, &task.context["earlier_rounds"]), (2, &serde_json::json!(["did it"])));
         bench.exhaust();
@@ -152,8 +152,8 @@ fn a_criterion_that_failed_without_an_issue_is_feedback_too() {
         Judgement { criterion: "other".into(), mark: Mark::Pass, why: "not asked".into() },
     ];
     let many = (0..1_000).map(|n| Issue { criterion: Some("other".into()), text: format!("issue {n}") }).collect();
-    bench.report(Report::Judged(Verdict { judgements, issues: many }));
-    let Job::Generate { task, .. } = bench.work().job else { panic!("the next round") };
+    bench.report(WorkReport::Judged(Verdict { judgements, issues: many }));
+    let WorkKind::Generate { task, .. } = bench.work().job else { panic!("the next round") };
     assert_eq!(task.feedback.len(), limits().issues_max);
     assert_eq!(task.feedback[0].criterion.as_deref(), Some("works"));
     assert!(task.feedback[0].text.starts_with("fails: no file no file"), "{}", task.feedback[0].text);
@@ -172,8 +172,8 @@ fn a_file_that_no_commit_can_hold_fails_the_round_and_the_agent_is_told() {
     let mut bench = Bench::planned(limits(), vec![feature("a", &[]), feature("b", &[])]);
     bench.generated();
     let files = vec!["`big.bin` has 70000000 bytes\nand more".to_owned(), "`git~1` has a name".to_owned()];
-    bench.report(Report::Unfit { files });
-    let Job::Generate { task, .. } = bench.work().job else { panic!("the next round") };
+    bench.report(WorkReport::Unfit { files });
+    let WorkKind::Generate { task, .. } = bench.work().job else { panic!("the next round") };
     let told: Vec<_> = task.feedback.iter().map(|issue| issue.text.as_str()).collect();
     let expected =
         ["cannot be committed: `big.bin` has 70000000 bytes and more", "cannot be committed: `git~1` has a name"];
@@ -185,9 +185,9 @@ fn a_file_that_no_commit_can_hold_fails_the_round_and_the_agent_is_told() {
     // In the last round the feature fails, and the other one begins.
     while !bench.key().ends_with("/discard") {
         bench.generated();
-        bench.report(Report::Unfit { files: vec!["`git~1` has a name".into()] });
+        bench.report(WorkReport::Unfit { files: vec!["`git~1` has a name".into()] });
     }
-    bench.report(Report::Discarded);
+    bench.report(WorkReport::Discarded);
     assert!(bench.key().contains("f-b"), "{}", bench.key());
 }
 
@@ -238,7 +238,7 @@ fn checks_are_pinned_first_and_vacuous_ones_are_told() {
     let with_checks = FeatureSpec { checks: vec![python_check("t")], ..feature("a", &[]) };
     let acts = |bench: &mut Bench| {
         bench.report(prepared(&["t", "made-up"]));
-        let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+        let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(task.context["checks_vacuous"], serde_json::json!(["t"]));
     };
     check(
@@ -255,7 +255,7 @@ fn checks_are_pinned_first_and_vacuous_ones_are_told() {
 fn checks_that_cannot_be_pinned_fail_the_feature_and_denied_ones_block_it() {
     let with_checks = |id| FeatureSpec { checks: vec![python_check("t")], ..feature(id, &[]) };
     let acts = |bench: &mut Bench| {
-        bench.fail(Failure::Failed("disk full".into()));
+        bench.fail(WorkFailure::Failed("disk full".into()));
         bench.fail(denied());
     };
     check(
@@ -352,12 +352,12 @@ fn a_failing_feature_is_tried_as_often_as_the_limit_says_after_the_others() {
 #[test]
 fn a_question_blocks_its_feature_and_the_run_goes_on() {
     let acts = |bench: &mut Bench| {
-        bench.fail(Failure::Blocked("which port?".into()));
-        bench.report(Report::Discarded);
+        bench.fail(WorkFailure::Blocked("which port?".into()));
+        bench.report(WorkReport::Discarded);
         bench.pass();
         assert_eq!(bench.state.status(), RunStatus::Incomplete);
         bench.tell(answered(Some("a")));
-        let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+        let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(task.context["answers"], serde_json::json!([{"about": "which port?", "text": "use port 80"}]));
         bench.pass();
     };
@@ -395,7 +395,7 @@ fn a_question_blocks_its_feature_and_the_run_goes_on() {
 fn a_refusal_blocks_its_feature_until_a_resume() {
     let acts = |bench: &mut Bench| {
         bench.fail(denied());
-        bench.report(Report::Discarded);
+        bench.report(WorkReport::Discarded);
         bench.tell(resume());
     };
     check(
@@ -418,9 +418,9 @@ fn a_refusal_blocks_its_feature_until_a_resume() {
 fn a_limit_or_a_trap_uses_a_round_and_is_its_feedback() {
     let acts = |bench: &mut Bench| {
         bench.fail(limit());
-        let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+        let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(task.feedback, [Issue::general("the round ended early: limit `fuel_max` reached: 11 of 10")]);
-        bench.fail(Failure::Failed("trap: unreachable".into()));
+        bench.fail(WorkFailure::Failed("trap: unreachable".into()));
         bench.fail(limit());
     };
     check(
@@ -437,7 +437,7 @@ fn a_limit_or_a_trap_uses_a_round_and_is_its_feedback() {
 
 #[test]
 fn an_impossible_task_is_not_tried_again() {
-    let acts = |bench: &mut Bench| bench.fail(Failure::Impossible("no such thing".into()));
+    let acts = |bench: &mut Bench| bench.fail(WorkFailure::Impossible("no such thing".into()));
     check(
         limits(),
         vec![feature("a", &[])],
@@ -453,7 +453,7 @@ fn an_evaluator_that_fails_passes_nobody() {
     let acts = |bench: &mut Bench| {
         bench.generated();
         bench.fail(denied());
-        let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+        let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(
             task.feedback,
             [Issue::general("the evaluator gave no verdict: denied: no network; to allow it, add hosts")]
@@ -517,7 +517,7 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
         let parked = |key: &str| Input::Parked {
             key: key.into(),
             question: "was the mail sent?".into(),
-            wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+            wanted: PersonRequest::Effect("longhaul answer RUN --question q-1 --skip".into()),
         };
         check_ignored(bench, parked("f-a/9/generate"), Ignored::NotAwaited);
         bench.tell(parked("f-a/1/generate"));
@@ -547,12 +547,12 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
 #[test]
 fn an_unclear_goal_is_asked_about_and_the_answer_reaches_the_planner() {
     let mut bench = Bench::begun(limits());
-    bench.fail(Failure::Blocked("which language?".into()));
+    bench.fail(WorkFailure::Blocked("which language?".into()));
     bench.tell(answered(None));
-    let Job::Plan { goal } = bench.work().job else { panic!("a plan") };
+    let WorkKind::Plan { goal } = bench.work().job else { panic!("a plan") };
     assert_eq!(goal.context["notes"], serde_json::json!([{"about": "which language?", "text": "use port 80"}]));
     assert_eq!(goal.context["project"], "p");
-    bench.report(Report::Planned(plan(vec![feature("a", &[])])));
+    bench.report(WorkReport::Planned(plan(vec![feature("a", &[])])));
     expect![[r#"
         do plan
         - asks: which language? [longhaul answer r-1 --text ANSWER; or mend the goal's file, then: longhaul resume r-1 --reread-goal]
@@ -567,12 +567,12 @@ fn an_unclear_goal_is_asked_about_and_the_answer_reaches_the_planner() {
 #[test]
 fn a_refused_plan_is_asked_for_again_while_attempts_are_left() {
     let mut bench = Bench::begun(HarnessLimits { plan_attempts_max: 2, ..limits() });
-    bench.report(Report::Planned(plan(vec![])));
-    let Job::Plan { goal } = bench.work().job else { panic!("a plan") };
+    bench.report(WorkReport::Planned(plan(vec![])));
+    let WorkKind::Plan { goal } = bench.work().job else { panic!("a plan") };
     assert_eq!(goal.context["notes"][0]["text"], "the plan has no features; give it at least one");
-    bench.fail(Failure::Failed("no JSON".into()));
+    bench.fail(WorkFailure::Failed("no JSON".into()));
     bench.tell(resume());
-    bench.report(Report::Planned(plan(vec![feature("a", &[])])));
+    bench.report(WorkReport::Planned(plan(vec![feature("a", &[])])));
     expect![[r#"
         do plan
         - warning: plan 1 was refused: the plan has no features; give it at least one
@@ -593,11 +593,11 @@ fn a_repository_that_cannot_be_written_waits_for_a_person_and_not_for_ever() {
     let acts = |bench: &mut Bench| {
         bench.generated();
         bench.judged(Mark::Pass);
-        bench.fail(Failure::Failed("index.lock exists".into()));
+        bench.fail(WorkFailure::Failed("index.lock exists".into()));
         bench.tell(resume());
-        bench.fail(Failure::Failed("index.lock exists".into()));
+        bench.fail(WorkFailure::Failed("index.lock exists".into()));
         bench.tell(resume());
-        bench.report(Report::Committed { commit: None, files: vec![], protected: vec![] });
+        bench.report(WorkReport::Committed { commit: None, files: vec![], protected: vec![] });
     };
     let bench = check(
         limits,
@@ -627,7 +627,7 @@ fn a_repository_that_cannot_be_written_waits_for_a_person_and_not_for_ever() {
 fn a_provider_that_refuses_for_good_waits_for_a_person_and_uses_no_round() {
     let refused = || {
         let fix = "check `id` of [models.gpt]".to_owned();
-        Failure::Rejected(Denial { reason: "HTTP 404: no such model".into(), fix })
+        WorkFailure::Rejected(Denial { reason: "HTTP 404: no such model".into(), fix })
     };
     let acts = |bench: &mut Bench| {
         bench.fail(refused());
@@ -754,8 +754,8 @@ fn sessions_of_a_run_are_capped_until_a_resume() {
 fn features_that_fail_alike_in_a_row_stop_the_run() {
     let limits = HarnessLimits { failures_equal_max: 2, ..limits() };
     let fails = |bench: &mut Bench| {
-        bench.fail(Failure::Impossible("no compiler".into()));
-        bench.report(Report::Discarded);
+        bench.fail(WorkFailure::Impossible("no compiler".into()));
+        bench.report(WorkReport::Discarded);
     };
     let acts = |bench: &mut Bench| {
         fails(bench);
@@ -802,13 +802,13 @@ fn an_edit_of_the_feature_in_progress_begins_it_anew() {
         let late = |key: &str| Input::Done {
             key: key.into(),
             used: crate::bench::used(5),
-            report: Report::Generated(outcome("late")),
+            report: WorkReport::Generated(outcome("late")),
         };
         bench.tell(late(&old));
         assert_eq!(bench.state.used.usage.tokens(), 6, "what it used was used");
         check_ignored(bench, late(&old), Ignored::NotAwaited);
-        bench.report(Report::Discarded);
-        let Job::Generate { task, .. } = bench.work().job else { panic!("a round") };
+        bench.report(WorkReport::Discarded);
+        let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(task.instruction, "write it in Rust");
         bench.pass();
     };
@@ -837,7 +837,7 @@ fn a_dropped_feature_is_called_off_and_who_depends_on_it_is_told() {
     let acts = |bench: &mut Bench| {
         bench.tell(dropped("a"));
         check_ignored(bench, dropped("a"), Ignored::NothingToDo);
-        bench.report(Report::Discarded);
+        bench.report(WorkReport::Discarded);
         bench.tell(dropped("b"));
     };
     let bench = check(
@@ -904,7 +904,7 @@ fn an_edit_of_a_feature_that_a_limit_stopped_takes_the_run_up_from_a_clean_tree(
     let acts = |bench: &mut Bench| {
         bench.fail(outage(None));
         bench.tell(Input::FeatureEdited { spec: FeatureSpec { priority: 7, ..feature("a", &[]) } });
-        bench.report(Report::Discarded);
+        bench.report(WorkReport::Discarded);
     };
     check(
         limits,
@@ -925,7 +925,7 @@ fn an_edit_of_a_feature_that_a_limit_stopped_takes_the_run_up_from_a_clean_tree(
 #[test]
 fn orders_that_cannot_be_carried_out_are_refused_with_a_remedy() {
     let mut new = Bench::begun(limits());
-    new.state = State::new();
+    new.state = RunState::new();
     check_refused(
         &mut new,
         begin(HarnessLimits { iterations_max: 0, ..limits() }),
@@ -1012,10 +1012,10 @@ fn an_abandoned_run_calls_its_work_off() {
 fn late_doubled_and_mismatched_reports_change_nothing() {
     let mut bench = Bench::planned(limits(), vec![feature("a", &[])]);
     let done = |key: &str, report| Input::Done { key: key.into(), used: crate::bench::used(1), report };
-    let generated = || Report::Generated(outcome("did it"));
+    let generated = || WorkReport::Generated(outcome("did it"));
     check_ignored(&mut bench, done("f-a/2/generate", generated()), Ignored::NotAwaited);
-    check_ignored(&mut bench, done("plan", Report::Planned(plan(vec![]))), Ignored::NotAwaited);
-    let commit = Report::Committed { commit: Some("c".into()), files: vec![], protected: vec![] };
+    check_ignored(&mut bench, done("plan", WorkReport::Planned(plan(vec![]))), Ignored::NotAwaited);
+    let commit = WorkReport::Committed { commit: Some("c".into()), files: vec![], protected: vec![] };
     check_ignored(&mut bench, done("f-a/1/generate", commit), Ignored::WrongReport);
     bench.generated();
     check_ignored(&mut bench, done("f-a/1/generate", generated()), Ignored::NotAwaited);
@@ -1025,11 +1025,11 @@ fn late_doubled_and_mismatched_reports_change_nothing() {
 #[test]
 fn a_commit_message_is_the_title_and_no_text_of_an_agent_can_add_a_trailer() {
     let mut bench = Bench::planned(limits(), vec![feature("a", &[])]);
-    bench.report(Report::Generated(outcome("wrote it\n\nLonghaul-Feature: other\n")));
-    let Job::Judge { generated, .. } = bench.work().job else { panic!("a judge") };
+    bench.report(WorkReport::Generated(outcome("wrote it\n\nLonghaul-Feature: other\n")));
+    let WorkKind::Judge { generated, .. } = bench.work().job else { panic!("a judge") };
     assert_eq!(generated, "f-a/1/generate");
-    bench.report(Report::Judged(verdict(&bench.work(), Mark::Pass)));
-    let Job::Commit { message, .. } = bench.work().job else { panic!("a commit") };
+    bench.report(WorkReport::Judged(verdict(&bench.work(), Mark::Pass)));
+    let WorkKind::Commit { message, .. } = bench.work().job else { panic!("a commit") };
     let trailers = "Longhaul-Feature: a\nLonghaul-Outcome: passing\nLonghaul-Run: r-1\n";
     assert_eq!(message, format!("Add a\n\nwrote it Longhaul-Feature: other\n\n{trailers}"));
 }
@@ -1040,7 +1040,7 @@ fn the_agent_is_the_one_asked_for_or_the_one_of_the_category() {
     fn check(category: &str, wanted: Option<&str>, expected: &str) {
         let spec = FeatureSpec { category: category.into(), agent: wanted.map(Into::into), ..feature("a", &[]) };
         let bench = Bench::planned(HarnessLimits::default(), vec![spec]);
-        let Job::Generate { agent, .. } = bench.work().job else { panic!("a round") };
+        let WorkKind::Generate { agent, .. } = bench.work().job else { panic!("a round") };
         assert_eq!(agent, expected);
     }
     check("functional", None, "code");
@@ -1054,13 +1054,13 @@ fn the_agent_is_the_one_asked_for_or_the_one_of_the_category() {
 
 #[test]
 fn a_state_of_a_later_version_is_not_read_and_a_broken_one_is_told_apart() {
-    let mut state = State::new();
-    assert!(State::from_json(&state.to_json()).is_ok());
+    let mut state = RunState::new();
+    assert!(RunState::from_json(&state.to_json()).is_ok());
     step(&mut state, 1, begin(limits())).expect("begun");
     let later = state.to_json().replace("\"version\":2", "\"version\":3");
     expect!["the run's state has version 3, this longhaul reads up to 2; resume it with the newer longhaul"]
-        .assert_eq(&State::from_json(&later).expect_err("newer").to_string());
-    assert!(State::from_json("{}").expect_err("damaged").to_string().contains("cannot be read"));
+        .assert_eq(&RunState::from_json(&later).expect_err("newer").to_string());
+    assert!(RunState::from_json("{}").expect_err("damaged").to_string().contains("cannot be read"));
     assert_eq!(EndStatus::Incomplete.as_str(), "incomplete");
 }
 
@@ -1070,9 +1070,9 @@ fn costs_are_summed_so_that_a_stored_sum_is_the_same_to_the_last_bit() {
         let mut bench = Bench::begun(limits());
         let mut used = crate::bench::used(1);
         used.usage.cost_microdollars = cost;
-        let report = Report::Planned(plan(vec![feature("a", &[])]));
+        let report = WorkReport::Planned(plan(vec![feature("a", &[])]));
         bench.tell(Input::Done { key: "plan".into(), used, report });
-        let loaded = State::from_json(&bench.state.to_json()).expect("it loads");
+        let loaded = RunState::from_json(&bench.state.to_json()).expect("it loads");
         assert_eq!((loaded.used.usage.cost_microdollars, loaded), (expected, bench.state), "{cost}");
     }
 }
@@ -1086,11 +1086,11 @@ fn reread(goal: &str, features: Vec<FeatureSpec>, dropped: &[&str]) -> Input {
 #[test]
 fn a_goal_that_was_mended_is_planned_anew() {
     let mut bench = Bench::begun(limits());
-    bench.report(Report::Failed(Failure::Blocked("`a` and `b` wait for each other".into())));
+    bench.report(WorkReport::Failed(WorkFailure::Blocked("`a` and `b` wait for each other".into())));
     bench.tell(reread("mended", Vec::new(), &[]));
-    let Job::Plan { goal } = bench.work().job else { panic!("a plan is asked for") };
+    let WorkKind::Plan { goal } = bench.work().job else { panic!("a plan is asked for") };
     assert_eq!(goal.text, "mended");
-    bench.report(Report::Planned(plan(vec![feature("a", &[])])));
+    bench.report(WorkReport::Planned(plan(vec![feature("a", &[])])));
     expect![[r#"
         do plan
         - asks: `a` and `b` wait for each other [longhaul answer r-1 --text ANSWER; or mend the goal's file, then: longhaul resume r-1 --reread-goal]

@@ -12,8 +12,8 @@ use longhaul_core::event::Event;
 use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus, Mark, OnFailure, Outcome, Plan, PlanStep, Synthesis};
 use longhaul_harness::state::{Consent, Phase, Wait, WaitFor, is_complete};
 use longhaul_harness::{
-    Action, Choice, Dispatch, EndStatus, Failure, Feature, HarnessLimits, Input, Job, Reaction, Report, Setup, State,
-    Strategy, Trial, TrialOutcome, Wanted, Work, pending, step,
+    Action, Choice, Dispatch, EndStatus, Feature, HarnessLimits, HarnessSetup, Input, PersonRequest, Reaction,
+    RunState, Strategy, Trial, TrialOutcome, Work, WorkFailure, WorkKind, WorkReport, pending, step,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +89,7 @@ struct Driver {
     /// Whether work under way is stopped at a pause, or comes to its end.
     stops_at_pause: bool,
     // Durable, the state as JSON.
-    state: State,
+    state: RunState,
     completed: BTreeMap<String, String>,
     asked_a_person: BTreeSet<String>,
     events: Vec<Event>,
@@ -108,7 +108,7 @@ struct Driver {
 
 impl Driver {
     fn new(seed: u64, killed: bool) -> Self {
-        let state = State::new();
+        let state = RunState::new();
         Self {
             seed,
             kills: killed.then(|| Dice::of(seed, "kills")),
@@ -187,19 +187,19 @@ impl Driver {
     fn carry_out(&mut self, work: &Work) -> Input {
         let key = work.key();
         let mut dice = Dice::of(self.seed, &key);
-        if matches!(work.job, Job::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
+        if matches!(work.job, WorkKind::Generate { .. }) && dice.one_in(10) && self.asked_a_person.insert(key.clone()) {
             return Input::Parked {
                 key,
                 question: "did it happen?".into(),
-                wanted: Wanted::Effect("longhaul answer RUN --question q-1 --skip".into()),
+                wanted: PersonRequest::Effect("longhaul answer RUN --question q-1 --skip".into()),
             };
         }
         let has_no_room = Dice::of(self.seed, &format!("budget {key}")).one_in(15);
-        if matches!(work.job, Job::Generate { .. })
+        if matches!(work.job, WorkKind::Generate { .. })
             && has_no_room
             && self.asked_a_person.insert(format!("{key} budget"))
         {
-            let report = Report::Failed(Failure::Budget(LimitHit::new("cost_microdollars_max", 9, 8)));
+            let report = WorkReport::Failed(WorkFailure::Budget(LimitHit::new("cost_microdollars_max", 9, 8)));
             return Input::Done { key, used: used(1), report };
         }
         let tokens = dice.below(5);
@@ -237,7 +237,7 @@ impl Driver {
 
     /// A new process: the stored state, and the work that it stands at.
     fn restart(&mut self) {
-        let loaded = State::from_json(&self.state.to_json()).expect("it loads");
+        let loaded = RunState::from_json(&self.state.to_json()).expect("it loads");
         assert_eq!(loaded, self.state, "the state survives its JSON");
         self.state = loaded;
         self.queue.clear();
@@ -272,9 +272,9 @@ impl Driver {
     }
 
     /// What an input that was taken says about later ones.
-    fn note(&mut self, input: &Input, before: &State) {
+    fn note(&mut self, input: &Input, before: &RunState) {
         let Input::Done { key, report, .. } = input else { return };
-        if let Report::Failed(Failure::Budget(_)) = report {
+        if let WorkReport::Failed(WorkFailure::Budget(_)) = report {
             // It goes on under its key after a resume.
             return;
         }
@@ -286,7 +286,7 @@ impl Driver {
         let work = &awaited.expect("it was awaited").work;
         let id = work.feature().unwrap_or_default();
         match report {
-            Report::Judged(verdict) => {
+            WorkReport::Judged(verdict) => {
                 let feature = before.feature(id).expect("it is there");
                 let is_changed =
                     awaited.and_then(|lane| lane.session.as_ref()).is_some_and(|session| session.is_changed);
@@ -294,7 +294,7 @@ impl Driver {
                     self.passed.insert(session_of(&work.name));
                 }
             }
-            Report::Committed { .. } => {
+            WorkReport::Committed { .. } => {
                 assert_eq!(self.state.feature(id).expect("it is there").status, FeatureStatus::Passing);
             }
             _ => {}
@@ -321,21 +321,21 @@ impl Driver {
         self.queue.retain(|queued| queued.key() != key);
         let beside = self.queue.iter().filter(|queued| queued.feature() == work.feature()).count();
         assert_eq!(beside, 0, "{key} is asked for beside {:?}", self.queue);
-        if let Job::Commit { .. } = work.job {
+        if let WorkKind::Commit { .. } = work.job {
             assert!(self.passed.contains(&session_of(&work.name)), "{key} without a verdict that passes");
         }
         if self.state.setup.strategy == Strategy::Ask {
             let asks = matches!(
                 work.job,
-                Job::Choose { .. }
-                    | Job::Plan { .. }
-                    | Job::Replan { .. }
-                    | Job::Synthesize { .. }
-                    | Job::Generate { .. }
+                WorkKind::Choose { .. }
+                    | WorkKind::Plan { .. }
+                    | WorkKind::Replan { .. }
+                    | WorkKind::Synthesize { .. }
+                    | WorkKind::Generate { .. }
             );
             assert!(asks, "an ask has no tree: {key}");
         }
-        if let Job::Generate { round, .. } | Job::Judge { round, .. } = work.job {
+        if let WorkKind::Generate { round, .. } | WorkKind::Judge { round, .. } = work.job {
             assert!(round <= self.state.limits.iterations_max, "{key} is beyond the last round");
         }
         let first = self.issued.entry(key).or_insert_with(|| work.clone());
@@ -347,13 +347,13 @@ impl Driver {
     fn hand_in_called_off(&mut self) {
         let open: Vec<_> = self.called_off.difference(&self.accepted).cloned().collect();
         for key in open {
-            let report = Report::Failed(Failure::Failed("cancelled".into()));
+            let report = WorkReport::Failed(WorkFailure::Failed("cancelled".into()));
             self.take(Input::Done { key, used: used(1), report });
         }
     }
 
     fn check_state(&self) {
-        let State { features, lanes, limits, counts, phase, paused, .. } = &self.state;
+        let RunState { features, lanes, limits, counts, phase, paused, .. } = &self.state;
         let ended = matches!(phase, Phase::New | Phase::Ended { .. });
         // After a revert a resume chooses what is next.
         assert!(ended || *paused || !lanes.is_empty(), "it runs, and nothing is outstanding");
@@ -407,7 +407,7 @@ impl Driver {
     }
 
     fn check_fold(&self) {
-        let mut folded = State::new();
+        let mut folded = RunState::new();
         for (at_ms, input) in &self.inputs {
             let _ = step(&mut folded, *at_ms, input.clone());
         }
@@ -416,8 +416,8 @@ impl Driver {
 }
 
 /// No pass rests on vacuous checks alone, but for one that a person agreed to take so.
-fn rests_on_something(feature: &Feature, job: &Job, is_changed: bool) -> bool {
-    let Job::Judge { criteria, .. } = job else { return false };
+fn rests_on_something(feature: &Feature, job: &WorkKind, is_changed: bool) -> bool {
+    let WorkKind::Judge { criteria, .. } = job else { return false };
     let shows = |check: &String| is_changed && !feature.vacuous.contains(check);
     let is_evidence = |criterion: &Criterion| criterion.check.as_ref().is_none_or(shows);
     criteria.iter().any(is_evidence) || (is_changed && feature.consent == Some(Consent::Given))
@@ -443,7 +443,7 @@ fn begun(seed: u64) -> Input {
             run,
             goal,
             context,
-            setup: Setup { strategy, contract_by, dispatch, checks_only, ..setup() },
+            setup: HarnessSetup { strategy, contract_by, dispatch, checks_only, ..setup() },
             limits,
         },
         other => other,
@@ -518,73 +518,87 @@ fn name(number: u32) -> String {
     format!("f{number}")
 }
 
-fn report_on(work: &Work, dice: &mut Dice) -> Report {
+fn report_on(work: &Work, dice: &mut Dice) -> WorkReport {
     if dice.one_in(12) {
-        return Report::Failed(outage(dice.one_in(2).then_some(60_000)));
+        return WorkReport::Failed(outage(dice.one_in(2).then_some(60_000)));
     }
     match &work.job {
-        Job::Choose { choice: Choice::Path, .. } => choice(dice, &["complex", "It is complex.", "simple", "what?"]),
-        Job::Choose { choice: Choice::Agent, .. } => choice(dice, &["testing", "`code`", "both code and testing", ""]),
-        Job::Plan { goal } | Job::Replan { goal, .. } => planned(goal.context["judged_by"] == "checks", dice),
-        Job::TryChecks { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("no room".into())),
-        Job::TryChecks { proposed, .. } => Report::Tried(proposed.iter().map(|one| trial(one, dice)).collect()),
-        Job::Synthesize { .. } if dice.one_in(3) => Report::Failed(limit()),
-        Job::Synthesize { .. } => Report::Synthesized(synthesis()),
-        Job::Propose { .. } => Report::Proposed { output: proposal(dice).to_owned() },
-        Job::Prepare { .. } if dice.one_in(16) => {
-            Report::Failed(if dice.one_in(2) { denied() } else { Failure::Failed("it is broken".into()) })
+        WorkKind::Choose { choice: Choice::Path, .. } => {
+            choice(dice, &["complex", "It is complex.", "simple", "what?"])
         }
-        Job::Prepare { checks, .. } => {
+        WorkKind::Choose { choice: Choice::Agent, .. } => {
+            choice(dice, &["testing", "`code`", "both code and testing", ""])
+        }
+        WorkKind::Plan { goal } | WorkKind::Replan { goal, .. } => planned(goal.context["judged_by"] == "checks", dice),
+        WorkKind::TryChecks { .. } if dice.one_in(8) => WorkReport::Failed(WorkFailure::Failed("no room".into())),
+        WorkKind::TryChecks { proposed, .. } => {
+            WorkReport::Tried(proposed.iter().map(|one| trial(one, dice)).collect())
+        }
+        WorkKind::Synthesize { .. } if dice.one_in(3) => WorkReport::Failed(limit()),
+        WorkKind::Synthesize { .. } => WorkReport::Synthesized(synthesis()),
+        WorkKind::Propose { .. } => WorkReport::Proposed { output: proposal(dice).to_owned() },
+        WorkKind::Prepare { .. } if dice.one_in(16) => {
+            WorkReport::Failed(if dice.one_in(2) { denied() } else { WorkFailure::Failed("it is broken".into()) })
+        }
+        WorkKind::Prepare { checks, .. } => {
             let first: Vec<_> = checks.iter().take(1).map(|check| check.name.as_str()).collect();
             prepared(if dice.one_in(2) { &first } else { &[] })
         }
-        Job::Merge { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("no room".into())),
-        Job::Merge { .. } if dice.one_in(3) => Report::Conflicted { files: vec!["a.txt".into()] },
-        Job::Merge { .. } => Report::Merged { base: format!("c-{}", work.key()) },
-        Job::Generate { feature, .. } => generated(feature, dice),
-        Job::Agree { .. } if dice.one_in(6) => Report::Failed(limit()),
-        Job::Agree { .. } => {
+        WorkKind::Merge { .. } if dice.one_in(12) => WorkReport::Failed(WorkFailure::Failed("no room".into())),
+        WorkKind::Merge { .. } if dice.one_in(3) => WorkReport::Conflicted { files: vec!["a.txt".into()] },
+        WorkKind::Merge { .. } => WorkReport::Merged { base: format!("c-{}", work.key()) },
+        WorkKind::Generate { feature, .. } => generated(feature, dice),
+        WorkKind::Agree { .. } if dice.one_in(6) => WorkReport::Failed(limit()),
+        WorkKind::Agree { .. } => {
             let marks = [Mark::Pass, Mark::Fail, Mark::Unknown];
-            Report::Judged(verdict(work, marks[usize::try_from(dice.below(3)).expect("small")]))
+            WorkReport::Judged(verdict(work, marks[usize::try_from(dice.below(3)).expect("small")]))
         }
-        Job::Judge { .. } => match dice.below(10) {
-            0 => Report::Failed(limit()),
-            1 => Report::Failed(denied()),
-            2..=4 => Report::Judged(verdict(work, Mark::Fail)),
-            5 => Report::Judged(verdict(work, Mark::Unknown)),
-            6 => Report::Unfit { files: vec!["`git~1` has a name that git refuses".into(); 2] },
-            _ => Report::Judged(verdict(work, Mark::Pass)),
+        WorkKind::Judge { .. } => match dice.below(10) {
+            0 => WorkReport::Failed(limit()),
+            1 => WorkReport::Failed(denied()),
+            2..=4 => WorkReport::Judged(verdict(work, Mark::Fail)),
+            5 => WorkReport::Judged(verdict(work, Mark::Unknown)),
+            6 => WorkReport::Unfit { files: vec!["`git~1` has a name that git refuses".into(); 2] },
+            _ => WorkReport::Judged(verdict(work, Mark::Pass)),
         },
-        Job::Commit { .. } if dice.one_in(8) => Report::Failed(Failure::Failed("index.lock exists".into())),
-        Job::Commit { .. } if dice.one_in(8) => Report::Committed { commit: None, files: vec![], protected: vec![] },
-        // Others commit, and each commit is one: it does not go on for ever.
-        Job::Commit { .. } if dice.one_in(4) => Report::Moved,
-        Job::Commit { .. } => {
-            Report::Committed { commit: Some(format!("c-{}", work.key())), files: vec!["a".into()], protected: vec![] }
+        WorkKind::Commit { .. } if dice.one_in(8) => {
+            WorkReport::Failed(WorkFailure::Failed("index.lock exists".into()))
         }
-        Job::Discard { .. } if dice.one_in(12) => Report::Failed(Failure::Failed("permission denied".into())),
-        Job::Discard { .. } => Report::Discarded,
+        WorkKind::Commit { .. } if dice.one_in(8) => {
+            WorkReport::Committed { commit: None, files: vec![], protected: vec![] }
+        }
+        // Others commit, and each commit is one: it does not go on for ever.
+        WorkKind::Commit { .. } if dice.one_in(4) => WorkReport::Moved,
+        WorkKind::Commit { .. } => WorkReport::Committed {
+            commit: Some(format!("c-{}", work.key())),
+            files: vec!["a".into()],
+            protected: vec![],
+        },
+        WorkKind::Discard { .. } if dice.one_in(12) => {
+            WorkReport::Failed(WorkFailure::Failed("permission denied".into()))
+        }
+        WorkKind::Discard { .. } => WorkReport::Discarded,
     }
 }
 
-fn choice(dice: &mut Dice, words: &[&str; 4]) -> Report {
+fn choice(dice: &mut Dice, words: &[&str; 4]) -> WorkReport {
     match dice.below(5) {
-        4 => Report::Failed(limit()),
-        one => Report::Chosen(words[one as usize].into()),
+        4 => WorkReport::Failed(limit()),
+        one => WorkReport::Chosen(words[one as usize].into()),
     }
 }
 
-fn generated(feature: &str, dice: &mut Dice) -> Report {
+fn generated(feature: &str, dice: &mut Dice) -> WorkReport {
     match dice.below(14) {
-        0 => Report::Failed(Failure::Impossible("no such thing".into())),
-        1 => Report::Failed(Failure::Blocked(format!("what is {feature}?"))),
-        2 => Report::Failed(denied()),
-        3 => Report::Failed(limit()),
-        4 => Report::Failed(Failure::Failed("trap".into())),
-        5 => Report::Failed(Failure::Limit(LimitHit::new("journal_entries_max", 1_001, 1_000))),
-        6 => Report::Generated(Outcome { confidence: Some(0.2), ..outcome("not sure") }),
-        7 | 8 => Report::Unchanged(outcome("it is all there")),
-        _ => Report::Generated(outcome("all tests pass")),
+        0 => WorkReport::Failed(WorkFailure::Impossible("no such thing".into())),
+        1 => WorkReport::Failed(WorkFailure::Blocked(format!("what is {feature}?"))),
+        2 => WorkReport::Failed(denied()),
+        3 => WorkReport::Failed(limit()),
+        4 => WorkReport::Failed(WorkFailure::Failed("trap".into())),
+        5 => WorkReport::Failed(WorkFailure::Limit(LimitHit::new("journal_entries_max", 1_001, 1_000))),
+        6 => WorkReport::Generated(Outcome { confidence: Some(0.2), ..outcome("not sure") }),
+        7 | 8 => WorkReport::Unchanged(outcome("it is all there")),
+        _ => WorkReport::Generated(outcome("all tests pass")),
     }
 }
 
@@ -610,13 +624,13 @@ fn trial((feature, check): &(String, String), dice: &mut Dice) -> Trial {
     Trial { feature: feature.clone(), check: check.clone(), outcome }
 }
 
-fn planned(checks_only: bool, dice: &mut Dice) -> Report {
+fn planned(checks_only: bool, dice: &mut Dice) -> WorkReport {
     match dice.below(12) {
-        0 => Report::Failed(Failure::Blocked("what is meant?".into())),
-        1 => Report::Failed(Failure::Failed("no JSON".into())),
-        2 => Report::Planned(plan(vec![])),
-        3 => Report::Planned(plan(vec![feature("f0", &["f1"]), feature("f1", &["f0"])])),
-        _ => Report::Planned(random_plan(checks_only, dice)),
+        0 => WorkReport::Failed(WorkFailure::Blocked("what is meant?".into())),
+        1 => WorkReport::Failed(WorkFailure::Failed("no JSON".into())),
+        2 => WorkReport::Planned(plan(vec![])),
+        3 => WorkReport::Planned(plan(vec![feature("f0", &["f1"]), feature("f1", &["f0"])])),
+        _ => WorkReport::Planned(random_plan(checks_only, dice)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::fakes::{Host, Stop, call, finished, invocation, resolve, said};
 use longhaul_core::journal::EffectClass::{self, Acts, Idempotent, ReadOnly, Verifiable};
-use longhaul_core::journal::{Journal as _, JournalError, Next, Resolution, Ticket};
+use longhaul_core::journal::{CallVerdict, EntryHandle, Journal as _, JournalError, Resolution};
 use longhaul_core::store::Batch;
 use longhaul_journal::{Opened, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,11 +31,11 @@ struct World {
 }
 
 impl World {
-    fn act(&mut self, class: EffectClass, name: &str, ticket: &Ticket) -> String {
+    fn act(&mut self, class: EffectClass, name: &str, handle: &EntryHandle) -> String {
         assert!(!self.completed.contains(name), "I1: `{name}` was completed and is done again");
         *self.done.entry(name.to_owned()).or_default() += 1;
         if class == Idempotent {
-            self.keys.insert((name.to_owned(), ticket.key.clone()));
+            self.keys.insert((name.to_owned(), handle.key.clone()));
         }
         format!("\"{name} done\"")
     }
@@ -68,22 +68,22 @@ async fn answer(
     world: &mut World,
     class: EffectClass,
     name: &str,
-    next: Next,
+    next: CallVerdict,
 ) -> Result<String, JournalError> {
-    let (ticket, answer) = match next {
-        Next::Answered(answer) => return Ok(answer),
-        Next::Happened(ticket, output) => (ticket, output),
-        Next::Verify(ticket, _) if world.happened(name) => (ticket, format!("\"{name} done\"")),
-        Next::Go(ticket) | Next::Verify(ticket, _) => {
+    let (handle, answer) = match next {
+        CallVerdict::Answered(answer) => return Ok(answer),
+        CallVerdict::Happened(handle, output) => (handle, output),
+        CallVerdict::Verify(handle, _) if world.happened(name) => (handle, format!("\"{name} done\"")),
+        CallVerdict::Go(handle) | CallVerdict::Verify(handle, _) => {
             if class == Verifiable {
-                recorder.prepared(&ticket, "digests".to_owned()).await?;
+                recorder.prepared(&handle, "digests".to_owned()).await?;
             }
-            let answer = world.act(class, name, &ticket);
-            (ticket, answer)
+            let answer = world.act(class, name, &handle);
+            (handle, answer)
         }
-        Next::Skipped(_) => panic!("nobody said so"),
+        CallVerdict::Skipped(_) => panic!("nobody said so"),
     };
-    recorder.answer(ticket, answer.clone()).await?;
+    recorder.answer(handle, answer.clone()).await?;
     world.completed.insert(name.to_owned());
     Ok(answer)
 }

@@ -10,11 +10,11 @@ use longhaul_journal::{Opened, entries};
 async fn full() -> Host {
     let host = Host::new();
     let recorder = host.run();
-    let ticket = asked(&recorder, ReadOnly, "a").await;
-    recorder.answer(ticket, "x".repeat(5_000)).await.unwrap();
-    let ticket = asked(&recorder, Verifiable, "b").await;
-    recorder.prepared(&ticket, "digests".to_owned()).await.unwrap();
-    recorder.answer(ticket, "1".to_owned()).await.unwrap();
+    let handle = asked(&recorder, ReadOnly, "a").await;
+    recorder.answer(handle, "x".repeat(5_000)).await.unwrap();
+    let handle = asked(&recorder, Verifiable, "b").await;
+    recorder.prepared(&handle, "digests".to_owned()).await.unwrap();
+    recorder.answer(handle, "1".to_owned()).await.unwrap();
     asked(&recorder, Acts, "c").await;
     resolve(&*host.store, 3, Resolution::Skip).await.unwrap();
     host

@@ -21,12 +21,12 @@ enum Left {
 async fn left(class: EffectClass, how: Left) -> Host {
     let host = Host::new();
     let recorder = host.run();
-    let ticket = asked(&recorder, class, "one").await;
+    let handle = asked(&recorder, class, "one").await;
     if matches!(how, Left::Prepared) {
-        recorder.prepared(&ticket, "digests".to_owned()).await.unwrap();
+        recorder.prepared(&handle, "digests".to_owned()).await.unwrap();
     }
     if matches!(how, Left::Answered) {
-        recorder.answer(ticket, "\"done\"".to_owned()).await.unwrap();
+        recorder.answer(handle, "\"done\"".to_owned()).await.unwrap();
     }
     // What need not be durable by itself becomes so with whatever does.
     let another = asked(&recorder, Acts, "another").await;
@@ -117,10 +117,10 @@ async fn an_answer_after_a_resolution_completes_the_effect() {
     resolve(&*host.store, 1, Resolution::Happened("1".to_owned())).await.unwrap();
     let recorder = host.run();
     let next = recorder.ask(call(Acts, "one")).await.unwrap();
-    let longhaul_core::journal::Next::Happened(ticket, output) = next else {
+    let longhaul_core::journal::CallVerdict::Happened(handle, output) = next else {
         panic!("{next:?}");
     };
-    recorder.answer(ticket, output).await.unwrap();
+    recorder.answer(handle, output).await.unwrap();
     assert_eq!(self::next(&host.restart(), Acts).await, "answered 1");
 }
 
@@ -129,14 +129,14 @@ async fn a_verified_effect_that_did_not_happen_is_prepared_again() {
     let host = left(Verifiable, Left::Prepared).await;
     let recorder = host.run();
     let next = recorder.ask(call(Verifiable, "one")).await.unwrap();
-    let longhaul_core::journal::Next::Verify(ticket, _) = next else {
+    let longhaul_core::journal::CallVerdict::Verify(handle, _) = next else {
         panic!("{next:?}");
     };
     // Killed before it prepared anything: the first preparation still tells.
     assert_eq!(self::next(&host.restart(), Verifiable).await, "verify digests, attempt 2, repeated");
-    recorder.prepared(&ticket, "new digests".to_owned()).await.unwrap();
+    recorder.prepared(&handle, "new digests".to_owned()).await.unwrap();
     assert_eq!(self::next(&host.restart(), Verifiable).await, "verify new digests, attempt 3, repeated");
-    recorder.answer(ticket, "2".to_owned()).await.unwrap();
+    recorder.answer(handle, "2".to_owned()).await.unwrap();
     assert_eq!(self::next(&host.restart(), Verifiable).await, "answered 2");
 }
 
@@ -167,8 +167,8 @@ async fn a_call_that_left_no_trace_may_have_been_made_unless_it_had_to_announce_
     ] {
         let host = Host::new();
         let first = host.run();
-        let ticket = asked(&first, ReadOnly, "zero").await;
-        first.answer(ticket, "0".to_owned()).await.unwrap();
+        let handle = asked(&first, ReadOnly, "zero").await;
+        first.answer(handle, "0".to_owned()).await.unwrap();
         let host = host.restart();
         let recorder = host.run();
         recorder.ask(call(ReadOnly, "zero")).await.unwrap();
@@ -183,9 +183,9 @@ async fn nothing_beyond_an_answer_of_this_process_was_made_before() {
     let host = host.restart();
     let recorder = host.run();
     assert!(recorder.resumed());
-    let ticket = asked(&recorder, ReadOnly, "one").await;
-    assert!(ticket.repeated);
-    recorder.answer(ticket, "1".to_owned()).await.unwrap();
+    let handle = asked(&recorder, ReadOnly, "one").await;
+    assert!(handle.repeated);
+    recorder.answer(handle, "1".to_owned()).await.unwrap();
     assert!(!asked(&recorder, ReadOnly, "two").await.repeated);
 }
 
@@ -199,13 +199,13 @@ async fn a_class_pays_only_for_the_commits_that_it_needs() {
         let zero = asked(&recorder, ReadOnly, "zero").await;
         recorder.answer(zero, "0".to_owned()).await.unwrap();
         let before = host.store.commits();
-        let ticket = asked(&recorder, class, "one").await;
+        let handle = asked(&recorder, class, "one").await;
         let mut commits = vec![host.store.commits() - before];
         if class == Verifiable {
-            recorder.prepared(&ticket, "digests".to_owned()).await.unwrap();
+            recorder.prepared(&handle, "digests".to_owned()).await.unwrap();
         }
         commits.push(host.store.commits() - before);
-        recorder.answer(ticket, "1".to_owned()).await.unwrap();
+        recorder.answer(handle, "1".to_owned()).await.unwrap();
         commits.push(host.store.commits() - before);
         assert_eq!(commits, expected, "{class:?}");
     }
@@ -233,11 +233,11 @@ async fn a_question_names_the_plugin_the_call_the_time_and_the_answers() {
     let host = left(Verifiable, Left::Prepared).await;
     let recorder = host.run();
     let next = recorder.ask(call(Verifiable, "one")).await.unwrap();
-    let longhaul_core::journal::Next::Verify(ticket, _) = next else {
+    let longhaul_core::journal::CallVerdict::Verify(handle, _) = next else {
         panic!("{next:?}");
     };
     host.clock.set(crate::fakes::START_MS + 3_600_000);
-    let question = recorder.question(&ticket, "the file has neither digest");
+    let question = recorder.question(&handle, "the file has neither digest");
     expect![[r#"plugin `coder` was cut off in `tools.call` one, started 2026-11-22T01:00:00Z, and nobody knows whether it happened (the file has neither digest); answer entry 1 of r-3f9c02d1a4be/f1/1/generate with one of: `happened` and its output, `did-not-happen` to do it now, `skip` to go on without it"#]]
         .assert_eq(&question.text);
 }

@@ -1,7 +1,7 @@
 //! Fakes: a store in memory that can stop, and a clock that is moved by hand.
 
 use longhaul_core::journal::{
-    Began, EffectClass, Finished, Journal as _, JournalError, NewCall, Next, Resolution, Ticket,
+    Began, CallVerdict, EffectClass, EntryHandle, Finished, Journal as _, JournalError, NewCall, Resolution,
 };
 use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
@@ -237,26 +237,27 @@ pub(crate) fn call(class: EffectClass, arguments: &str) -> NewCall {
 
 /// Asks for something new.
 #[track_caller]
-pub(crate) fn go(next: Next) -> Ticket {
+pub(crate) fn go(next: CallVerdict) -> EntryHandle {
     match next {
-        Next::Go(ticket) => ticket,
+        CallVerdict::Go(handle) => handle,
         other => panic!("it should go: {other:?}"),
     }
 }
 
-pub(crate) async fn asked(recorder: &Recorder, class: EffectClass, arguments: &str) -> Ticket {
+pub(crate) async fn asked(recorder: &Recorder, class: EffectClass, arguments: &str) -> EntryHandle {
     go(recorder.ask(call(class, arguments)).await.unwrap())
 }
 
 /// The journal's answer, in a line for a table.
-pub(crate) fn said(next: &Result<Next, JournalError>) -> String {
-    let of = |ticket: &Ticket| format!("attempt {}{}", ticket.attempt, if ticket.repeated { ", repeated" } else { "" });
+pub(crate) fn said(next: &Result<CallVerdict, JournalError>) -> String {
+    let of =
+        |handle: &EntryHandle| format!("attempt {}{}", handle.attempt, if handle.repeated { ", repeated" } else { "" });
     match next {
-        Ok(Next::Answered(answer)) => format!("answered {answer}"),
-        Ok(Next::Go(ticket)) => format!("go, {}", of(ticket)),
-        Ok(Next::Verify(ticket, prepared)) => format!("verify {prepared}, {}", of(ticket)),
-        Ok(Next::Happened(ticket, output)) => format!("happened {output}, {}", of(ticket)),
-        Ok(Next::Skipped(ticket)) => format!("skipped, {}", of(ticket)),
+        Ok(CallVerdict::Answered(answer)) => format!("answered {answer}"),
+        Ok(CallVerdict::Go(handle)) => format!("go, {}", of(handle)),
+        Ok(CallVerdict::Verify(handle, prepared)) => format!("verify {prepared}, {}", of(handle)),
+        Ok(CallVerdict::Happened(handle, output)) => format!("happened {output}, {}", of(handle)),
+        Ok(CallVerdict::Skipped(handle)) => format!("skipped, {}", of(handle)),
         Err(JournalError::Parked(question)) => format!("parked at entry {}", question.entry),
         Err(why) => format!("error: {why}"),
     }

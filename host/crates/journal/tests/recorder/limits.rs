@@ -37,9 +37,9 @@ async fn a_journal_with_more_entries_than_allowed_is_not_read() {
 /// Bytes of a journal with one call and its answer.
 async fn bytes_of_one(class: EffectClass, answer: &str) -> (u64, u64) {
     let recorder = Host::new().run();
-    let ticket = asked(&recorder, class, "a").await;
+    let handle = asked(&recorder, class, "a").await;
     let before = recorder.bytes();
-    recorder.answer(ticket, answer.to_owned()).await.unwrap();
+    recorder.answer(handle, answer.to_owned()).await.unwrap();
     (before, recorder.bytes())
 }
 
@@ -63,8 +63,8 @@ async fn an_answer_that_does_not_fit_ends_the_invocation() {
         for (max, fits) in [(whole - 1, false), (whole, true), (whole + 1, true)] {
             let host = host(Limits { journal_bytes_max: max, ..Limits::default() });
             let recorder = host.run();
-            let ticket = asked(&recorder, ReadOnly, "a").await;
-            let kept = recorder.answer(ticket, answer.clone()).await;
+            let handle = asked(&recorder, ReadOnly, "a").await;
+            let kept = recorder.answer(handle, answer.clone()).await;
             assert_eq!(kept.is_ok(), fits, "{} bytes in {max}", answer.len());
             if let Err(why) = kept {
                 assert_eq!(why, JournalError::Limit(LimitHit::new("journal_bytes_max", whole, max)));
@@ -80,8 +80,8 @@ async fn an_effect_that_happened_is_kept_although_its_answer_does_not_fit() {
         let answer = "x".repeat(5_000);
         let host = host(Limits { journal_bytes_max: 2_000, ..Limits::default() });
         let recorder = host.run();
-        let ticket = asked(&recorder, class, "a").await;
-        let reached = recorder.answer(ticket, answer.clone()).await.unwrap_err();
+        let handle = asked(&recorder, class, "a").await;
+        let reached = recorder.answer(handle, answer.clone()).await.unwrap_err();
         assert!(matches!(reached, JournalError::Limit(_)), "{reached}");
         // A resume with the same caps does nothing again and reaches the cap again.
         let recorder = host.restart().run();
@@ -95,8 +95,8 @@ async fn the_bytes_of_a_journal_are_the_same_when_it_is_read_back() {
     let host = Host::new();
     let recorder = host.run();
     for (class, length) in [(ReadOnly, 10), (Acts, 5_000), (Idempotent, 5_000)] {
-        let ticket = asked(&recorder, class, "a").await;
-        recorder.answer(ticket, "x".repeat(length)).await.unwrap();
+        let handle = asked(&recorder, class, "a").await;
+        recorder.answer(handle, "x".repeat(length)).await.unwrap();
     }
     assert_eq!(host.restart().run().bytes(), recorder.bytes());
 }
@@ -107,8 +107,8 @@ async fn long_answers_are_stored_once_and_short_ones_in_their_record() {
         let host = Host::new();
         let recorder = host.run();
         for _ in 0..3 {
-            let ticket = asked(&recorder, ReadOnly, "a").await;
-            recorder.answer(ticket, "y".repeat(length)).await.unwrap();
+            let handle = asked(&recorder, ReadOnly, "a").await;
+            recorder.answer(handle, "y".repeat(length)).await.unwrap();
         }
         assert_eq!(host.store.blobs_written(), blobs, "{length} bytes");
         let recorder = host.restart().run();

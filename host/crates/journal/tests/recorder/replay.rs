@@ -13,8 +13,8 @@ async fn ended() -> Host {
     let host = Host::new();
     let recorder = host.run();
     for name in ["a", "b"] {
-        let ticket = asked(&recorder, ReadOnly, name).await;
-        recorder.answer(ticket, format!("\"{name}\"")).await.unwrap();
+        let handle = asked(&recorder, ReadOnly, name).await;
+        recorder.answer(handle, format!("\"{name}\"")).await.unwrap();
     }
     recorder.finish(finished("\"ok\""), Batch::new()).await.unwrap();
     host.restart()
@@ -24,8 +24,8 @@ async fn check_call(second: NewCall, expected: Expect) {
     let host = Host::new();
     let recorder = host.run();
     for name in ["a", "files.write notes.md"] {
-        let ticket = asked(&recorder, ReadOnly, name).await;
-        recorder.answer(ticket, "1".to_owned()).await.unwrap();
+        let handle = asked(&recorder, ReadOnly, name).await;
+        recorder.answer(handle, "1".to_owned()).await.unwrap();
     }
     let before = host.store.commits();
     let recorder = host.run();
@@ -55,8 +55,8 @@ async fn another_call_is_a_divergence_that_shows_both() {
 async fn other_fuel_is_no_divergence_on_a_resume() {
     let host = Host::new();
     let recorder = host.run();
-    let ticket = asked(&recorder, ReadOnly, "a").await;
-    recorder.answer(ticket, "1".to_owned()).await.unwrap();
+    let handle = asked(&recorder, ReadOnly, "a").await;
+    recorder.answer(handle, "1".to_owned()).await.unwrap();
     let next = host.restart().run().ask(NewCall { fuel_used: 1, ..call(ReadOnly, "a") }).await;
     assert_eq!(said(&next), "answered 1");
 }

@@ -51,9 +51,9 @@ async fn answers_at_once_share_commits() {
         tickets.push(asked(&recorder, ReadOnly, &format!("{index}")).await);
     }
     let before = host.store.commits();
-    let answers = tickets.into_iter().map(|ticket| {
+    let answers = tickets.into_iter().map(|handle| {
         let recorder = recorder.clone();
-        tokio::spawn(async move { recorder.answer(ticket, "1".to_owned()).await })
+        tokio::spawn(async move { recorder.answer(handle, "1".to_owned()).await })
     });
     for answer in answers.collect::<Vec<_>>() {
         answer.await.unwrap().unwrap();
@@ -142,8 +142,8 @@ async fn the_end_and_the_state_of_the_harness_are_one_commit() {
 async fn the_end_of_a_child_and_the_answer_of_its_parent_are_one_commit() {
     let host = Host::new();
     let parent = host.run();
-    let ticket = asked(&parent, Acts, "delegate").await;
-    let name = invocation().child(ticket.entry);
+    let handle = asked(&parent, Acts, "delegate").await;
+    let name = invocation().child(handle.entry);
     let open = |name: &InvocationId| {
         Recorder::open(host.store.clone(), host.clock.clone(), name.clone(), crate::fakes::began(), &host.limits)
             .unwrap()
@@ -156,7 +156,7 @@ async fn the_end_of_a_child_and_the_answer_of_its_parent_are_one_commit() {
     let before = host.store.commits();
     let end = child.finish_batch(finished("\"child\"")).await.unwrap();
     assert_eq!(host.store.commits(), before);
-    parent.answer_with(ticket, "\"child\"".to_owned(), end).await.unwrap();
+    parent.answer_with(handle, "\"child\"".to_owned(), end).await.unwrap();
     assert_eq!(host.store.commits(), before + 1);
     assert!(matches!(open(&name), Opened::Finished { .. }));
     assert_eq!(said(&host.restart().run().ask(call(Acts, "delegate")).await), "answered \"child\"");
@@ -210,8 +210,8 @@ async fn after_a_commit_that_failed_nothing_later_becomes_durable() {
 async fn a_ticket_is_used_once() {
     let host = Host::new();
     let recorder = host.run();
-    let ticket = asked(&recorder, ReadOnly, "a").await;
-    recorder.answer(ticket.clone(), "1".to_owned()).await.unwrap();
-    assert!(recorder.answer(ticket.clone(), "2".to_owned()).await.is_err());
-    assert!(recorder.prepared(&ticket, "late".to_owned()).await.is_err());
+    let handle = asked(&recorder, ReadOnly, "a").await;
+    recorder.answer(handle.clone(), "1".to_owned()).await.unwrap();
+    assert!(recorder.answer(handle.clone(), "2".to_owned()).await.is_err());
+    assert!(recorder.prepared(&handle, "late".to_owned()).await.is_err());
 }

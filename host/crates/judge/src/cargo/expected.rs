@@ -6,9 +6,9 @@
 //! needs a feature or a harness of its own need not run; nor do examples and benches. Refuses to find a pinned file
 //! with tests below `src/` needless because nothing names it: it is there to be named.
 
-use super::words::{Targets, Words, fits};
+use super::command_line::{Targets, Words, fits};
 use crate::clike::{modules, tests};
-use crate::runner::Files;
+use crate::runner::CheckFiles;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Of the words of a command.
-    pub(super) fn of(argv: &[String], files: &dyn Files, pinned: &BTreeSet<String>) -> Self {
+    pub(super) fn of(argv: &[String], files: &dyn CheckFiles, pinned: &BTreeSet<String>) -> Self {
         let words = Words::of(argv);
         let mut plan = Self { expected: expected(&words, &Sources::of(files, true), pinned), ..Self::default() };
         for is_base in [true, false] {
@@ -67,13 +67,13 @@ fn expected(words: &Words, sources: &Sources<'_>, pinned: &BTreeSet<String>) -> 
 
 /// Files as the base commit has them, else as the work has; or those of the work alone.
 struct Sources<'a> {
-    files: &'a dyn Files,
+    files: &'a dyn CheckFiles,
     base: BTreeSet<String>,
     paths: BTreeSet<String>,
 }
 
 impl<'a> Sources<'a> {
-    fn of(files: &'a dyn Files, is_base: bool) -> Self {
+    fn of(files: &'a dyn CheckFiles, is_base: bool) -> Self {
         let base: BTreeSet<String> = if is_base { files.base_paths().into_iter().collect() } else { BTreeSet::new() };
         let paths = files.paths().into_iter().chain(base.iter().cloned()).collect();
         Self { files, base, paths }

@@ -1,7 +1,9 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{Entry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, Manifest, SIGNATURE, STATE, VERSION, may_be_link};
-use longhaul_api::upkeep::{AuditHead, Written};
+use super::{
+    ArchiveEntry, BackupManifest, FILE_BYTES_MAX, FILES_MAX, MANIFEST, SIGNATURE, STATE, VERSION, may_be_link,
+};
+use longhaul_api::upkeep::{AuditHead, WrittenArchive};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};
@@ -16,7 +18,7 @@ use std::path::Path;
 const LEVEL: i32 = 3;
 
 /// What is to be in it.
-pub struct Parts<'a> {
+pub struct ArchiveParts<'a> {
     /// The data directory.
     pub home: &'a Home,
     /// Its store.
@@ -35,7 +37,7 @@ pub struct Parts<'a> {
 ///
 /// # Errors
 /// The file is there, or something cannot be read or written. Nothing is left under the file's name then.
-pub fn write(file: &Path, parts: &Parts<'_>) -> fault::Result<Written> {
+pub fn write(file: &Path, parts: &ArchiveParts<'_>) -> fault::Result<WrittenArchive> {
     if fs::symlink_metadata(file).is_ok() {
         bail!("`{}` is there already; choose another name", file.display());
     }
@@ -52,7 +54,7 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> fault::Result<Written> {
     let left_out = writer.add_home(parts)?;
     let key = SigningKey::of(parts.home)?;
     let signer = key.public();
-    let manifest = Manifest {
+    let manifest = BackupManifest {
         longhaul_backup: VERSION,
         written_by: concat!("longhaul ", env!("CARGO_PKG_VERSION")).to_owned(),
         taken_ms: parts.now_ms,
@@ -81,12 +83,12 @@ pub fn write(file: &Path, parts: &Parts<'_>) -> fault::Result<Written> {
     File::open(directory)?.sync_all()?;
     let (file, files, audit) = (file.to_owned(), manifest.files.len(), parts.audit);
     let (has_secrets, left_out) = (parts.with_secrets, manifest.left_out);
-    Ok(Written { file, bytes, files, rows, has_secrets, left_out, signer, audit })
+    Ok(WrittenArchive { file, bytes, files, rows, has_secrets, left_out, signer, audit })
 }
 
 struct Writer {
     tar: tar::Builder<zstd::Encoder<'static, File>>,
-    files: Vec<Entry>,
+    files: Vec<ArchiveEntry>,
 }
 
 impl Writer {
@@ -98,7 +100,7 @@ impl Writer {
     }
 
     /// Answers what was left out.
-    fn add_home(&mut self, parts: &Parts<'_>) -> fault::Result<Vec<String>> {
+    fn add_home(&mut self, parts: &ArchiveParts<'_>) -> fault::Result<Vec<String>> {
         let home = parts.home.path();
         let mut left_out = Vec::new();
         self.add(home, Path::new("server.toml"), &mut left_out)?;
@@ -161,7 +163,7 @@ impl Writer {
         header.set_mode(0o777);
         self.tar.append_link(&mut header, inside, &target)?;
         let (sha256, link) = (Digest::of(text.as_bytes()), Some(text.to_owned()));
-        self.note(Entry { path: inside.display().to_string(), bytes: 0, sha256, link, executable: false })
+        self.note(ArchiveEntry { path: inside.display().to_string(), bytes: 0, sha256, link, executable: false })
     }
 
     fn add_file(&mut self, inside: &Path, path: &Path, bytes_max: u64) -> fault::Result<()> {
@@ -180,10 +182,10 @@ impl Writer {
         self.tar.append_data(&mut header, inside, &mut reading).with_context(context)?;
         let sha256 = reading.digester.finish();
         let executable = found.permissions().mode() & 0o100 != 0;
-        self.note(Entry { path: inside.display().to_string(), bytes, sha256, link: None, executable })
+        self.note(ArchiveEntry { path: inside.display().to_string(), bytes, sha256, link: None, executable })
     }
 
-    fn note(&mut self, entry: Entry) -> fault::Result<()> {
+    fn note(&mut self, entry: ArchiveEntry) -> fault::Result<()> {
         if self.files.len() >= FILES_MAX {
             bail!(
                 "there are more than {FILES_MAX} files; remove trees with `longhaul gc`, or pack them by other means"

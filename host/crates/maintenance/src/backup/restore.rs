@@ -2,15 +2,15 @@
 //! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
 //! elsewhere, and more bytes than the disk has room for.
 
-use super::{Entry, FILES_MAX, MANIFEST, Manifest, SIGNATURE, VERSION, checked, may_be_link};
+use super::{ArchiveEntry, BackupManifest, FILES_MAX, MANIFEST, SIGNATURE, VERSION, checked, may_be_link};
 use longhaul_api::upkeep::AuditHead;
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::fault::{self, Context, bail};
-use longhaul_core::store::Read as Counted;
+use longhaul_core::store::ReadTotals as Counted;
 use longhaul_home::Home;
-use longhaul_security::audit::Verified;
-use longhaul_security::signing::{self, Accepts, Signed, Signer};
+use longhaul_security::audit::AuditVerification;
+use longhaul_security::signing::{self, AcceptedRisks, Signed, Signer};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -44,11 +44,11 @@ const DISK_BYTES_LEFT: u64 = 64 << 20;
 
 /// What was put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Where.
     pub home: PathBuf,
     /// What the archive says of itself, without its files.
-    pub manifest: Manifest,
+    pub manifest: BackupManifest,
     /// Files that were put there.
     pub files: usize,
     /// What was read of the store, all of it.
@@ -63,7 +63,7 @@ pub struct Restored {
 
 /// What acts by itself, and is put back only where that is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keeps {
+pub struct RestoreOptions {
     /// API tokens.
     pub tokens: bool,
     /// `server.toml`, with the programs that it names, and trust in the files of projects.
@@ -72,7 +72,7 @@ pub struct Keeps {
 
 /// A store that was read, and cleared of what acts by itself.
 #[derive(Clone, Debug, Default)]
-pub struct Prepared {
+pub struct PreparedStore {
     /// What was read, before anything was removed.
     pub read: Counted,
     /// What projects in it ask for.
@@ -80,7 +80,7 @@ pub struct Prepared {
     /// What was removed.
     pub dropped: Vec<String>,
     /// What a look at its audit log gave, before anything was added.
-    pub audit: Option<Verified>,
+    pub audit: Option<AuditVerification>,
 }
 
 /// Makes a data directory of an archive. `prepare` reads a store from end to end, looks for a record of its audit log, and
@@ -92,10 +92,10 @@ pub struct Prepared {
 pub fn restore(
     file: &Path,
     home: &Home,
-    accepts: &Accepts,
-    keeps: Keeps,
-    prepare: impl FnOnce(&Path, Keeps, &Signer, Option<Digest>) -> fault::Result<Prepared>,
-) -> fault::Result<Restored> {
+    accepts: &AcceptedRisks,
+    keeps: RestoreOptions,
+    prepare: impl FnOnce(&Path, RestoreOptions, &Signer, Option<Digest>) -> fault::Result<PreparedStore>,
+) -> fault::Result<RestoreReport> {
     refuse_full(home.path())?;
     let above = home.path().parent().with_context(|| format!("`{}` has no parent", home.path().display()))?;
     fs::create_dir_all(above).with_context(|| format!("cannot make `{}`", above.display()))?;
@@ -110,7 +110,7 @@ pub fn restore(
     let signer = signing::admit(home, "the backup", signed.as_ref(), &text, accepts).with_context(context)?;
     let expect = manifest.audit.as_ref().and_then(AuditHead::expected);
     let prepared = prepare(staging.path(), keeps, &signer, expect).with_context(context)?;
-    let Prepared { read, powers, mut dropped, audit } = prepared;
+    let PreparedStore { read, powers, mut dropped, audit } = prepared;
     refuse_other_log(&manifest, audit.as_ref()).with_context(context)?;
     dropped.extend(set_server_aside(staging.path(), keeps)?);
     if read.rows < manifest.rows {
@@ -122,12 +122,12 @@ pub fn restore(
     let _ = staging.keep();
     signing::remember(home, &signer)?;
     let files = manifest.files.len();
-    let (home, manifest) = (home.path().to_owned(), Manifest { files: Vec::new(), ..manifest });
-    Ok(Restored { home, manifest, files, read, signer, powers, dropped })
+    let (home, manifest) = (home.path().to_owned(), BackupManifest { files: Vec::new(), ..manifest });
+    Ok(RestoreReport { home, manifest, files, read, signer, powers, dropped })
 }
 
 /// The signature of a manifest. One that names no key is unsigned, whatever follows it.
-fn signed(manifest: &Manifest, signature: Option<String>) -> fault::Result<Option<Signed>> {
+fn signed(manifest: &BackupManifest, signature: Option<String>) -> fault::Result<Option<Signed>> {
     match (&manifest.signer, signature) {
         (Some(signer), Some(signature)) => Ok(Some(Signed { signer: signer.clone(), signature })),
         (Some(_), None) => bail!("it has no signature: it was cut off, or was changed"),
@@ -138,7 +138,7 @@ fn signed(manifest: &Manifest, signature: Option<String>) -> fault::Result<Optio
 
 /// Refuses an audit log that does not go on from where it stood when the backup was made. One that was broken by then is
 /// put back as it was.
-fn refuse_other_log(manifest: &Manifest, audit: Option<&Verified>) -> fault::Result<()> {
+fn refuse_other_log(manifest: &BackupManifest, audit: Option<&AuditVerification>) -> fault::Result<()> {
     let (Some(head), Some(found)) = (&manifest.audit, audit) else { return Ok(()) };
     let is_whole = head.is_broken || found.broken.is_none();
     if is_whole && found.has_expected != Some(false) {
@@ -157,7 +157,7 @@ fn refuse_other_log(manifest: &Manifest, audit: Option<&Verified>) -> fault::Res
 }
 
 /// Gives `server.toml` a name that nothing reads.
-fn set_server_aside(top: &Path, keeps: Keeps) -> fault::Result<Option<String>> {
+fn set_server_aside(top: &Path, keeps: RestoreOptions) -> fault::Result<Option<String>> {
     let (from, to) = (top.join(SERVER), top.join("server.toml.restored"));
     if keeps.commands || fs::symlink_metadata(&from).is_err() {
         return Ok(None);
@@ -183,18 +183,18 @@ fn refuse_full(home: &Path) -> fault::Result<()> {
 
 /// What was in an archive, and is below a directory now.
 struct Unpacked {
-    manifest: Manifest,
+    manifest: BackupManifest,
     /// The manifest's bytes, which are signed.
     text: Vec<u8>,
     signature: Option<String>,
-    found: BTreeMap<String, Entry>,
+    found: BTreeMap<String, ArchiveEntry>,
 }
 
 /// Writes every entry below `top`.
 fn unpack(archive: impl Read, top: &Path) -> fault::Result<Unpacked> {
     let decoder = zstd::Decoder::new(archive).context("it is no backup")?;
     let left = Rc::new(Cell::new(HEADERS_BYTES_MAX));
-    let mut archive = tar::Archive::new(Metered { reader: decoder, left: Rc::clone(&left) });
+    let mut archive = tar::Archive::new(LimitedReader { reader: decoder, left: Rc::clone(&left) });
     let (mut found, mut manifest, mut signature) = (BTreeMap::new(), None, None);
     let mut room = room(top)?;
     for entry in archive.entries().context("it is no backup")? {
@@ -231,7 +231,7 @@ fn unpack(archive: impl Read, top: &Path) -> fault::Result<Unpacked> {
             other => bail!("`{}` is no file ({other:?})", path.display()),
         };
         let name = inside.to_str().context("a name is no text")?.to_owned();
-        found.insert(name.clone(), Entry { path: name, ..written });
+        found.insert(name.clone(), ArchiveEntry { path: name, ..written });
     }
     left.set(u64::MAX);
     // To its end, where the checksum of all of it is.
@@ -250,12 +250,12 @@ fn room(top: &Path) -> fault::Result<u64> {
 }
 
 /// A reader that gives no more than it was told to.
-struct Metered<R> {
+struct LimitedReader<R> {
     reader: R,
     left: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let most = usize::try_from(self.left.get()).unwrap_or(usize::MAX).min(buffer.len());
         if most == 0 && !buffer.is_empty() {
@@ -267,7 +267,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<(Manifest, Vec<u8>)> {
+fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<(BackupManifest, Vec<u8>)> {
     #[derive(Deserialize)]
     struct Version {
         longhaul_backup: u32,
@@ -302,7 +302,7 @@ fn make_parents(top: &Path, inside: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u64) -> fault::Result<Entry> {
+fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u64) -> fault::Result<ArchiveEntry> {
     let mode = 0o600 | (entry.header().mode().unwrap_or(0) & 0o100);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(target)?;
     let (mut digester, mut bytes, mut buffer) = (Digester::default(), 0_u64, vec![0; 256 << 10]);
@@ -321,14 +321,14 @@ fn write_file(entry: &mut tar::Entry<'_, impl Read>, target: &Path, room: &mut u
     }
     file.sync_all()?;
     let executable = mode & 0o100 != 0;
-    Ok(Entry { path: String::new(), bytes, sha256: digester.finish(), link: None, executable })
+    Ok(ArchiveEntry { path: String::new(), bytes, sha256: digester.finish(), link: None, executable })
 }
 
-fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> fault::Result<Entry> {
+fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> fault::Result<ArchiveEntry> {
     let link = entry.link_name().context("it is damaged")?.context("a link leads nowhere")?.into_owned();
     let text = link.to_str().context("a link leads to a name that is no text")?.to_owned();
     std::os::unix::fs::symlink(&link, target)?;
-    Ok(Entry {
+    Ok(ArchiveEntry {
         path: String::new(),
         bytes: 0,
         sha256: Digest::of(text.as_bytes()),
@@ -337,14 +337,14 @@ fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> fault::Result
     })
 }
 
-fn compare(manifest: &Manifest, found: &BTreeMap<String, Entry>) -> fault::Result<()> {
+fn compare(manifest: &BackupManifest, found: &BTreeMap<String, ArchiveEntry>) -> fault::Result<()> {
     for entry in &manifest.files {
         match found.get(&entry.path) {
             Some(there) if there == entry => {}
             // The first version said nothing of modes.
             Some(there)
                 if manifest.longhaul_backup < 2
-                    && Entry { executable: there.executable, ..entry.clone() } == *there => {}
+                    && ArchiveEntry { executable: there.executable, ..entry.clone() } == *there => {}
             Some(_) => bail!("`{}` is not what was written: it is damaged, or was changed", entry.path),
             None => bail!("`{}` is missing", entry.path),
         }

@@ -3,10 +3,10 @@
 //! Settings that would undo the request are refused in `request.rs`.
 
 use crate::ModelsError;
+use crate::http_exchange::{Connection, KnownModel};
 use crate::prefill::PrefillMode;
 use crate::prices::{PriceSettings, Prices, table};
 use crate::retry::RetryConfig;
-use crate::wire::{Connection, Known};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ pub enum AnthropicSchema {
 }
 
 impl AnthropicConfig {
-    pub(super) fn connection<'a>(&'a self, name: &'a str, known: Known) -> Connection<'a> {
+    pub(super) fn connection<'a>(&'a self, name: &'a str, known: KnownModel) -> Connection<'a> {
         Connection {
             name,
             id: &self.id,
@@ -141,7 +141,7 @@ impl AnthropicConfig {
     }
 
     /// What is known of the model before it is asked.
-    pub(super) fn known(&self, name: &str) -> Result<Known, ModelsError> {
+    pub(super) fn known(&self, name: &str) -> Result<KnownModel, ModelsError> {
         let entry = table::find_at(&self.base_url, &self.id, CACHED_SHARE, WRITTEN_SHARE);
         let settings = PriceSettings {
             input: self.price_input_usd_per_million,
@@ -152,7 +152,7 @@ impl AnthropicConfig {
         let prices = entry.map_or(Prices::Unknown, |entry| entry.prices);
         let prices = settings.over(name, prices, CACHED_SHARE, WRITTEN_SHARE)?;
         let window_tokens = entry.and_then(|entry| entry.window_tokens);
-        Ok(Known { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
+        Ok(KnownModel { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
     }
 
     /// Whether what it costs is known.

@@ -4,14 +4,14 @@
 //! the end; the later one is the whole.
 
 use super::config::AnthropicConfig;
-use crate::Secret;
+use crate::ApiKey;
 use crate::calls::{self, PartialCall};
+use crate::http_exchange::{Assembly, Wrong, until_stop};
 use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
 use crate::problem::problem_text;
-use crate::secret::Sieve;
+use crate::secret::KeyRedactor;
 use crate::tool_names::Names;
-use crate::wire::{Assembly, Wrong, until_stop};
 use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage, text_tokens_most};
 use longhaul_core::text::truncate;
 use reqwest::header::HeaderMap;
@@ -120,7 +120,7 @@ enum Delta {
 /// A reply in the making.
 pub(crate) struct AnthropicAssembly {
     done: bool,
-    sieve: Sieve,
+    stream_redactor: KeyRedactor,
     text: String,
     calls: Vec<PartialCall>,
     /// With the index of their block.
@@ -163,7 +163,7 @@ impl Assembly for AnthropicAssembly {
     }
 
     fn finish_text(&mut self) -> String {
-        let rest = self.sieve.finish();
+        let rest = self.stream_redactor.finish();
         self.text.push_str(&rest);
         rest
     }
@@ -206,10 +206,10 @@ impl Assembly for AnthropicAssembly {
 }
 
 impl AnthropicAssembly {
-    pub(super) fn new(key: Option<&Secret>) -> Self {
+    pub(super) fn new(key: Option<&ApiKey>) -> Self {
         Self {
             done: false,
-            sieve: Sieve::new(key),
+            stream_redactor: KeyRedactor::new(key),
             text: String::new(),
             calls: Vec::new(),
             thoughts: Vec::new(),
@@ -227,8 +227,9 @@ impl AnthropicAssembly {
         headers: &HeaderMap,
     ) -> ModelReply {
         let usage = prices.charged(self.counted(request), headers, Some(&Value::Object(self.usage.clone())));
-        let calls = calls::requested(&self.calls, &self.sieve, names);
-        let thoughts = self.thoughts.into_iter().map(|(_, thought)| kept(thought, config, &self.sieve)).collect();
+        let calls = calls::requested(&self.calls, &self.stream_redactor, names);
+        let thoughts =
+            self.thoughts.into_iter().map(|(_, thought)| kept(thought, config, &self.stream_redactor)).collect();
         let text = with_prefill(self.text, request.prefill.as_deref().unwrap_or_default(), config.prefill);
         let (text, stopped) = until_stop(text, request);
         let reason = match self.stop_reason.as_deref() {
@@ -296,7 +297,7 @@ impl AnthropicAssembly {
     }
 
     fn say(&mut self, text: &str) -> String {
-        let piece = self.sieve.push(text);
+        let piece = self.stream_redactor.push(text);
         self.text.push_str(&piece);
         piece
     }
@@ -318,9 +319,9 @@ impl AnthropicAssembly {
 }
 
 /// A signed thought goes back to the letter. One that has the key in it does not go back.
-fn kept(mut thought: Thought, config: &AnthropicConfig, sieve: &Sieve) -> Thought {
+fn kept(mut thought: Thought, config: &AnthropicConfig, stream_redactor: &KeyRedactor) -> Thought {
     thought.model.clone_from(&config.id);
-    let clean = sieve.whole(&thought.text);
+    let clean = stream_redactor.whole(&thought.text);
     if clean != thought.text {
         (thought.text, thought.signature) = (clean, None);
     }

@@ -2,15 +2,15 @@
 
 use super::config::{AnthropicConfig, AnthropicSchema};
 use crate::adaptation::{Adaptation, SchemaForm};
+use crate::http_exchange::decimal;
 use crate::picture::{check_media_type, check_speaker};
 use crate::prefill::{self, PrefillMode};
 use crate::schema::{self, Dialect, Lowered};
-use crate::wire::decimal;
 use crate::{ModelsError, tool_names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::model::{
-    Message, ModelError, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, Thought,
+    Message, MessagePart, MessageRole, ModelError, ModelRequest, OfferedTool, ReplyFormat, RequestedCall, Thought,
 };
 use serde_json::{Map, Value, json};
 
@@ -139,7 +139,7 @@ fn system(config: &AnthropicConfig, request: &ModelRequest, has_schema: bool) ->
 fn messages(config: &AnthropicConfig, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for said in &request.messages {
-        let role = if said.speaker == Speaker::Assistant { "assistant" } else { "user" };
+        let role = if said.speaker == MessageRole::Assistant { "assistant" } else { "user" };
         let blocks = blocks(config, said)?;
         match turns.last_mut() {
             Some((last, all)) if *last == role => all.extend(blocks),
@@ -168,15 +168,15 @@ fn blocks(config: &AnthropicConfig, said: &Message) -> Result<Vec<Value>, ModelE
     for part in &said.parts {
         match part {
             // Empty texts are refused.
-            Part::Text(text) if text.trim().is_empty() => {}
-            Part::Text(text) => blocks.push(json!({ "type": "text", "text": text })),
-            Part::Image { media_type, data } => blocks.push(image(said.speaker, media_type, data)?),
-            Part::Requested(call) => blocks.push(requested(call)),
-            Part::Answered { id, output, failed } => blocks.push(json!({
+            MessagePart::Text(text) if text.trim().is_empty() => {}
+            MessagePart::Text(text) => blocks.push(json!({ "type": "text", "text": text })),
+            MessagePart::Image { media_type, data } => blocks.push(image(said.speaker, media_type, data)?),
+            MessagePart::Requested(call) => blocks.push(requested(call)),
+            MessagePart::Answered { id, output, failed } => blocks.push(json!({
                 "type": "tool_result", "tool_use_id": call_id(id), "content": output, "is_error": failed,
             })),
-            Part::Thought(thought) if thought.model == config.id => blocks.extend(thought_block(thought)),
-            Part::Thought(_) => {}
+            MessagePart::Thought(thought) if thought.model == config.id => blocks.extend(thought_block(thought)),
+            MessagePart::Thought(_) => {}
         }
     }
     Ok(blocks)
@@ -199,7 +199,7 @@ fn thought_block(thought: &Thought) -> Option<Value> {
     })
 }
 
-fn image(speaker: Speaker, media_type: &str, data: &[u8]) -> Result<Value, ModelError> {
+fn image(speaker: MessageRole, media_type: &str, data: &[u8]) -> Result<Value, ModelError> {
     check_speaker(speaker)?;
     check_media_type(media_type)?;
     let source = json!({ "type": "base64", "media_type": media_type, "data": STANDARD.encode(data) });

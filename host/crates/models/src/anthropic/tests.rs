@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
-use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason, Thought};
+use longhaul_core::model::{
+    Message, MessagePart, MessageRole, OfferedTool, ReplyFormat, RequestedCall, StopReason, Thought,
+};
 use serde_json::json;
 
 const KEY: &str = "sk-ant-test-abcdefghijkl";
@@ -77,7 +79,7 @@ fn request() -> ModelRequest {
     ModelRequest {
         model: "claude".into(),
         system: "be brief".into(),
-        messages: vec![Message::text(Speaker::User, "the weather?")],
+        messages: vec![Message::text(MessageRole::User, "the weather?")],
         tools: vec![OfferedTool {
             tool: "weather".into(),
             function: "now".into(),
@@ -177,24 +179,29 @@ async fn the_request_has_every_field_on_the_wire() {
         arguments: "{\"a\":1}".into(),
     };
     let thought = |model: &str| {
-        Part::Thought(Thought { text: "hm".into(), model: model.into(), signature: Some("sig".into()), hidden: false })
+        MessagePart::Thought(Thought {
+            text: "hm".into(),
+            model: model.into(),
+            signature: Some("sig".into()),
+            hidden: false,
+        })
     };
-    let picture = Part::Image { media_type: "image/png".into(), data: vec![1, 2, 3] };
+    let picture = MessagePart::Image { media_type: "image/png".into(), data: vec![1, 2, 3] };
     request.messages = vec![
-        Message { speaker: Speaker::User, parts: vec![Part::Text("see".into()), picture] },
+        Message { speaker: MessageRole::User, parts: vec![MessagePart::Text("see".into()), picture] },
         Message {
-            speaker: Speaker::Assistant,
+            speaker: MessageRole::Assistant,
             parts: vec![
                 thought("claude-sonnet-4-5"),
                 thought("another"),
-                Part::Text(String::new()),
-                Part::Requested(call),
+                MessagePart::Text(String::new()),
+                MessagePart::Requested(call),
             ],
         },
-        Message::text(Speaker::User, "well?"),
+        Message::text(MessageRole::User, "well?"),
         Message {
-            speaker: Speaker::Tool,
-            parts: vec![Part::Answered { id: "call_1:x".into(), output: "rain".into(), failed: true }],
+            speaker: MessageRole::Tool,
+            parts: vec![MessagePart::Answered { id: "call_1:x".into(), output: "rain".into(), failed: true }],
         },
     ];
     let outcome = check(vec![stream("", [GOOD.as_bytes().to_vec()])], "beta = [\"b-1\"]", &request).await;

@@ -1,9 +1,9 @@
 //! What is given again, and what never is. Asked is a real endpoint of loopback that plays its answers.
 
-use crate::config::{self, ModelConfig, Surroundings};
+use crate::config::{self, ModelConfig, ModelEnvironment};
 use crate::fake_server::{FakeServer, answer};
 use crate::queue::Queues;
-use longhaul_core::model::{Message, ModelReply, ModelRequest, Speaker};
+use longhaul_core::model::{Message, MessageRole, ModelReply, ModelRequest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn request(text: &str, temperature: Option<f32>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
         system: String::new(),
-        messages: vec![Message::text(Speaker::User, text)],
+        messages: vec![Message::text(MessageRole::User, text)],
         tools: vec![],
         format: Default::default(),
         prefill: None,
@@ -40,7 +40,7 @@ async fn ask(server: &FakeServer, cache: &Path, more: &str, key: &str, request: 
         server.port
     );
     let config: ModelConfig = toml::from_str(&text).unwrap();
-    let surroundings = Surroundings {
+    let surroundings = ModelEnvironment {
         variable: &|_| Some(key.to_owned()),
         base: cache,
         cache,

@@ -6,11 +6,12 @@
 use super::config::LocalConfig;
 use crate::retry::outage;
 use longhaul_core::LimitHit;
-use longhaul_core::census::{Child as Listing, ChildKind, Entry, Listed as _};
 use longhaul_core::model::ModelError;
+use longhaul_core::process_registry::{Child as Listing, ChildKind, Registered as _, RegistryEntry};
 use longhaul_core::text::truncate;
 use longhaul_llama::protocol::{
-    Answer, AnswerBody, Call, CallBody, Completion, ErrorKind, Failure, LINE_BYTES_MAX, Reply, thread_environment,
+    AnswerBody, CallBody, ChildAnswer, ChildCall, ChildFailure, Completion, CompletionReply, ErrorKind, LINE_BYTES_MAX,
+    thread_environment,
 };
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -38,13 +39,13 @@ const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", 
 /// One request on its way to the child. The child is told to stop when `said` is closed.
 pub(super) struct Job {
     pub(super) completion: Completion,
-    pub(super) said: mpsc::Sender<Said>,
+    pub(super) said: mpsc::Sender<ChildOutput>,
 }
 
 /// What the asker gets.
-pub(super) enum Said {
+pub(super) enum ChildOutput {
     Token(String),
-    End(Result<Reply, ModelError>),
+    End(Result<CompletionReply, ModelError>),
 }
 
 /// How the child is started.
@@ -86,7 +87,7 @@ impl Keeper {
             if let Some(end) = end {
                 let end = end.map_err(|trouble| self.explain(trouble));
                 // The asker may be gone by now, which is its right.
-                let _ = job.said.send(Said::End(end)).await;
+                let _ = job.said.send(ChildOutput::End(end)).await;
             }
         }
         self.unload().await;
@@ -105,7 +106,7 @@ impl Keeper {
         self.jobs.recv().await
     }
 
-    async fn serve(&mut self, job: &Job) -> Result<Reply, Trouble> {
+    async fn serve(&mut self, job: &Job) -> Result<CompletionReply, Trouble> {
         // A child that died while nobody asked costs the next request nothing.
         if self.running.as_mut().is_none_or(Running::has_ended) {
             self.running = None;
@@ -166,10 +167,10 @@ enum Trouble {
     /// Its window is smaller than the configured one.
     Window(u32),
     /// The child says so itself.
-    Said(Failure),
+    Said(ChildFailure),
 }
 
-fn said(name: &str, config: &LocalConfig, failure: Failure) -> ModelError {
+fn said(name: &str, config: &LocalConfig, failure: ChildFailure) -> ModelError {
     let text = format!("model `{name}`: {}", calm(&failure.message));
     match failure.kind {
         ErrorKind::PromptTooLong => {
@@ -261,7 +262,7 @@ const BESIDE_BYTES: u64 = 768 << 20;
 struct Running {
     child: Child,
     /// Shown to others as long as it lives.
-    _entry: Option<Entry<Listing>>,
+    _entry: Option<RegistryEntry<Listing>>,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// The beginning of a line; kept here, since reading may be given up in its middle.
@@ -287,7 +288,11 @@ impl Running {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    async fn ask(&mut self, completion: &Completion, said: &mpsc::Sender<Said>) -> Result<Reply, Trouble> {
+    async fn ask(
+        &mut self,
+        completion: &Completion,
+        said: &mpsc::Sender<ChildOutput>,
+    ) -> Result<CompletionReply, Trouble> {
         self.calls += 1;
         self.open = Some(self.calls);
         self.write(CallBody::Complete(Box::new(completion.clone()))).await?;
@@ -300,7 +305,7 @@ impl Running {
             match answer.body {
                 AnswerBody::Token(piece) => {
                     left = left.checked_sub(piece.len()).ok_or(Trouble::Limit(REPLY_BYTES_MAX))?;
-                    let _ = said.send(Said::Token(piece)).await;
+                    let _ = said.send(ChildOutput::Token(piece)).await;
                 }
                 AnswerBody::Done(reply) => {
                     self.open = None;
@@ -332,7 +337,7 @@ impl Running {
     }
 
     async fn write(&mut self, body: CallBody) -> Result<(), Trouble> {
-        let call = Call { id: self.calls, body };
+        let call = ChildCall { id: self.calls, body };
         let mut line = serde_json::to_vec(&call).map_err(|error| invalid(&error.to_string()))?;
         if line.len() > LINE_BYTES_MAX {
             self.open = None;
@@ -351,7 +356,7 @@ impl Running {
     }
 
     /// The next line; what is read of it stays when the future is dropped.
-    async fn read(&mut self) -> Result<Answer, Trouble> {
+    async fn read(&mut self) -> Result<ChildAnswer, Trouble> {
         loop {
             let Ok(bytes) = self.output.fill_buf().await else {
                 return Err(self.death().await);
@@ -395,7 +400,7 @@ impl Running {
 }
 
 fn invalid(message: &str) -> Trouble {
-    Trouble::Said(Failure { kind: ErrorKind::BadRequest, message: message.to_owned() })
+    Trouble::Said(ChildFailure { kind: ErrorKind::BadRequest, message: message.to_owned() })
 }
 
 /// Keeps the end of what the child complains about.

@@ -8,16 +8,16 @@
 use crate::tool_names::{Names, encode};
 use longhaul_core::Digest;
 use longhaul_core::model::{
-    Message, ModelError, ModelReply, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason,
-    Usage,
+    Message, MessagePart, MessageRole, ModelError, ModelReply, ModelRequest, OfferedTool, ReplyFormat, RequestedCall,
+    StopReason, Usage,
 };
-use longhaul_llama::protocol::{self, Completion, Reply, Role};
+use longhaul_llama::protocol::{self, ChatRole, Completion, CompletionReply};
 use serde_json::{Value, json};
 
 /// A request, checked.
 pub(super) struct Dialogue<'a> {
     request: &'a ModelRequest,
-    messages: Vec<protocol::Message>,
+    messages: Vec<protocol::ChatMessage>,
 }
 
 impl<'a> Dialogue<'a> {
@@ -29,7 +29,8 @@ impl<'a> Dialogue<'a> {
             return Err(ModelError::Invalid(text.to_owned()));
         }
         let system = system(request);
-        let mut messages = Vec::from_iter((!system.is_empty()).then(|| protocol::Message::new(Role::System, system)));
+        let mut messages =
+            Vec::from_iter((!system.is_empty()).then(|| protocol::ChatMessage::new(ChatRole::System, system)));
         for said in &request.messages {
             messages.push(message(said)?);
         }
@@ -64,7 +65,7 @@ impl<'a> Dialogue<'a> {
         }
     }
 
-    pub(super) fn reply(&self, reply: Reply) -> Result<ModelReply, ModelError> {
+    pub(super) fn reply(&self, reply: CompletionReply) -> Result<ModelReply, ModelError> {
         let usage = Usage {
             input_tokens: reply.prompt_tokens,
             cached_tokens: reply.cached_tokens.min(reply.prompt_tokens),
@@ -72,9 +73,9 @@ impl<'a> Dialogue<'a> {
             ..Usage::default()
         };
         let reason = match reply.stop_reason {
-            protocol::StopReason::End => StopReason::End,
-            protocol::StopReason::Length => StopReason::Length,
-            protocol::StopReason::Cancelled => {
+            protocol::CompletionStop::End => StopReason::End,
+            protocol::CompletionStop::Length => StopReason::Length,
+            protocol::CompletionStop::Cancelled => {
                 return Err(ModelError::Failed("the reply was stopped by another".to_owned()));
             }
         };
@@ -105,7 +106,7 @@ impl<'a> Dialogue<'a> {
     /// The same in each replay, and in no conversation twice.
     fn call_id(&self) -> String {
         let parts = self.request.messages.iter().flat_map(|message| &message.parts);
-        format!("call_{}", parts.filter(|part| matches!(part, Part::Requested(_))).count())
+        format!("call_{}", parts.filter(|part| matches!(part, MessagePart::Requested(_))).count())
     }
 }
 
@@ -173,25 +174,25 @@ fn has_reference(schema: &Value) -> bool {
 }
 
 /// Small models know no messages of tools: what came of a call is told by the user.
-fn message(said: &Message) -> Result<protocol::Message, ModelError> {
-    let role = if said.speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
+fn message(said: &Message) -> Result<protocol::ChatMessage, ModelError> {
+    let role = if said.speaker == MessageRole::Assistant { ChatRole::Assistant } else { ChatRole::User };
     let mut parts = Vec::new();
     for part in &said.parts {
         parts.push(match part {
-            Part::Text(text) => text.clone(),
+            MessagePart::Text(text) => text.clone(),
             // What another model thought is nothing that was said.
-            Part::Thought(_) => continue,
-            Part::Requested(call) => requested(call),
-            Part::Answered { output, failed: false, .. } => format!("The function returned: {output}"),
-            Part::Answered { output, failed: true, .. } => format!("The function failed: {output}"),
-            Part::Image { .. } => {
+            MessagePart::Thought(_) => continue,
+            MessagePart::Requested(call) => requested(call),
+            MessagePart::Answered { output, failed: false, .. } => format!("The function returned: {output}"),
+            MessagePart::Answered { output, failed: true, .. } => format!("The function failed: {output}"),
+            MessagePart::Image { .. } => {
                 return Err(ModelError::Invalid(
                     "the local model sees no pictures; leave them out, or use another model".to_owned(),
                 ));
             }
         });
     }
-    Ok(protocol::Message::new(role, parts.join("\n")))
+    Ok(protocol::ChatMessage::new(role, parts.join("\n")))
 }
 
 /// As the model wrote it.

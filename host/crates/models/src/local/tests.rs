@@ -1,7 +1,7 @@
 //! The keeper of the child against a fake child, and the words on both sides.
 
 use super::*;
-use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason};
+use longhaul_core::model::{Message, MessagePart, MessageRole, OfferedTool, ReplyFormat, RequestedCall, StopReason};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn request(text: &str) -> ModelRequest {
     ModelRequest {
         model: "small".into(),
         system: "be brief".into(),
-        messages: vec![Message::text(Speaker::User, text)],
+        messages: vec![Message::text(MessageRole::User, text)],
         tools: vec![],
         format: ReplyFormat::Text,
         prefill: None,
@@ -248,10 +248,10 @@ fn a_conversation_with_tools_is_told_in_words() {
         function: "read".into(),
         arguments: "{\"path\":\"a\"}".into(),
     };
-    request.messages.push(Message { speaker: Speaker::Assistant, parts: vec![Part::Requested(call)] });
+    request.messages.push(Message { speaker: MessageRole::Assistant, parts: vec![MessagePart::Requested(call)] });
     request.messages.push(Message {
-        speaker: Speaker::Tool,
-        parts: vec![Part::Answered { id: "call_0".into(), output: "\"text\"".into(), failed: false }],
+        speaker: MessageRole::Tool,
+        parts: vec![MessagePart::Answered { id: "call_0".into(), output: "\"text\"".into(), failed: false }],
     });
     let messages = Dialogue::of(&request).unwrap().completion().messages;
     assert!(messages[0].content.contains("- files__read: Reads. Arguments: {"));
@@ -263,7 +263,7 @@ fn a_conversation_with_tools_is_told_in_words() {
 fn what_the_small_model_cannot_do_is_refused() {
     let prefill = |request: ModelRequest| ModelRequest { prefill: Some("{".into()), ..request };
     let mut picture = request("");
-    picture.messages[0].parts = vec![Part::Image { media_type: "image/png".into(), data: vec![] }];
+    picture.messages[0].parts = vec![MessagePart::Image { media_type: "image/png".into(), data: vec![] }];
     for (request, expected) in [
         (prefill(with_tool("a")), "leave one of them out"),
         (prefill(ModelRequest { format: ReplyFormat::Json, ..request("a") }), "leave one of them out"),

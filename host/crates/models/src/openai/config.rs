@@ -3,10 +3,10 @@
 //! Settings that would undo the request are refused in `request.rs`.
 
 use crate::ModelsError;
+use crate::http_exchange::{Connection, KnownModel};
 use crate::prefill::PrefillMode;
 use crate::prices::{PriceSettings, Prices, table};
 use crate::retry::RetryConfig;
-use crate::wire::{Connection, Known};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ pub enum SchemaMode {
 }
 
 impl OpenAiConfig {
-    pub(super) fn connection<'a>(&'a self, name: &'a str, known: Known) -> Connection<'a> {
+    pub(super) fn connection<'a>(&'a self, name: &'a str, known: KnownModel) -> Connection<'a> {
         Connection {
             name,
             id: &self.id,
@@ -149,7 +149,7 @@ impl OpenAiConfig {
     }
 
     /// What is known of the model before it is asked.
-    pub(super) fn known(&self, name: &str) -> Result<Known, ModelsError> {
+    pub(super) fn known(&self, name: &str) -> Result<KnownModel, ModelsError> {
         let (entry, settings) = (
             table::find_at(&self.base_url, &self.id, 1.0, 1.0),
             PriceSettings {
@@ -161,7 +161,7 @@ impl OpenAiConfig {
         );
         let prices = settings.over(name, entry.map_or(Prices::Unknown, |entry| entry.prices), 1.0, 1.0)?;
         let window_tokens = entry.and_then(|entry| entry.window_tokens);
-        Ok(Known { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
+        Ok(KnownModel { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
     }
 
     /// Whether what it costs is known.

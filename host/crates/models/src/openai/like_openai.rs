@@ -3,10 +3,10 @@
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
-use crate::probe::{Kind, probe};
+use crate::probe::{ProbeKind, probe};
 use crate::schema::{check, check_parameters};
 use longhaul_core::Denial;
-use longhaul_core::model::{Message, OfferedTool, ReplyFormat, Speaker, Tally};
+use longhaul_core::model::{Message, MessageRole, OfferedTool, ReplyFormat, UsageTally};
 use serde_json::json;
 
 const KEY: &str = "sk-test-abcdefghijklmnop";
@@ -143,7 +143,7 @@ fn request() -> ModelRequest {
     ModelRequest {
         model: "gpt".into(),
         system: String::new(),
-        messages: vec![Message::text(Speaker::User, "go")],
+        messages: vec![Message::text(MessageRole::User, "go")],
         tools: vec![],
         format: ReplyFormat::Schema(json!({
             "type": "object",
@@ -168,7 +168,7 @@ fn request() -> ModelRequest {
 #[tokio::test]
 async fn a_model_that_refuses_parameters_and_schemas_is_asked_again_without_them_and_remembered() {
     let (server, model) = model("extra_body = { verbosity = \"low\", top_p = 0.9 }").await;
-    let reply = model.ask(&request(), &mut |_| {}, &Tally::default()).await.unwrap();
+    let reply = model.ask(&request(), &mut |_| {}, &UsageTally::default()).await.unwrap();
     let said: Value = serde_json::from_str(&reply.text).unwrap();
     assert_eq!((&said["action"], &said["args"]), (&json!("read"), &json!({ "a": 1 })), "{said}");
     let told: Vec<&str> =
@@ -187,7 +187,7 @@ async fn a_model_that_refuses_parameters_and_schemas_is_asked_again_without_them
 
     // What was learned holds for the next request, which says nothing of it.
     let before = server.requests().len();
-    let again = model.ask(&request(), &mut |_| {}, &Tally::default()).await.unwrap();
+    let again = model.ask(&request(), &mut |_| {}, &UsageTally::default()).await.unwrap();
     assert_eq!((server.requests().len() - before, again.notes.len(), again.text), (1, 0, reply.text));
 }
 
@@ -196,12 +196,12 @@ async fn what_was_learned_is_shared_by_models_of_the_same_name_at_the_same_endpo
     let (server, first) = model("").await;
     let all = Adaptations::default();
     let first = first.adapting(&all);
-    first.ask(&request(), &mut |_| {}, &Tally::default()).await.unwrap();
+    first.ask(&request(), &mut |_| {}, &UsageTally::default()).await.unwrap();
     let before = server.requests().len();
     let text = format!("id = \"o-test\"\nbase_url = \"http://127.0.0.1:{}/v1/\"\napi_key_env = \"K\"", server.port);
     let second =
         OpenAi::new("other", toml::from_str(&text).unwrap(), &|_| Some(KEY.to_owned())).unwrap().adapting(&all);
-    second.ask(&request(), &mut |_| {}, &Tally::default()).await.unwrap();
+    second.ask(&request(), &mut |_| {}, &UsageTally::default()).await.unwrap();
     assert_eq!(server.requests().len() - before, 1);
 }
 
@@ -209,7 +209,7 @@ async fn what_was_learned_is_shared_by_models_of_the_same_name_at_the_same_endpo
 async fn a_temperature_that_nobody_asked_for_is_not_sent() {
     let (server, model) = model("").await;
     let plain = ModelRequest { temperature: None, stop: vec![], format: ReplyFormat::Text, ..request() };
-    model.ask(&plain, &mut |_| {}, &Tally::default()).await.unwrap();
+    model.ask(&plain, &mut |_| {}, &UsageTally::default()).await.unwrap();
     assert!(server.requests().iter().all(|request| !request.contains("\"temperature\"")));
 }
 
@@ -236,7 +236,7 @@ async fn a_refusal_for_good_ends_at_once_with_the_providers_words_and_what_to_do
         ),
     ] {
         let (server, model) = model(settings).await;
-        let error = model.ask(&request, &mut |_| {}, &Tally::default()).await.unwrap_err();
+        let error = model.ask(&request, &mut |_| {}, &UsageTally::default()).await.unwrap_err();
         let ModelError::Rejected(Denial { reason: said, fix: mend }) = &error else { panic!("{error:?}") };
         assert!(said.contains(reason) && mend.contains(fix), "{error}");
         assert!(!error.to_string().contains("sk-wrong-abcdefghijkl"), "{error}");
@@ -245,7 +245,7 @@ async fn a_refusal_for_good_ends_at_once_with_the_providers_words_and_what_to_do
     // A list without items was one of these, and is mended before it is sent.
     let (_server, model) = model("").await;
     let with_tool = ModelRequest { tools: vec![bad_tool], format: ReplyFormat::Text, ..request() };
-    assert_eq!(model.ask(&with_tool, &mut |_| {}, &Tally::default()).await.unwrap().calls.len(), 1);
+    assert_eq!(model.ask(&with_tool, &mut |_| {}, &UsageTally::default()).await.unwrap().calls.len(), 1);
 }
 
 #[tokio::test]
@@ -253,9 +253,12 @@ async fn a_test_of_a_model_says_what_works() {
     let (_server, model) = model("").await;
     let probed = probe(&model, "gpt", 100).await;
     let told: Vec<_> = probed.iter().map(|one| (one.kind, one.works)).collect();
-    assert_eq!(told, Kind::ALL.map(|kind| (kind, true)), "{probed:#?}");
+    assert_eq!(told, ProbeKind::ALL.map(|kind| (kind, true)), "{probed:#?}");
     assert!(probed[0].why.contains("it takes `max_completion_tokens` instead of `max_tokens`"), "{probed:#?}");
-    assert!(probed.iter().all(|one| one.kind == Kind::Streaming || one.usage.cost().is_none()), "no price is known");
+    assert!(
+        probed.iter().all(|one| one.kind == ProbeKind::Streaming || one.usage.cost().is_none()),
+        "no price is known"
+    );
 
     let (server, wrong) = self::model("# wrong key").await;
     let probed = probe(&wrong, "gpt", 100).await;

@@ -4,13 +4,13 @@
 //! object where arguments should be text, a missing index or id of a call, a reply in one piece.
 
 use super::config::OpenAiConfig;
-use crate::Secret;
+use crate::ApiKey;
 use crate::calls::{self, PartialCall};
+use crate::http_exchange::{Assembly, Wrong, inside, until_stop};
 use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
-use crate::secret::Sieve;
+use crate::secret::KeyRedactor;
 use crate::tool_names::Names;
-use crate::wire::{Assembly, Wrong, inside, until_stop};
 use longhaul_core::model::{ModelReply, ModelRequest, StopReason, Thought, Usage, text_tokens_most};
 use longhaul_core::text::truncate;
 use reqwest::header::HeaderMap;
@@ -79,7 +79,7 @@ struct FunctionDelta {
 pub(crate) struct OpenAiAssembly {
     /// The endpoint said that there is no more.
     done: bool,
-    sieve: Sieve,
+    stream_redactor: KeyRedactor,
     text: String,
     thought: String,
     refusal: String,
@@ -104,7 +104,7 @@ impl Assembly for OpenAiAssembly {
         for choice in chunk.choices.unwrap_or_default().into_iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
             self.finish = choice.finish_reason.or(self.finish.take());
             let Some(delta) = choice.delta else { continue };
-            heard.push_str(&self.sieve.push(&delta.content.unwrap_or_default()));
+            heard.push_str(&self.stream_redactor.push(&delta.content.unwrap_or_default()));
             self.refusal.push_str(&delta.refusal.unwrap_or_default());
             let thought = [&delta.reasoning_content, &delta.reasoning].into_iter().flatten().find_map(Value::as_str);
             self.thought.push_str(thought.unwrap_or_default());
@@ -125,7 +125,7 @@ impl Assembly for OpenAiAssembly {
     }
 
     fn finish_text(&mut self) -> String {
-        let rest = self.sieve.finish();
+        let rest = self.stream_redactor.finish();
         self.text.push_str(&rest);
         rest
     }
@@ -152,10 +152,10 @@ impl Assembly for OpenAiAssembly {
 }
 
 impl OpenAiAssembly {
-    pub(super) fn new(key: Option<&Secret>) -> Self {
+    pub(super) fn new(key: Option<&ApiKey>) -> Self {
         Self {
             done: false,
-            sieve: Sieve::new(key),
+            stream_redactor: KeyRedactor::new(key),
             text: String::new(),
             thought: String::new(),
             refusal: String::new(),
@@ -174,8 +174,8 @@ impl OpenAiAssembly {
         headers: &HeaderMap,
     ) -> ModelReply {
         let usage = prices.charged(self.counted(request), headers, self.usage.as_ref());
-        let calls = calls::requested(&self.calls, &self.sieve, names);
-        let thought = truncate(self.sieve.whole(&self.thought).trim(), THOUGHT_BYTES_MAX);
+        let calls = calls::requested(&self.calls, &self.stream_redactor, names);
+        let thought = truncate(self.stream_redactor.whole(&self.thought).trim(), THOUGHT_BYTES_MAX);
         let thought = Thought { text: thought, model: config.id.clone(), ..Thought::default() };
         let text = with_prefill(self.text, request.prefill.as_deref().unwrap_or_default(), config.prefill);
         let (text, stopped) = until_stop(text, request);

@@ -3,14 +3,16 @@
 use super::config::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
 use crate::adaptation::{Adaptation, SchemaForm};
 use crate::http::Endpoint;
+use crate::http_exchange::decimal;
 use crate::picture::{check_media_type, check_speaker};
 use crate::prefill::{self, PrefillMode};
 use crate::schema::{self, Dialect, Lowered};
-use crate::wire::decimal;
 use crate::{ModelsError, tool_names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use longhaul_core::model::{Message, ModelError, ModelRequest, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker};
+use longhaul_core::model::{
+    Message, MessagePart, MessageRole, ModelError, ModelRequest, OfferedTool, ReplyFormat, RequestedCall,
+};
 use serde_json::{Map, Value, json};
 
 /// OpenAI takes four; the rest is applied to the reply only.
@@ -218,12 +220,12 @@ fn push_message(messages: &mut Vec<Value>, said: &Message, detail: Option<ImageD
     let mut calls = Vec::new();
     for part in &said.parts {
         match part {
-            Part::Text(text) => content.push(json!({ "type": "text", "text": text })),
-            Part::Image { media_type, data } => content.push(image(said.speaker, media_type, data, detail)?),
-            Part::Requested(call) => calls.push(requested(call)),
+            MessagePart::Text(text) => content.push(json!({ "type": "text", "text": text })),
+            MessagePart::Image { media_type, data } => content.push(image(said.speaker, media_type, data, detail)?),
+            MessagePart::Requested(call) => calls.push(requested(call)),
             // This protocol takes no thoughts back.
-            Part::Thought(_) => {}
-            Part::Answered { id, output, failed } => {
+            MessagePart::Thought(_) => {}
+            MessagePart::Answered { id, output, failed } => {
                 let output = if *failed { format!("the tool failed: {output}") } else { output.clone() };
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
             }
@@ -232,7 +234,7 @@ fn push_message(messages: &mut Vec<Value>, said: &Message, detail: Option<ImageD
     if content.is_empty() && calls.is_empty() {
         return Ok(());
     }
-    let role = if said.speaker == Speaker::Assistant { "assistant" } else { "user" };
+    let role = if said.speaker == MessageRole::Assistant { "assistant" } else { "user" };
     let mut message = Map::from_iter([("role".to_owned(), json!(role)), ("content".to_owned(), joined(content))]);
     if !calls.is_empty() {
         message.insert("tool_calls".to_owned(), Value::Array(calls));
@@ -250,7 +252,12 @@ fn joined(mut content: Vec<Value>) -> Value {
     }
 }
 
-fn image(speaker: Speaker, media_type: &str, data: &[u8], detail: Option<ImageDetail>) -> Result<Value, ModelError> {
+fn image(
+    speaker: MessageRole,
+    media_type: &str,
+    data: &[u8],
+    detail: Option<ImageDetail>,
+) -> Result<Value, ModelError> {
     check_speaker(speaker)?;
     check_media_type(media_type)?;
     let url = format!("data:{media_type};base64,{}", STANDARD.encode(data));

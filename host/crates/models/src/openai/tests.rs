@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
-use longhaul_core::model::{Message, OfferedTool, Part, ReplyFormat, RequestedCall, Speaker, StopReason, Tally};
+use longhaul_core::model::{
+    Message, MessagePart, MessageRole, OfferedTool, ReplyFormat, RequestedCall, StopReason, UsageTally,
+};
 use serde_json::json;
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ fn request() -> ModelRequest {
     ModelRequest {
         model: "gpt".into(),
         system: "be brief".into(),
-        messages: vec![Message::text(Speaker::User, "greet me")],
+        messages: vec![Message::text(MessageRole::User, "greet me")],
         tools: vec![],
         format: ReplyFormat::Text,
         prefill: None,
@@ -35,7 +37,7 @@ struct Outcome {
     result: Result<ModelReply, ModelError>,
     heard: String,
     server: FakeServer,
-    tally: Tally,
+    tally: UsageTally,
 }
 
 impl Outcome {
@@ -57,7 +59,7 @@ async fn check(scripts: Vec<Script>, settings: &str, request: &ModelRequest) -> 
         server.port
     );
     let model = OpenAi::new("gpt", toml::from_str(&text).unwrap(), &|_| Some(KEY.to_owned())).unwrap();
-    let (mut heard, tally) = (String::new(), Tally::default());
+    let (mut heard, tally) = (String::new(), UsageTally::default());
     let result = model.ask(request, &mut |piece| heard.push_str(piece), &tally).await;
     let shown = format!("{result:?}{heard}");
     assert!(!shown.contains(KEY) && !shown.contains(&KEY[..12]), "the key leaked: {shown}");
@@ -124,12 +126,15 @@ async fn the_request_has_every_field_on_the_wire() {
     let mut request = request();
     request.messages = vec![
         Message {
-            speaker: Speaker::User,
-            parts: vec![Part::Text("see".into()), Part::Image { media_type: "image/png".into(), data: vec![1, 2, 3] }],
+            speaker: MessageRole::User,
+            parts: vec![
+                MessagePart::Text("see".into()),
+                MessagePart::Image { media_type: "image/png".into(), data: vec![1, 2, 3] },
+            ],
         },
         Message {
-            speaker: Speaker::Assistant,
-            parts: vec![Part::Requested(RequestedCall {
+            speaker: MessageRole::Assistant,
+            parts: vec![MessagePart::Requested(RequestedCall {
                 id: "c1".into(),
                 tool: "files".into(),
                 function: "read".into(),
@@ -137,8 +142,8 @@ async fn the_request_has_every_field_on_the_wire() {
             })],
         },
         Message {
-            speaker: Speaker::Tool,
-            parts: vec![Part::Answered { id: "c1".into(), output: "no such file".into(), failed: true }],
+            speaker: MessageRole::Tool,
+            parts: vec![MessagePart::Answered { id: "c1".into(), output: "no such file".into(), failed: true }],
         },
     ];
     let parameters = json!({ "type": "object" });
@@ -292,7 +297,7 @@ async fn a_window_that_a_refusal_names_is_believed_from_then_on() {
         let text =
             format!("id = \"m-1\"\nbase_url = \"http://127.0.0.1:{}/v1\"\ncontext_tokens_max = 3000000", server.port);
         let model = OpenAi::new("gpt", toml::from_str(&text).unwrap(), &|_| None).unwrap();
-        let error = model.ask(&request(), &mut |_| {}, &Tally::default()).await.unwrap_err();
+        let error = model.ask(&request(), &mut |_| {}, &UsageTally::default()).await.unwrap_err();
         let ModelError::ContextFull(hit) = &error else { panic!("{message}: {error}") };
         assert_eq!((hit.used, hit.max), (used, max), "{message}");
         assert_eq!(f64::from(model.info().context_tokens_max), max, "{message}");
@@ -314,7 +319,7 @@ async fn a_window_that_nobody_knows_is_asked_from_the_endpoint_once_a_conversati
     let model = OpenAi::new("gpt", toml::from_str(&text).unwrap(), &|_| None).unwrap();
     let ask = async |system: &str| {
         let request = ModelRequest { system: system.to_owned(), ..request() };
-        model.ask(&request, &mut |_| {}, &Tally::default()).await.unwrap();
+        model.ask(&request, &mut |_| {}, &UsageTally::default()).await.unwrap();
     };
     ask("short").await;
     assert_eq!((server.requests().len(), model.info().context_tokens_max), (1, 128_000));
@@ -573,7 +578,7 @@ async fn a_key_that_comes_back_is_shown_nowhere() {
     // Where the excerpt of a body is cut inside the key.
     let long = format!("{}{KEY}", "x".repeat(490));
     check(vec![answer(400, "", &long)], "", &request()).await;
-    let long = format!("{}{KEY}", "x".repeat(crate::wire::ERROR_BODY_BYTES_MAX - 10));
+    let long = format!("{}{KEY}", "x".repeat(crate::http_exchange::ERROR_BODY_BYTES_MAX - 10));
     check(vec![answer(400, "", &long)], "", &request()).await;
     // In the middle of a reply, split over two pieces; in a refusal; in a call; in JSON of the wrong kind.
     let (one, two) = KEY.split_at(9);
@@ -627,15 +632,15 @@ async fn a_request_that_cannot_be_made_is_not_sent() {
     let picture = |speaker, media_type: &str| {
         let mut request = request();
         request.messages =
-            vec![Message { speaker, parts: vec![Part::Image { media_type: media_type.into(), data: vec![] }] }];
+            vec![Message { speaker, parts: vec![MessagePart::Image { media_type: media_type.into(), data: vec![] }] }];
         request
     };
     let mut hot = request();
     hot.temperature = Some(f32::NAN);
     for (request, expected) in [
-        (picture(Speaker::Assistant, "image/png"), "give pictures in a user's message"),
-        (picture(Speaker::User, "image/png;base64,AAAA\",\""), "give for example `image/png`"),
-        (picture(Speaker::User, "text/html"), "give for example `image/png`"),
+        (picture(MessageRole::Assistant, "image/png"), "give pictures in a user's message"),
+        (picture(MessageRole::User, "image/png;base64,AAAA\",\""), "give for example `image/png`"),
+        (picture(MessageRole::User, "text/html"), "give for example `image/png`"),
         (hot, "temperature is `NaN`"),
     ] {
         let outcome = check(vec![], "", &request).await;
@@ -648,7 +653,7 @@ async fn a_request_that_cannot_be_made_is_not_sent() {
 fn the_key_is_not_in_the_debug_text_of_headers() {
     let text = "id = \"m\"\napi_key_env = \"K\"";
     let model = OpenAi::new("gpt", toml::from_str(text).unwrap(), &|_| Some(KEY.to_owned())).unwrap();
-    assert!(!format!("{:?}{:?}", model.wire.endpoint.bearer(), model.wire.endpoint.key).contains(KEY));
+    assert!(!format!("{:?}{:?}", model.exchange.endpoint.bearer(), model.exchange.endpoint.key).contains(KEY));
 }
 
 #[tokio::test]

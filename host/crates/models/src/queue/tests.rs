@@ -134,7 +134,12 @@ impl Model for Failing {
         ModelInfo { id: "failing".into(), context_tokens_max: 100 }
     }
 
-    async fn ask(&self, _request: &ModelRequest, _heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        _request: &ModelRequest,
+        _heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         for _ in 0..self.0 {
             cost.again().await.expect("room");
         }

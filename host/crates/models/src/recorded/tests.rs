@@ -1,13 +1,13 @@
 //! What a recording answers, and how it says that it cannot.
 
 use super::*;
-use longhaul_core::model::{Message, Speaker};
+use longhaul_core::model::{Message, MessageRole};
 
 fn request(edit: impl FnOnce(&mut ModelRequest)) -> ModelRequest {
     let mut request = ModelRequest {
         model: "local".into(),
         system: "you write tests".into(),
-        messages: vec![Message::text(Speaker::User, "add a test for the parser of dates, please")],
+        messages: vec![Message::text(MessageRole::User, "add a test for the parser of dates, please")],
         tools: vec![],
         format: Default::default(),
         prefill: None,
@@ -56,7 +56,7 @@ async fn an_unknown_request_is_refused_with_what_differs() {
     type Edit = fn(&mut ModelRequest);
     let cases: [(Edit, &str); 9] = [
         (
-            |r| r.messages[0] = Message::text(Speaker::User, "add a test for the parser of times, please"),
+            |r| r.messages[0] = Message::text(MessageRole::User, "add a test for the parser of times, please"),
             "`messages[0].parts[0].text` differs at character 30: recorded …\"e parser of dates, please\", asked …\"e parser of times, please\"",
         ),
         (
@@ -67,15 +67,15 @@ async fn an_unknown_request_is_refused_with_what_differs() {
         (|r| r.seed = None, "`seed` differs at character 1: recorded \"1\", asked \"null\""),
         (|r| r.stop = vec!["END".into()], "`stop` is missing: recorded \"[]\"; 1 more differ: `stop[0]`"),
         (
-            |r| r.messages.push(Message::text(Speaker::Assistant, "no")),
+            |r| r.messages.push(Message::text(MessageRole::Assistant, "no")),
             "`messages[1].speaker` was not there: asked \"assistant\"; 1 more differ: `messages[1].parts[0].text`",
         ),
         (
-            |r| r.messages[0] = Message::text(Speaker::User, "add a test for the parser of 日時"),
+            |r| r.messages[0] = Message::text(MessageRole::User, "add a test for the parser of 日時"),
             "differs at character 30: recorded …\"e parser of dates, please\", asked …\"e parser of 日時\"",
         ),
         (
-            |r| r.messages[0] = Message::text(Speaker::User, "\u{1b}[31m\n"),
+            |r| r.messages[0] = Message::text(MessageRole::User, "\u{1b}[31m\n"),
             "differs at character 1: recorded \"add a test for the parser of\"…, asked \"\\u{1b}[31m\\n\"",
         ),
         (
@@ -95,7 +95,7 @@ async fn an_unknown_request_is_refused_with_what_differs() {
 
 #[tokio::test]
 async fn the_nearest_request_is_the_one_that_differs_in_fewest_fields_and_latest() {
-    let say = |text: &str| request(|r| r.messages[0] = Message::text(Speaker::User, text));
+    let say = |text: &str| request(|r| r.messages[0] = Message::text(MessageRole::User, text));
     let recorded = Recorded::new(
         recording(&[(say("one two"), None, ""), (say("one two three"), None, ""), (say("two"), None, "")]),
         100,

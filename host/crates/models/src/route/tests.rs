@@ -1,7 +1,7 @@
 //! Which model is asked, after which failure. The models are fakes that answer as they are told.
 
 use super::*;
-use longhaul_core::model::{Message, Speaker};
+use longhaul_core::model::{Message, MessageRole};
 use longhaul_core::{Denial, LimitHit};
 use std::collections::VecDeque;
 
@@ -22,7 +22,12 @@ impl Model for FakeModel {
         Usage { cost_microdollars: self.price, ..Usage::default() }
     }
 
-    async fn ask(&self, _request: &ModelRequest, _heard: Heard<'_>, cost: &dyn Cost) -> Result<ModelReply, ModelError> {
+    async fn ask(
+        &self,
+        _request: &ModelRequest,
+        _heard: ReplyListener<'_>,
+        cost: &dyn Cost,
+    ) -> Result<ModelReply, ModelError> {
         *self.asked.lock().unwrap() += 1;
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or(Ok("again"));
         if answer.is_err() {
@@ -46,7 +51,7 @@ fn request(chars: usize) -> ModelRequest {
     ModelRequest {
         model: "a".into(),
         system: String::new(),
-        messages: vec![Message::text(Speaker::User, "x".repeat(chars))],
+        messages: vec![Message::text(MessageRole::User, "x".repeat(chars))],
         tools: vec![],
         format: Default::default(),
         prefill: None,
@@ -59,8 +64,10 @@ fn request(chars: usize) -> ModelRequest {
 
 /// `a` and `b`.
 fn two(a: &Arc<FakeModel>, b: &Arc<FakeModel>, by: RouteBy) -> Routed {
-    let member =
-        |name: &str, model: &Arc<FakeModel>| Member { name: name.into(), model: Arc::clone(model) as Arc<dyn Model> };
+    let member = |name: &str, model: &Arc<FakeModel>| RouteMember {
+        name: name.into(),
+        model: Arc::clone(model) as Arc<dyn Model>,
+    };
     let members = vec![member("a", a), member("b", b)];
     Routed::new(members, by, a.window, FallsThrough::ALL.to_vec(), Duration::from_secs(60))
 }
@@ -167,7 +174,7 @@ async fn what_the_models_that_failed_cost_is_told() {
     let nonsense = || Err(ModelError::Failed("nonsense".into()));
     for (answer, times) in [(Ok("from b"), 1), (nonsense(), 2)] {
         let (a, b) = (fake(100, vec![nonsense()]), fake(100, vec![answer]));
-        let tally = longhaul_core::model::Tally::default();
+        let tally = longhaul_core::model::UsageTally::default();
         let _ = two(&a, &b, RouteBy::Order).ask(&request(8), &mut |_| {}, &tally).await;
         assert_eq!(
             (tally.wasted().output_tokens, tally.wasted().cost_microdollars),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const SHOWN_BYTES_MAX: usize = 80;
 
 /// What may be set, by name.
-pub type Declared = BTreeMap<String, Setting>;
+pub type DeclaredSettings = BTreeMap<String, Setting>;
 
 /// One setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub type Declared = BTreeMap<String, Setting>;
 pub struct Setting {
     /// What it is. Default: what `default` is, or anything.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<SettingKind>,
     /// What holds where nothing is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
@@ -37,7 +37,7 @@ pub struct Setting {
 /// What a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum SettingKind {
     /// A text, or `{ secret = "NAME" }`.
     String,
     /// A number without a fraction.
@@ -52,7 +52,7 @@ pub enum Kind {
     Table,
 }
 
-impl Kind {
+impl SettingKind {
     fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Null => None,
@@ -86,7 +86,7 @@ impl Kind {
 }
 
 /// What is wrong with the settings of `plugin`, by the name of the setting.
-pub fn faults(plugin: &str, declared: &Declared, settings: &Map<String, Value>) -> Vec<(String, String)> {
+pub fn faults(plugin: &str, declared: &DeclaredSettings, settings: &Map<String, Value>) -> Vec<(String, String)> {
     let wrong = |(name, value): (&String, &Value)| {
         let text = match declared.get(name) {
             Some(setting) => setting.refuse(value)?,
@@ -97,7 +97,7 @@ pub fn faults(plugin: &str, declared: &Declared, settings: &Map<String, Value>) 
     settings.iter().filter_map(wrong).collect()
 }
 
-fn unknown(plugin: &str, declared: &Declared, name: &str) -> String {
+fn unknown(plugin: &str, declared: &DeclaredSettings, name: &str) -> String {
     let name = printable(name, SHOWN_BYTES_MAX);
     let known: Vec<String> = declared.keys().map(|name| printable(name, SHOWN_BYTES_MAX)).collect();
     format!("plugin `{plugin}` has no setting `{name}`{}", or_one_of(&name, &known))
@@ -107,7 +107,7 @@ impl Setting {
     /// Why a value is not taken.
     fn refuse(&self, value: &Value) -> Option<String> {
         let shown = || printable(&value.to_string(), SHOWN_BYTES_MAX);
-        let kind = self.kind.or_else(|| self.default.as_ref().and_then(Kind::of));
+        let kind = self.kind.or_else(|| self.default.as_ref().and_then(SettingKind::of));
         if let Some(kind) = kind.filter(|kind| !kind.takes(value)) {
             return Some(format!("is {}; write {}", shown(), kind.words()));
         }
@@ -126,7 +126,7 @@ mod tests {
 
     #[track_caller]
     fn check(settings: Value, expected: &str) {
-        let declared: Declared = toml::from_str(
+        let declared: DeclaredSettings = toml::from_str(
             "style = { default = \"actions\", one_of = [\"actions\", \"file\"] }\nsteps_max = { default = 10 }\n\
              temperature = { default = 0.0 }\nprompt = { type = \"string\" }\ntools = { default = [] }\nany = {}\n",
         )

@@ -1,12 +1,12 @@
 //! Long lists, and what is told of each approval.
 
 use super::*;
-use longhaul_approval::{Asks, Subject};
+use longhaul_approval::{ApprovalKind, ApprovalSubject};
 use longhaul_core::journal::EffectClass;
 use longhaul_testkit::MemoryStore;
 
 fn approval(by: &str, entry: u32) -> Approval {
-    let subject = Subject {
+    let subject = ApprovalSubject {
         invocation: InvocationId::from_text(format!("r-1/{by}")),
         entry,
         tool: "files".into(),
@@ -17,14 +17,14 @@ fn approval(by: &str, entry: u32) -> Approval {
     Approval {
         id: subject.id(),
         subject,
-        asks: Asks::Call,
+        asks: ApprovalKind::Call,
         agent: "agents.a".into(),
         plugin: "react".into(),
         effect: EffectClass::Acts,
         runs_commands: false,
         heard: Vec::new(),
         at_ms: entry.into(),
-        standing: Standing::Open,
+        standing: ApprovalStatus::Open,
     }
 }
 
@@ -61,7 +61,7 @@ async fn what_is_told_to_its_end_is_not_looked_at_again_and_each_thing_is_told_o
     let none: Vec<String> = Vec::new();
     assert_eq!(tell_now("f-a/1/generate").await, ["ApprovalAsked"]);
     assert_eq!(tell_now("f-a/1/generate").await, none);
-    let used = Approval { standing: Standing::Used { decision: Decision::Stopped, at_ms: 3 }, ..one.clone() };
+    let used = Approval { standing: ApprovalStatus::Used { decision: CallDecision::Stopped, at_ms: 3 }, ..one.clone() };
     store.commit(swap(Batch::new(), &one, &used).expect("a batch")).await.expect("stored");
     assert_eq!(tell_now("f-a/1/generate").await, ["ApprovalAnswered"]);
     let open: Vec<String> = with_news(&store, &run).expect("a list").into_iter().map(|one| one.id).collect();

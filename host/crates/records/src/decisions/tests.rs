@@ -2,7 +2,7 @@
 
 use super::*;
 use longhaul_core::Digest;
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::store::{Key, Row, StoreError, Table};
 use longhaul_testkit::MemoryStore;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ fn record() -> RunRecord {
 
 #[track_caller]
 fn check(events: Vec<Event>, expected: &[&str]) {
-    let (store, record, state) = (MemoryStore::new(), record(), State::new());
+    let (store, record, state) = (MemoryStore::new(), record(), RunState::new());
     let events = step(events);
     let taken = events.iter().flat_map(|event| taken(&store, &record, &state, &events, event).unwrap());
     let told: Vec<String> = taken.map(|taken| format!("{} because {}", taken.decision, taken.reasoning)).collect();
@@ -59,7 +59,7 @@ fn a_round_that_is_followed_by_another_is_a_decision_to_retry() {
         invocation: InvocationId::from_text(format!("r-1/{key}")),
         outcome: "it trapped".into(),
         ok,
-        used: Used::default(),
+        used: WorkUsage::default(),
         agent: "agents.code".into(),
     };
     check(vec![ended(false, "f-a/e1/2/generate")], &["try a again, in round 3 because it trapped"]);
@@ -137,12 +137,12 @@ async fn kept(count: u64) -> Counting {
 async fn the_end_of_a_feature_reads_its_own_decisions_and_no_others() {
     for count in [1, 300] {
         let store = kept(count).await;
-        let (record, state, events) = (record(), State::new(), step(vec![status(FeatureStatus::Passing)]));
+        let (record, state, events) = (record(), RunState::new(), step(vec![status(FeatureStatus::Passing)]));
         let batch = put_of_events(Batch::new(), &store, &record, &state, &events).unwrap();
         assert!(store.rows_read() <= 5, "of {count} decisions");
         store.commit(batch).await.unwrap();
         let outcomes = all(&store, "p").unwrap().into_iter().map(|one| one.outcome);
-        assert_eq!(outcomes.filter(|outcome| *outcome == Outcome::Success).count(), 1);
+        assert_eq!(outcomes.filter(|outcome| *outcome == DecisionOutcome::Success).count(), 1);
     }
 }
 

@@ -1,18 +1,18 @@
 //! The arithmetic of a ledger: rows, what is held, and what is over a cap. Stores nothing and waits for nobody.
 
-use super::caps::{Caps, full, over};
+use super::caps::{RunCaps, full, over};
 use super::row::{HeldRow, LedgerRow};
 use longhaul_core::model::Usage;
-use longhaul_core::supervisor::{Done, More, Spent};
+use longhaul_core::supervisor::{InvocationTotals, InvocationUsage, UsageDelta};
 use longhaul_core::{InvocationId, LimitHit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of a run, and what calls of models hold.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct LedgerBook {
     rows: BTreeMap<InvocationId, LedgerRow>,
-    total: Spent,
-    pub(super) caps: Caps,
+    total: InvocationUsage,
+    pub(super) caps: RunCaps,
     /// What calls hold that are under way. An invocation makes one at a time.
     held: BTreeMap<InvocationId, HeldRow>,
     /// Of these, the ones that no transaction has taken along.
@@ -20,7 +20,7 @@ pub(super) struct Book {
     /// Rows of invocations that are at rest, and that no transaction has taken along.
     rows_fresh: BTreeSet<InvocationId>,
     /// How the last call of each ended that ended in this process, or was found cut off.
-    ended: BTreeMap<InvocationId, Ended>,
+    ended: BTreeMap<InvocationId, CallEnd>,
     /// Memory of the invocations that are under way.
     memory: BTreeMap<InvocationId, u64>,
     /// Caps that refused bytes of an invocation's tools.
@@ -28,13 +28,13 @@ pub(super) struct Book {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum CallEnd {
     Settled,
     Charged,
 }
 
 /// Whether there is room.
-pub(super) enum Room {
+pub(super) enum Capacity {
     /// Under this number.
     Held(u64),
     /// Not as long as others hold what they do.
@@ -42,12 +42,12 @@ pub(super) enum Room {
     Over(LimitHit),
 }
 
-impl Book {
+impl LedgerBook {
     /// A book as it was stored, with calls that were cut off if their end is not in their row.
     pub(super) fn new(rows: Vec<LedgerRow>, held: Vec<HeldRow>) -> Self {
         let mut book = Self::default();
         book.rows = rows.into_iter().map(|row| (row.invocation.clone(), row)).collect();
-        book.total = book.rows.values().fold(Spent::default(), |sum, row| sum.plus(row.spent));
+        book.total = book.rows.values().fold(InvocationUsage::default(), |sum, row| sum.plus(row.spent));
         for HeldRow { invocation, number, most } in held {
             if number > book.row(&invocation).settled {
                 book.charge(&invocation, most, number);
@@ -56,7 +56,7 @@ impl Book {
         book
     }
 
-    pub(super) fn total(&self) -> Spent {
+    pub(super) fn total(&self) -> InvocationUsage {
         self.total
     }
 
@@ -75,23 +75,28 @@ impl Book {
     }
 
     /// Counts, unless a call would be one too many. What was used up is counted whatever the caps say.
-    pub(super) fn go_on(&mut self, invocation: &InvocationId, done: Done, more: More) -> Result<(), LimitHit> {
+    pub(super) fn go_on(
+        &mut self,
+        invocation: &InvocationId,
+        done: InvocationTotals,
+        more: UsageDelta,
+    ) -> Result<(), LimitHit> {
         self.rows_fresh.remove(invocation);
         let calls = self.rows.get(invocation).map_or(0, |row| row.spent.tool_calls);
-        self.tell(invocation, Done { tool_calls: calls, ..done }, more);
+        self.tell(invocation, InvocationTotals { tool_calls: calls, ..done }, more);
         let new_calls = u64::from(done.tool_calls.saturating_sub(calls));
         if let Some(hit) = self.used_up(new_calls) {
             return Err(hit);
         }
-        self.tell(invocation, done, More::default());
+        self.tell(invocation, done, UsageDelta::default());
         Ok(())
     }
 
     /// Room for a call of a model that may cost this.
-    pub(super) fn hold(&mut self, invocation: &InvocationId, most: Usage) -> Room {
+    pub(super) fn hold(&mut self, invocation: &InvocationId, most: Usage) -> Capacity {
         let number = self.row(invocation).settled.saturating_add(1);
         let room = self.hold_again(invocation, number, most);
-        if matches!(room, Room::Held(_)) {
+        if matches!(room, Capacity::Held(_)) {
             self.ended.remove(invocation);
             self.rows_fresh.remove(invocation);
         }
@@ -100,20 +105,20 @@ impl Book {
 
     /// Room for one more try of a call, which may come to this with those before it. What the call holds until then is
     /// part of it.
-    pub(super) fn hold_again(&mut self, invocation: &InvocationId, number: u64, most: Usage) -> Room {
+    pub(super) fn hold_again(&mut self, invocation: &InvocationId, number: u64, most: Usage) -> Capacity {
         let charged = self.total.charged();
         let calls = u64::from(self.total.model_calls);
         if let Some(hit) = self.caps.over(charged.plus(most), calls.saturating_add(1)) {
-            return Room::Over(hit);
+            return Capacity::Over(hit);
         }
         let others = || self.held.values().filter(|held| held.invocation != *invocation);
         let held = others().fold(Usage::default(), |sum, held| sum.plus(held.most));
         let under_way = others().count() as u64;
         if self.caps.over(charged.plus(held).plus(most), calls.saturating_add(under_way + 1)).is_some() {
-            return Room::Taken;
+            return Capacity::Taken;
         }
         self.holds(invocation, number, most);
-        Room::Held(number)
+        Capacity::Held(number)
     }
 
     /// A call holds this, whatever it held before.
@@ -132,7 +137,7 @@ impl Book {
         if !is_settled {
             return self.charge(invocation, held.most, number);
         }
-        self.ended.insert(invocation.clone(), Ended::Settled);
+        self.ended.insert(invocation.clone(), CallEnd::Settled);
         let row = self.row(invocation);
         if row.settled < number {
             // It ended without an answer that could be kept, as an outage does.
@@ -146,9 +151,9 @@ impl Book {
     pub(super) fn charge_cut_off(&mut self, invocation: &InvocationId, most: Usage, again: bool) -> Option<LedgerRow> {
         // Known until a call is under way again: this one may find no room.
         match self.ended.get(invocation) {
-            Some(Ended::Settled) => return None,
+            Some(CallEnd::Settled) => return None,
             None if !again => return None,
-            Some(Ended::Charged) => {}
+            Some(CallEnd::Charged) => {}
             None => {
                 let number = self.row(invocation).settled.saturating_add(1);
                 self.charge(invocation, most, number);
@@ -159,17 +164,17 @@ impl Book {
     }
 
     fn charge(&mut self, invocation: &InvocationId, most: Usage, number: u64) {
-        let cut_off = Spent { cut_off: most, possibly_paid_twice: 1, ..Spent::default() };
+        let cut_off = InvocationUsage { cut_off: most, possibly_paid_twice: 1, ..InvocationUsage::default() };
         self.total = self.total.plus(cut_off);
         let row = self.row(invocation);
         row.spent = row.spent.plus(cut_off);
         row.settled = row.settled.max(number);
-        self.ended.insert(invocation.clone(), Ended::Charged);
+        self.ended.insert(invocation.clone(), CallEnd::Charged);
         self.rows_fresh.insert(invocation.clone());
     }
 
     /// An answer is kept, and with it what was spent for it.
-    pub(super) fn spend(&mut self, invocation: &InvocationId, done: Done, more: More) -> LedgerRow {
+    pub(super) fn spend(&mut self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> LedgerRow {
         self.tell(invocation, done, more);
         let held = self.held.get(invocation).map_or(0, |held| held.number);
         self.held_fresh.remove(invocation);
@@ -180,7 +185,7 @@ impl Book {
     }
 
     /// An invocation is at rest.
-    pub(super) fn close(&mut self, invocation: &InvocationId, done: Done, more: More) -> LedgerRow {
+    pub(super) fn close(&mut self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> LedgerRow {
         self.tell(invocation, done, more);
         // Sub-agents end with their caller, whether or not they came to say so.
         let below = format!("{invocation}#");
@@ -198,12 +203,12 @@ impl Book {
             self.refused.insert(invocation.clone(), hit.clone());
             return Err(hit);
         }
-        self.tell(invocation, Done::default(), More { egress_bytes: bytes, ..More::default() });
+        self.tell(invocation, InvocationTotals::default(), UsageDelta { egress_bytes: bytes, ..UsageDelta::default() });
         Ok(())
     }
 
     /// Adds to a row what an invocation did and used up.
-    pub(super) fn tell(&mut self, invocation: &InvocationId, done: Done, more: More) {
+    pub(super) fn tell(&mut self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) {
         if done.memory_bytes_peak > 0 {
             self.memory.insert(invocation.clone(), done.memory_bytes_peak);
         }
@@ -214,7 +219,7 @@ impl Book {
         let own_fuel = done.fuel.max(own_before);
         row.own_fuel = Some(own_fuel);
         row.at_once_bytes = row.at_once_bytes.max(at_once);
-        let grown = Spent {
+        let grown = InvocationUsage {
             usage: more.usage,
             model_calls: done.model_calls.saturating_sub(before.model_calls),
             tool_calls: done.tool_calls.saturating_sub(before.tool_calls),
@@ -222,7 +227,7 @@ impl Book {
             memory_bytes_peak: done.memory_bytes_peak,
             egress_bytes: more.egress_bytes,
             stored_bytes: more.stored_bytes,
-            ..Spent::default()
+            ..InvocationUsage::default()
         };
         row.spent = before.plus(grown);
         self.total = self.total.plus(grown);
@@ -243,7 +248,7 @@ impl Book {
     fn row(&mut self, invocation: &InvocationId) -> &mut LedgerRow {
         self.rows.entry(invocation.clone()).or_insert_with(|| LedgerRow {
             invocation: invocation.clone(),
-            spent: Spent::default(),
+            spent: InvocationUsage::default(),
             own_fuel: Some(0),
             settled: 0,
             at_once_bytes: 0,

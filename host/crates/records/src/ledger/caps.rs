@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The caps of a whole run that the ledger holds it to; none: no cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Caps {
+pub struct RunCaps {
     /// Tokens, read and written.
     pub tokens_max: Option<u64>,
     /// Money, in millionths of a US dollar.
@@ -27,7 +27,7 @@ pub struct Caps {
     pub stored_bytes_max: Option<u64>,
 }
 
-impl Caps {
+impl RunCaps {
     /// Those of the run's limits.
     pub fn of(limits: &HarnessLimits) -> Self {
         Self {

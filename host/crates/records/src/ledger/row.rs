@@ -2,7 +2,7 @@
 
 use longhaul_core::InvocationId;
 use longhaul_core::model::Usage;
-use longhaul_core::supervisor::Spent;
+use longhaul_core::supervisor::InvocationUsage;
 use serde::{Deserialize, Serialize};
 
 /// One row.
@@ -11,7 +11,7 @@ pub struct LedgerRow {
     /// Whose.
     pub invocation: InvocationId,
     /// What it spent, in all its attempts.
-    pub spent: Spent,
+    pub spent: InvocationUsage,
     /// Of the fuel, its own, which each attempt comes to again. None in a row from before tools were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) own_fuel: Option<u64>,

@@ -29,12 +29,12 @@ fn invocation(name: &str) -> InvocationId {
     InvocationId::from_text(format!("r-1/{name}"))
 }
 
-fn done(model_calls: u32, tool_calls: u32, fuel: u64) -> Done {
-    Done { model_calls, tool_calls, fuel, memory_bytes_peak: 0 }
+fn done(model_calls: u32, tool_calls: u32, fuel: u64) -> InvocationTotals {
+    InvocationTotals { model_calls, tool_calls, fuel, memory_bytes_peak: 0 }
 }
 
-fn paid(microdollars: f64) -> More {
-    More { usage: cost(microdollars), ..More::default() }
+fn paid(microdollars: f64) -> UsageDelta {
+    UsageDelta { usage: cost(microdollars), ..UsageDelta::default() }
 }
 
 fn shown(store: &Arc<dyn Store>, is_worked_on: bool) -> LedgerView {
@@ -86,7 +86,7 @@ async fn what_was_spent_is_there_after_a_restart_and_an_end_counts_once() {
         store.commit(batch).await.expect("stored");
     }
     for _ in 0..2 {
-        store.commit(before.close(&one, done(1, 3, 70), More::default())).await.expect("stored");
+        store.commit(before.close(&one, done(1, 3, 70), UsageDelta::default())).await.expect("stored");
     }
     let after = ledger(&store, 1_000);
     assert_eq!(after.book().total(), before.book().total());
@@ -102,11 +102,11 @@ async fn an_invocation_that_parks_and_goes_on_is_counted_once() {
     let store = store();
     let who = invocation("f-a/1/generate");
     let ledger = ledger(&store, 1_000);
-    let _ = ledger.spent(&who, done(1, 1, 100), More::default());
-    let _ = ledger.close(&who, done(1, 2, 180), More::default());
-    ledger.go_on(&who, done(1, 2, 180), More::default()).expect("room");
-    let _ = ledger.spent(&who, done(2, 2, 260), More::default());
-    let _ = ledger.close(&who, done(2, 3, 300), More::default());
+    let _ = ledger.spent(&who, done(1, 1, 100), UsageDelta::default());
+    let _ = ledger.close(&who, done(1, 2, 180), UsageDelta::default());
+    ledger.go_on(&who, done(1, 2, 180), UsageDelta::default()).expect("room");
+    let _ = ledger.spent(&who, done(2, 2, 260), UsageDelta::default());
+    let _ = ledger.close(&who, done(2, 3, 300), UsageDelta::default());
     let total = ledger.book().total();
     assert_eq!((total.fuel, total.tool_calls, total.model_calls), (300, 3, 2));
 }
@@ -163,31 +163,31 @@ async fn a_call_that_is_stopped_stays_charged_and_one_that_met_an_outage_does_no
 #[tokio::test]
 async fn each_cap_of_a_run_refuses_the_next_effect_by_its_name_and_a_higher_one_lets_it_go_on() {
     type Set = fn(&mut HarnessLimits, u64);
-    type Use = fn(u64) -> (Done, More);
+    type Use = fn(u64) -> (InvocationTotals, UsageDelta);
     let cases: [(&str, Set, Use, u64); 5] = [
         (
             "tool_calls_max",
             |limits, max| limits.tool_calls_max = Some(max),
-            |n| (done(0, u32::try_from(n).unwrap_or(u32::MAX), 0), More::default()),
+            |n| (done(0, u32::try_from(n).unwrap_or(u32::MAX), 0), UsageDelta::default()),
             1,
         ),
-        ("fuel_max", |limits, max| limits.fuel_max = Some(max), |n| (done(0, 0, n), More::default()), 0),
+        ("fuel_max", |limits, max| limits.fuel_max = Some(max), |n| (done(0, 0, n), UsageDelta::default()), 0),
         (
             "memory_bytes_max",
             |limits, max| limits.memory_bytes_max = Some(max),
-            |n| (Done { memory_bytes_peak: n, ..Done::default() }, More::default()),
+            |n| (InvocationTotals { memory_bytes_peak: n, ..InvocationTotals::default() }, UsageDelta::default()),
             1,
         ),
         (
             "egress_bytes_max",
             |limits, max| limits.egress_bytes_max = Some(max),
-            |n| (Done::default(), More { egress_bytes: n, ..More::default() }),
+            |n| (InvocationTotals::default(), UsageDelta { egress_bytes: n, ..UsageDelta::default() }),
             0,
         ),
         (
             "stored_bytes_max",
             |limits, max| limits.stored_bytes_max = Some(max),
-            |n| (Done::default(), More { stored_bytes: n, ..More::default() }),
+            |n| (InvocationTotals::default(), UsageDelta { stored_bytes: n, ..UsageDelta::default() }),
             0,
         ),
     ];
@@ -198,7 +198,7 @@ async fn each_cap_of_a_run_refuses_the_next_effect_by_its_name_and_a_higher_one_
             limits
         };
         let who = invocation("f-a/1/generate");
-        let check = |used: (Done, More)| capped(&store(), with(10)).go_on(&who, used.0, used.1);
+        let check = |used: (InvocationTotals, UsageDelta)| capped(&store(), with(10)).go_on(&who, used.0, used.1);
         assert_eq!(check(used(9 + over)), Ok(()), "{name}");
         let hit = check(used(10 + over)).expect_err(name);
         assert_eq!((hit.name.as_str(), hit.max), (name, 10.0));
@@ -206,7 +206,7 @@ async fn each_cap_of_a_run_refuses_the_next_effect_by_its_name_and_a_higher_one_
         let (done, more) = used(10 + over);
         ledger.go_on(&who, done, more).expect_err(name);
         ledger.set_caps(&with(100));
-        assert_eq!(ledger.go_on(&who, done, More::default()), Ok(()), "{name}");
+        assert_eq!(ledger.go_on(&who, done, UsageDelta::default()), Ok(()), "{name}");
     }
 }
 
@@ -305,12 +305,12 @@ async fn memory_is_that_of_all_who_are_under_way() {
     let store = store();
     let ledger = capped(&store, HarnessLimits { memory_bytes_max: Some(100), ..HarnessLimits::default() });
     let (one, two) = (invocation("f-a/1/generate"), invocation("f-b/1/generate"));
-    let held = |bytes| Done { memory_bytes_peak: bytes, ..Done::default() };
-    ledger.go_on(&one, held(60), More::default()).expect("room");
-    ledger.go_on(&two, held(60), More::default()).expect_err("both have more than 100");
-    let _ = ledger.close(&one, held(60), More::default());
-    ledger.go_on(&two, held(60), More::default()).expect("room");
-    store.commit(ledger.close(&two, held(60), More::default())).await.expect("stored");
+    let held = |bytes| InvocationTotals { memory_bytes_peak: bytes, ..InvocationTotals::default() };
+    ledger.go_on(&one, held(60), UsageDelta::default()).expect("room");
+    ledger.go_on(&two, held(60), UsageDelta::default()).expect_err("both have more than 100");
+    let _ = ledger.close(&one, held(60), UsageDelta::default());
+    ledger.go_on(&two, held(60), UsageDelta::default()).expect("room");
+    store.commit(ledger.close(&two, held(60), UsageDelta::default())).await.expect("stored");
     assert_eq!(shown(&store, false).memory_bytes_at_once_peak, 120);
 }
 
@@ -318,8 +318,8 @@ async fn memory_is_that_of_all_who_are_under_way() {
 fn a_row_from_before_tools_were_counted_is_read() {
     let row: LedgerRow =
         serde_json::from_str(r#"{"invocation": "r-1/plan", "spent": {"fuel": 70, "model_calls": 1}}"#).expect("a row");
-    let mut book = Book::new(vec![row], Vec::new());
-    book.tell(&invocation("plan"), done(1, 0, 90), More::default());
+    let mut book = LedgerBook::new(vec![row], Vec::new());
+    book.tell(&invocation("plan"), done(1, 0, 90), UsageDelta::default());
     assert_eq!(book.total().fuel, 90);
 }
 

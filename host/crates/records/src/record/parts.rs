@@ -17,7 +17,7 @@ use super::run::RunRecord;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{Digest, RunId};
-use longhaul_harness::State;
+use longhaul_harness::RunState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ const SPEC: &str = "spec";
 
 /// The row of a run.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Contents {
+struct RunRow {
     /// Which form this is. A state that is stored whole has no such field.
     in_parts: u32,
     /// Short fields.
@@ -56,16 +56,16 @@ struct Contents {
     pages: Vec<String>,
 }
 
-/// The one form of [`Contents`] that there is.
+/// The one form of [`RunRow`] that there is.
 const FORM: u32 = 1;
 
 /// Adds what changed in a state to a batch.
-pub fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &State) -> fault::Result<Batch> {
+pub fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &RunState) -> fault::Result<Batch> {
     let before = store.get(Table::States, &RunRecord::key(run))?;
     let known = before.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
     let Value::Object(state) = serde_json::to_value(state)? else { bail!(Fault::internal("a state is an object")) };
     let mut writer = Writer { store, run, batch, known };
-    let mut now = Contents { in_parts: FORM, ..Contents::default() };
+    let mut now = RunRow { in_parts: FORM, ..RunRow::default() };
     for (name, value) in state {
         match value {
             Value::Array(features) if name == FEATURES => now.pages = writer.put_features(features)?,
@@ -83,11 +83,11 @@ struct Writer<'a> {
     store: &'a dyn Store,
     run: &'a RunId,
     batch: Batch,
-    known: Contents,
+    known: RunRow,
 }
 
 impl Writer<'_> {
-    fn put_field(&mut self, name: String, value: Value, now: &mut Contents) {
+    fn put_field(&mut self, name: String, value: Value, now: &mut RunRow) {
         let text = value.to_string();
         if text.len() <= INLINE_BYTES_MAX {
             now.fields.insert(name, value);
@@ -141,17 +141,17 @@ impl Writer<'_> {
 }
 
 /// The state of a run, as its row and its parts hold it.
-pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> fault::Result<State> {
+pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> fault::Result<RunState> {
     let damaged = || format!("the state of run {run} is damaged");
-    let whole = match serde_json::from_slice::<Contents>(row) {
+    let whole = match serde_json::from_slice::<RunRow>(row) {
         Ok(contents) => assembled(store, run, contents).or_internal(damaged)?,
         // As versions before this form stored it, or as a later one does: the state says which.
         Err(_) => String::from_utf8(row.to_vec()).or_internal(damaged)?,
     };
-    Ok(State::from_json(&whole)?)
+    Ok(RunState::from_json(&whole)?)
 }
 
-fn assembled(store: &dyn Store, run: &RunId, contents: Contents) -> fault::Result<String> {
+fn assembled(store: &dyn Store, run: &RunId, contents: RunRow) -> fault::Result<String> {
     let mut state = contents.fields;
     for name in contents.rows.keys() {
         state.insert(name.clone(), row(store, &field_key(run, name))?);
@@ -255,12 +255,12 @@ mod tests {
         })
     }
 
-    fn state(features: usize) -> State {
-        State { goal: "much ".repeat(1_000), features: (0..features).map(feature).collect(), ..State::new() }
+    fn state(features: usize) -> RunState {
+        RunState { goal: "much ".repeat(1_000), features: (0..features).map(feature).collect(), ..RunState::new() }
     }
 
     /// Stores the state; answers how many bytes of rows were written.
-    async fn store(store: &MemoryStore, state: &State) -> usize {
+    async fn store(store: &MemoryStore, state: &RunState) -> usize {
         let run = RunId::from_text("r-1");
         let batch = put(store, Batch::new(), &run, state).unwrap();
         let bytes = batch.ops.iter().map(|op| if let Op::Put(_, _, value) = op { value.len() } else { 0 }).sum();

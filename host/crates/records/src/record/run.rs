@@ -2,7 +2,7 @@
 //!
 //! A record is written once and never changed. What became of the run since is its state.
 
-use crate::pins::Pins;
+use crate::pins::PinnedPlugins;
 use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Table};
@@ -35,7 +35,7 @@ pub struct RunRecord {
     /// The goal as it was.
     pub goal: String,
     /// The plugins, by table.
-    pub pins: Pins,
+    pub pins: PinnedPlugins,
     /// What is done to its models.
     pub models: ModelOptions,
     /// The plan that it follows; none: a planner is asked.

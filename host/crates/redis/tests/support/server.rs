@@ -136,7 +136,8 @@ fn program() -> Command {
 /// Debian's program is told by its name which of its parts it is.
 fn fetched() -> PathBuf {
     let cache = Cache::open(|line| eprintln!("{line}")).unwrap_or_else(|error| panic!("{error}"));
-    let folder = longhaul_build::apt::unpacked(&cache, "redis-tools").unwrap_or_else(|error| panic!("{error}"));
+    let folder =
+        longhaul_build::debian_packages::unpacked(&cache, "redis-tools").unwrap_or_else(|error| panic!("{error}"));
     let link = folder.join("redis-server");
     // Tests of several processes want it at once; whoever comes first makes it.
     let _ = std::os::unix::fs::symlink(folder.join("usr/bin/redis-check-rdb"), &link);

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
-use longhaul_sandbox::{Level, Program, Report, SandboxError, SandboxHost, run};
+use longhaul_sandbox::{Level, Program, ProgramReport, SandboxError, SandboxHost, run};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -116,7 +116,7 @@ pub fn blocking<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Carries the attacks out by `level`, and reports.
-pub fn attack(lab: &Path, level: Level) -> Result<Report, SandboxError> {
+pub fn attack(lab: &Path, level: Level) -> Result<ProgramReport, SandboxError> {
     let network = TcpListener::bind("127.0.0.1:0").unwrap();
     // Of an attack before.
     ["service", "packets"].iter().for_each(|name| drop(std::fs::remove_file(lab.join(name))));

@@ -2,12 +2,12 @@
 //!
 //! Known are the stored secrets of all projects, the token of the local socket, the keys that the tables of projects name
 //! (of models, servers and notifications), and the variables of the environment whose names say that they are secret.
-//! The search itself is [`Redactor`]'s. It refuses to give a value to anybody.
+//! The search itself is [`SecretRedactor`]'s. It refuses to give a value to anybody.
 
-use super::Vault;
+use super::SecretStore;
 use longhaul_config::Config;
 use longhaul_core::redact::{Redact, RedactStream};
-use longhaul_egress::{Redactor, Secret};
+use longhaul_egress::{Secret, SecretRedactor};
 use longhaul_home::{Home, variable};
 use longhaul_mcp::Value;
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ const NOT_SECRET: [&str; 3] = ["PWD", "OLDPWD", "SSH_AUTH_SOCK"];
 
 /// The secrets, and the search for them.
 pub struct KnownSecrets {
-    vault: Vault,
+    secret_store: SecretStore,
     token: PathBuf,
     inner: Mutex<Inner>,
 }
@@ -42,7 +42,7 @@ struct Inner {
     named: BTreeSet<String>,
     /// When the stored secrets and the token had changed as the search was made; none: it is to be made anew.
     made_of: Option<[Option<SystemTime>; 2]>,
-    redactor: Redactor,
+    redactor: SecretRedactor,
 }
 
 impl KnownSecrets {
@@ -51,7 +51,7 @@ impl KnownSecrets {
         let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let named = variables.filter(|(name, _)| says_secret(name)).filter_map(|(_, value)| value.into_string().ok());
         let inner = Inner { named: named.filter(|value| is_long(value)).collect(), ..Inner::default() };
-        Self { vault: Vault::of(home), token: home.socket_token(), inner: Mutex::new(inner) }
+        Self { secret_store: SecretStore::of(home), token: home.socket_token(), inner: Mutex::new(inner) }
     }
 
     /// Adds those that the tables of a project name. One that cannot be read is no secret yet.
@@ -76,20 +76,20 @@ impl KnownSecrets {
     }
 
     /// The search for all of them, as they are now.
-    pub fn redactor(&self) -> Redactor {
+    pub fn redactor(&self) -> SecretRedactor {
         let changed = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
         // Each value that is set or removed changes the time of its directory.
-        let now = [changed(self.vault.directory()), changed(&self.token)];
+        let now = [changed(self.secret_store.directory()), changed(&self.token)];
         let mut inner = self.lock();
         if inner.made_of != Some(now) {
-            inner.redactor = Redactor::of(&self.all(&inner.named));
+            inner.redactor = SecretRedactor::of(&self.all(&inner.named));
             inner.made_of = Some(now);
         }
         inner.redactor.clone()
     }
 
     fn all(&self, named: &BTreeSet<String>) -> Vec<Secret> {
-        let stored = self.vault.all().into_iter();
+        let stored = self.secret_store.all().into_iter();
         let token = std::fs::read_to_string(&self.token).ok();
         stored.chain(named.iter().chain(&token).filter_map(|value| Secret::new(value).ok())).collect()
     }

@@ -1,7 +1,7 @@
 //! Tests of the totals of runs.
 
 use super::*;
-use longhaul_core::event::Used;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::{InvocationId, RunId};
 
 fn add(totals: &mut Totals, event: Event) {
@@ -46,11 +46,14 @@ fn totals_are_prometheus_text() {
     );
     add(&mut totals, thought("a\"b"));
     add(&mut totals, thought("a\"b"));
-    let used = Used::default();
+    let used = WorkUsage::default();
     let agent = "planner".to_owned();
     add(&mut totals, Event::InvocationEnded { invocation, outcome: String::new(), ok: true, used, agent });
     add(&mut totals, Event::Limit { name: "fuel_max".into(), text: String::new() });
-    add(&mut totals, Event::RunEnded { status: "completed".into(), summary: String::new(), used: Used::default() });
+    add(
+        &mut totals,
+        Event::RunEnded { status: "completed".into(), summary: String::new(), used: WorkUsage::default() },
+    );
     let text = totals.text();
     for line in [
         "# TYPE longhaul_runs_started_total counter",

@@ -23,7 +23,7 @@ fn started(key: &str, agent: &str, export: &str) -> Event {
 }
 
 fn ended(key: &str, ok: bool) -> Event {
-    let (outcome, used, agent) = ("secret words".to_owned(), Used::default(), String::new());
+    let (outcome, used, agent) = ("secret words".to_owned(), WorkUsage::default(), String::new());
     Event::InvocationEnded { invocation: id(key), outcome, ok, used, agent }
 }
 
@@ -93,7 +93,10 @@ fn run() -> Vec<RunEvent> {
         (100, ended("f-a/1/generate", false)),
         (110, ended("f-b/1/generate", true)),
         (111, Event::Warning { text: "secret words".into() }),
-        (120, Event::RunEnded { status: "completed".into(), summary: "secret words".into(), used: Used::default() }),
+        (
+            120,
+            Event::RunEnded { status: "completed".into(), summary: "secret words".into(), used: WorkUsage::default() },
+        ),
     ];
     (1..).zip(happened).map(|(number, (ms, event))| at(number, ms, event)).collect()
 }

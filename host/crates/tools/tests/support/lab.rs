@@ -5,8 +5,8 @@
 use longhaul_core::tool::{HostTool, ToolCall, ToolInfo};
 use longhaul_core::{Clock, InvocationId};
 use longhaul_sandbox::{Level, SandboxHost};
-use longhaul_tools::Place;
-use longhaul_worktree::{Project, Tree, TreeCaps, no_hook};
+use longhaul_tools::ToolRoot;
+use longhaul_worktree::{Tree, TreeCaps, UserRepository, no_hook};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl Lab {
         for key in ["diff.evil.command", "diff.external", "filter.evil.clean", "core.fsmonitor"] {
             lab.git(&["config", key, &evil]);
         }
-        let project = Project::open(&lab.at("repo")).unwrap();
+        let project = UserRepository::open(&lab.at("repo")).unwrap();
         Tree::checkout(&project, &lab.tree(), &project.head().unwrap(), &TreeCaps::default(), &no_hook).unwrap();
         lab
     }
@@ -145,8 +145,8 @@ impl Lab {
         SandboxHost { program, prefix_args: vec![], scratch, hidden, checkout, level_min: Level::Full, redact: None }
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> ToolRoot {
+        ToolRoot {
             project: self.at("repo"),
             tree: self.tree(),
             branch: "longhaul/kept".into(),

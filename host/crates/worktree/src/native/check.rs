@@ -43,7 +43,7 @@ pub struct NativeCheck {
     /// Time on the clock, in milliseconds. Default 600 000.
     pub wall_ms_max: u64,
     /// Memory that each process may write to and shares with nobody, in bytes. Default 2 GiB. All of them together may
-    /// have four times as much; see [`longhaul_sandbox::Limits::memory_bytes_max`].
+    /// have four times as much; see [`longhaul_sandbox::ProgramLimits::memory_bytes_max`].
     pub memory_bytes_max: u64,
     /// Bytes kept of each output; the middle is left out. Default 200 000.
     pub output_bytes_max: u64,

@@ -5,17 +5,17 @@
 
 use super::check::NativeCheck;
 use super::error::NativeError;
-use super::pinned::{Pinned, Pins, Source};
-use super::spare::{Shelf, Spare};
-use crate::at::Root;
+use super::pinned::{Pinned, PinnedFiles, Source};
+use super::spare::{Spare, SpareSlot};
 use crate::caps::TreeCaps;
-use crate::git::Project;
+use crate::git::UserRepository;
 use crate::names::shown;
-use crate::scan::{Base, Entry, Mode, Seen, content};
+use crate::root::Root;
+use crate::scan::{Base, Entry, Mode, ScanState, content};
 use crate::tree::{Tree, put};
 use crate::{Scan, TreeError};
 use git2::{ObjectType, Oid, Repository};
-use longhaul_judge::{Files, Launch};
+use longhaul_judge::{CheckFiles, Launch};
 use longhaul_sandbox::{SandboxHost, remove_all};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl ExactCopy {
     ///
     /// # Errors
     /// When the tree cannot be read or the copy not be written.
-    pub fn make(host: &SandboxHost, project: &Project, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
+    pub fn make(host: &SandboxHost, project: &UserRepository, tree: &Tree, parent: &str) -> Result<Self, NativeError> {
         Ok(Self(Copy::of(host, project, tree, parent, |_| {})?))
     }
 
@@ -50,7 +50,7 @@ const LEFT_BYTES_MAX: u64 = 128 << 20;
 /// What a check runs on.
 pub(super) struct Copy {
     held: Spare,
-    shelf: Shelf,
+    shelf: SpareSlot,
     files: BTreeMap<Vec<u8>, Source>,
     pub(super) scan: Scan,
     /// Files of a test runner whose change the check does not see.
@@ -62,12 +62,12 @@ pub(super) struct Copy {
 impl Copy {
     pub(super) fn make(
         host: &SandboxHost,
-        project: &Project,
+        project: &UserRepository,
         tree: &Tree,
         parent: &str,
         name: &str,
         check: &NativeCheck,
-        pins: &Pins,
+        pins: &PinnedFiles,
     ) -> Result<Self, NativeError> {
         let repo = project.repo()?;
         let base = Base::read(&repo, &pins.base, tree.caps())?;
@@ -86,7 +86,7 @@ impl Copy {
 
     fn of(
         host: &SandboxHost,
-        project: &Project,
+        project: &UserRepository,
         tree: &Tree,
         parent: &str,
         put_over: impl FnOnce(&mut BTreeMap<Vec<u8>, Source>),
@@ -113,7 +113,12 @@ impl Copy {
 
     /// Makes it ready for a program: once more as it was made, in another directory where that is needed, with the
     /// program's own files over the work and beside it.
-    pub(super) fn make_ready(&mut self, project: &Project, tree: &Tree, launch: &Launch) -> Result<(), TreeError> {
+    pub(super) fn make_ready(
+        &mut self,
+        project: &UserRepository,
+        tree: &Tree,
+        launch: &Launch,
+    ) -> Result<(), TreeError> {
         let repo = project.repo()?;
         let root = tree.root()?;
         let is_over = |path: &Vec<u8>| std::str::from_utf8(path).is_ok_and(|path| launch.over.contains_key(path));
@@ -167,7 +172,7 @@ impl Copy {
     }
 }
 
-fn sources(seen: &Seen) -> BTreeMap<Vec<u8>, Source> {
+fn sources(seen: &ScanState) -> BTreeMap<Vec<u8>, Source> {
     let base = seen.base.files.iter().map(|(path, entry)| (path.clone(), Source::Base(*entry)));
     let mut files: BTreeMap<Vec<u8>, Source> = base.collect();
     for item in seen.to_commit() {
@@ -237,7 +242,7 @@ pub(super) struct CopyFiles<'a> {
 }
 
 impl<'a> CopyFiles<'a> {
-    pub(super) fn of(copy: &'a Copy, project: &Project, base: &str, caps: &TreeCaps) -> Result<Self, TreeError> {
+    pub(super) fn of(copy: &'a Copy, project: &UserRepository, base: &str, caps: &TreeCaps) -> Result<Self, TreeError> {
         let repo = project.repo()?;
         let base = Base::read(&repo, base, caps)?;
         Ok(Self { copy, work: copy.work()?, repo, base })
@@ -247,7 +252,7 @@ impl<'a> CopyFiles<'a> {
 /// A test file, which is read whole.
 const READ_BYTES_MAX: u64 = 4 << 20;
 
-impl Files for CopyFiles<'_> {
+impl CheckFiles for CopyFiles<'_> {
     fn paths(&self) -> Vec<String> {
         plain(self.copy.files.iter().map(|(path, source)| (path, source.entry())))
     }

@@ -8,11 +8,11 @@ use super::check::NativeCheck;
 use super::copy::{Copy, CopyFiles};
 use super::error::NativeError;
 use crate::TreeError;
-use crate::git::Project;
+use crate::git::UserRepository;
 use crate::tree::Tree;
 use longhaul_core::work::CheckReport;
-use longhaul_judge::{Check, Ended, Judge, Launch, Step, Verdict};
-use longhaul_sandbox::{LeadsOut, Level, Limits, Program, Report, SandboxHost, granted, run_in};
+use longhaul_judge::{CheckVerdict, Judge, JudgeStep, JudgedCheck, Launch, ProgramEnd};
+use longhaul_sandbox::{LeadsOut, Level, Program, ProgramLimits, ProgramReport, SandboxHost, granted, run_in};
 
 /// Bytes of an output that the judge reads.
 const WHOLE_BYTES_MAX: u64 = 64 << 20;
@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 4 << 30;
 /// One check of one tree.
 pub(super) struct Judging<'a> {
     pub(super) host: &'a SandboxHost,
-    pub(super) project: &'a Project,
+    pub(super) project: &'a UserRepository,
     pub(super) tree: &'a Tree,
     pub(super) name: &'a str,
     pub(super) check: &'a NativeCheck,
@@ -45,13 +45,13 @@ impl Judging<'_> {
         let mut ended = None;
         let verdict = loop {
             let launch = match judge.next(ended.take()) {
-                Step::Launch(launch) => launch,
-                Step::Judged(verdict) => break verdict,
+                JudgeStep::Launch(launch) => launch,
+                JudgeStep::Judged(verdict) => break verdict,
             };
             self.make_ready(&launch, first.is_none()).await?;
             let done = self.launch(&launch).await?;
             let (hit, level, wall_ms) = (done.hit.clone(), done.level, done.wall_ms);
-            ended = Some(Ended {
+            ended = Some(ProgramEnd {
                 exit_code: done.exit_code,
                 stdout: done.stdout.clone(),
                 stderr: done.stderr.clone(),
@@ -69,7 +69,7 @@ impl Judging<'_> {
             if let Some(hit) = hit {
                 let is_first = judged.report.exit_code != 0;
                 let why = if is_first { String::new() } else { format!("not taken as a pass: in the audit {hit}") };
-                break Verdict { passed: false, why };
+                break CheckVerdict { passed: false, why };
             }
         };
         let judged = first.ok_or_else(|| self.failed("nothing was run"))?;
@@ -84,7 +84,15 @@ impl Judging<'_> {
         let NativeCheck { twins, report, tests_min, .. } = self.check;
         let argv = self.check.argv_in(self.project.root());
         let (kind, report) = (self.check.evidence_kind(), report.as_deref());
-        Ok(Judge::of(&Check { argv: &argv, kind, twins: *twins, report, tests_min: *tests_min, seed, files: &files }))
+        Ok(Judge::of(&JudgedCheck {
+            argv: &argv,
+            kind,
+            twins: *twins,
+            report,
+            tests_min: *tests_min,
+            seed,
+            files: &files,
+        }))
     }
 
     /// The copy was just made for the first program, which may have nothing of its own.
@@ -103,7 +111,7 @@ impl Judging<'_> {
         Ok(ready?)
     }
 
-    async fn launch(&self, launch: &Launch) -> Result<Report, NativeError> {
+    async fn launch(&self, launch: &Launch) -> Result<ProgramReport, NativeError> {
         let copy = self.copy.as_ref().ok_or_else(|| self.failed("it has no copy"))?;
         let mut program: Program = self.check.program(self.name, self.project, self.host.level_min)?;
         program.argv.clone_from(&launch.argv);
@@ -121,7 +129,7 @@ impl Judging<'_> {
         self.copy.as_ref()?.left(path)
     }
 
-    fn told(&self, judged: Judged, verdict: &Verdict) -> Judged {
+    fn told(&self, judged: Judged, verdict: &CheckVerdict) -> Judged {
         let Judged { mut report, level, wall_ms } = judged;
         report.passed = verdict.passed && report.passed;
         if level < Level::Full {
@@ -153,9 +161,9 @@ impl Judging<'_> {
 }
 
 impl NativeCheck {
-    fn program(&self, name: &str, project: &Project, level_min: Level) -> Result<Program, NativeError> {
+    fn program(&self, name: &str, project: &UserRepository, level_min: Level) -> Result<Program, NativeError> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| u64::try_from(cores.get()).unwrap_or(1));
-        let limits = Limits {
+        let limits = ProgramLimits {
             wall_ms_max: self.wall_ms_max,
             grace_ms: 0,
             cpu_seconds_max: self.wall_ms_max.div_ceil(1_000).saturating_mul(cores),
@@ -178,8 +186,8 @@ impl NativeCheck {
 }
 
 /// Of one run: how it was held is told of all of them together.
-fn report(name: &str, done: Report) -> CheckReport {
-    let Report { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
+fn report(name: &str, done: ProgramReport) -> CheckReport {
+    let ProgramReport { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
     if let Some(hit) = &hit {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
         // Limits of all of its processes together begin so.

@@ -5,14 +5,14 @@ use crate::glob::Glob;
 use crate::names::{join, shown};
 use crate::scan::{Base, Entry, Mode};
 use longhaul_core::Digest;
-use longhaul_judge::{Rule, runner_file};
+use longhaul_judge::{RunnerFileRule, runner_file};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The files that decide a check, as the base commit has them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pins {
+pub struct PinnedFiles {
     /// The commit.
     pub base: String,
     /// Of the command, its settings and every file with its content.
@@ -64,14 +64,14 @@ impl<'a> Pinned<'a> {
     }
 
     /// The name and the rule of a runner's file that the check does not leave to the work.
-    fn unasked(&self, path: &[u8]) -> Option<(&'static str, Rule)> {
-        let file = runner_file(std::str::from_utf8(path).ok()?).filter(|file| file.rule != Rule::Shown)?;
+    fn unasked(&self, path: &[u8]) -> Option<(&'static str, RunnerFileRule)> {
+        let file = runner_file(std::str::from_utf8(path).ok()?).filter(|file| file.rule != RunnerFileRule::Shown)?;
         (!self.unpinned.iter().any(|glob| is_match(glob, path))).then_some((file.name, file.rule))
     }
 
     /// Whether a file of the work that the commit does not have is left out.
     fn is_left_out(&self, path: &[u8]) -> bool {
-        self.unasked(path).is_some_and(|(name, rule)| rule == Rule::LeftOut || self.names.contains(name))
+        self.unasked(path).is_some_and(|(name, rule)| rule == RunnerFileRule::LeftOut || self.names.contains(name))
     }
 
     pub(super) fn digest(&self, check: &NativeCheck) -> Digest {

@@ -7,8 +7,8 @@
 //! would tell the next check what this one saw.
 
 use crate::TreeError;
-use crate::at::{Root, Sort, Stamp};
 use crate::names::{join, shown};
+use crate::root::{EntryKind, EntryStamp, Root};
 use crate::scan::{Entry, Mode, content};
 use git2::{ObjectType, Oid};
 use longhaul_sandbox::remove_all;
@@ -22,9 +22,9 @@ const BESIDE: [&str; 3] = ["home", "tmp", "dev"];
 
 /// Where a tree keeps the copy that no check uses. Clones are the same place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shelf(Arc<Mutex<Option<Spare>>>);
+pub(crate) struct SpareSlot(Arc<Mutex<Option<Spare>>>);
 
-impl Shelf {
+impl SpareSlot {
     /// The copy that was put back last, if it lies below `scratch`.
     pub(super) fn take(&self, scratch: &Path) -> Option<Spare> {
         let spare = self.0.lock().ok()?.take()?;
@@ -48,7 +48,7 @@ impl Shelf {
 #[derive(Debug)]
 pub(super) struct Spare {
     dir: tempfile::TempDir,
-    written: HashMap<Vec<u8>, (Entry, Stamp)>,
+    written: HashMap<Vec<u8>, (Entry, EntryStamp)>,
     /// Seconds of the clock when a check was last given it.
     given_s: i64,
 }
@@ -125,7 +125,7 @@ impl Spare {
     }
 
     /// Removes what is not wanted or not as it was written; answers what stays, with its stamp.
-    fn clear(&self, root: &Root, files: &BTreeMap<Vec<u8>, Entry>) -> Result<HashMap<Vec<u8>, Stamp>, TreeError> {
+    fn clear(&self, root: &Root, files: &BTreeMap<Vec<u8>, Entry>) -> Result<HashMap<Vec<u8>, EntryStamp>, TreeError> {
         let dirs = directories(files);
         let mut kept = HashMap::new();
         let mut waiting = vec![Vec::new()];
@@ -136,7 +136,7 @@ impl Spare {
             }
             for (name, stamp) in root.list(&dir).map_err(TreeError::io("list", root.path(&dir)))? {
                 let path = join(&dir, &name);
-                if stamp.sort == Sort::Dir && dirs.contains(&*path) {
+                if stamp.sort == EntryKind::Dir && dirs.contains(&*path) {
                     waiting.push(path);
                 } else if files.get(&path).is_some_and(|entry| self.is_as_written(root, &path, stamp, *entry)) {
                     kept.insert(path, stamp);
@@ -145,7 +145,7 @@ impl Spare {
                 }
             }
         }
-        let is_wanted_still = |path: &Vec<u8>, (was, _): &(Entry, Stamp)| files.get(path) == Some(was);
+        let is_wanted_still = |path: &Vec<u8>, (was, _): &(Entry, EntryStamp)| files.get(path) == Some(was);
         match self.written.iter().find(|(path, was)| is_wanted_still(path, was) && !kept.contains_key(*path)) {
             Some((path, _)) => Err(TreeError::Raced { path: shown(path) }),
             None => Ok(kept),
@@ -153,7 +153,7 @@ impl Spare {
     }
 
     /// A stamp says all once it is older than the time when a check was let at the file; until then the content does.
-    fn is_as_written(&self, root: &Root, path: &[u8], stamp: Stamp, wanted: Entry) -> bool {
+    fn is_as_written(&self, root: &Root, path: &[u8], stamp: EntryStamp, wanted: Entry) -> bool {
         if self.written.get(path) != Some(&(wanted, stamp)) {
             return false;
         }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use longhaul_worktree::{Branch, CommitOrder, Project, Tree, TreeCaps, no_hook};
+use longhaul_worktree::{Branch, CommitOrder, Tree, TreeCaps, UserRepository, no_hook};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,8 +47,8 @@ impl Repo {
         git(&self.root(), args)
     }
 
-    pub fn project(&self) -> Project {
-        Project::open(&self.root()).unwrap()
+    pub fn project(&self) -> UserRepository {
+        UserRepository::open(&self.root()).unwrap()
     }
 
     pub fn checkout(&self) -> Tree {

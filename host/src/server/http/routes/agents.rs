@@ -3,33 +3,33 @@
 //! Only the scope `admin` makes, changes and removes agents. A change that names a version overwrites no change that
 //! its author has not seen.
 
-use super::super::input::{Json, MaybeJson, Query, Window};
+use super::super::input::{Json, MaybeJson, PageParams, Query};
 use super::super::problem::Problem;
-use super::super::reply::{Made, Out, Page, Told};
+use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::agents::{
-    Agent, AgentChange, AgentShort, ArtifactVersions, Executed, HandedOn, NewAgent, name,
+    AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
 };
 use super::runs::Nothing;
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use longhaul_api::agents::{AgentAsk, AgentSaid};
+use longhaul_api::agents::{AgentRequest, AgentResponse};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-async fn said(state: &SharedState, wanted: AgentAsk) -> Result<AgentSaid, Problem> {
+async fn said(state: &SharedState, wanted: AgentRequest) -> Result<AgentResponse, Problem> {
     match state.ask(Request::Agents { wanted }).await? {
         Answer::Agents { said } => Ok(*said),
         _ => Err(Problem::odd()),
     }
 }
 
-async fn one(state: &SharedState, wanted: AgentAsk) -> Result<Agent, Problem> {
+async fn one(state: &SharedState, wanted: AgentRequest) -> Result<AgentDetails, Problem> {
     match said(state, wanted).await? {
-        AgentSaid::Agent(view) => Ok((*view).into()),
+        AgentResponse::Agent(view) => Ok((*view).into()),
         _ => Err(Problem::odd()),
     }
 }
@@ -100,10 +100,10 @@ pub struct AgentsQuery {
 ///
 /// By name.
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentShort>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> Told<Page<AgentShort>> {
-    let Window { limit, offset } = Window::of(query.limit, query.offset)?;
-    match said(&state, AgentAsk::List { active: query.active, limit, offset }).await? {
-        AgentSaid::Agents { agents, total_count, .. } => {
+pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> ApiResult<Page<AgentShort>> {
+    let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
+    match said(&state, AgentRequest::List { active: query.active, limit, offset }).await? {
+        AgentResponse::Agents { agents, total_count, .. } => {
             let items = agents.into_iter().map(Into::into).collect();
             Ok(Out(Page { items, total: total_count, limit, offset }))
         }
@@ -112,18 +112,21 @@ pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQu
 }
 
 /// Make an agent
-#[utoipa::path(post, path = "/api/v1/agents", tag = "agents", request_body = NewAgent, responses((status = 201, description = "It is made", body = Agent)))]
-pub async fn register(State(state): State<SharedState>, Json(new): Json<NewAgent>) -> Result<Made<Agent>, Problem> {
+#[utoipa::path(post, path = "/api/v1/agents", tag = "agents", request_body = NewAgentBody, responses((status = 201, description = "It is made", body = AgentDetails)))]
+pub async fn register(
+    State(state): State<SharedState>,
+    Json(new): Json<NewAgentBody>,
+) -> Result<CreatedResponse<AgentDetails>, Problem> {
     let (agent, wasm) = new.taken()?;
-    let told = one(&state, AgentAsk::Register { agent: Box::new(agent), wasm }).await?;
+    let told = one(&state, AgentRequest::Register { agent: Box::new(agent), wasm }).await?;
     let location = Some(format!("/api/v1/agents/{}", told.short.name));
-    Ok(Made { told, location })
+    Ok(CreatedResponse { told, location })
 }
 
 /// Show an agent
-#[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The agent; its version is the `ETag`", body = Agent)))]
+#[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The agent; its version is the `ETag`", body = AgentDetails)))]
 pub async fn show(State(state): State<SharedState>, Path(agent): Path<String>) -> Result<Response, Problem> {
-    let told = one(&state, AgentAsk::Show { name: named(&agent)? }).await?;
+    let told = one(&state, AgentRequest::Show { name: named(&agent)? }).await?;
     let version = told.short.version;
     Ok(tagged(told, version))
 }
@@ -142,7 +145,7 @@ fn named(agent: &str) -> Result<longhaul_core::Name, Problem> {
     tag = "agents",
     params(("agent" = String, Path, description = "Its name"), ("If-Match" = Option<String>, Header, description = "Only if it has this version")),
     request_body = AgentChange,
-    responses((status = 200, description = "It is changed", body = Agent))
+    responses((status = 200, description = "It is changed", body = AgentDetails))
 )]
 pub async fn update(
     State(state): State<SharedState>,
@@ -152,7 +155,7 @@ pub async fn update(
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::of(&headers)?.version());
     let (patch, wasm) = change.taken()?;
-    let told = one(&state, AgentAsk::Update { name, patch: Box::new(patch), wasm, version }).await?;
+    let told = one(&state, AgentRequest::Update { name, patch: Box::new(patch), wasm, version }).await?;
     let version = told.short.version;
     Ok(tagged(told, version))
 }
@@ -160,31 +163,31 @@ pub async fn update(
 /// Remove an agent with what it handed on
 ///
 /// Its tasks stay.
-#[utoipa::path(delete, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = Agent)))]
-pub async fn remove(State(state): State<SharedState>, Path(agent): Path<String>) -> Told<Agent> {
-    Ok(Out(one(&state, AgentAsk::Remove { name: named(&agent)? }).await?))
+#[utoipa::path(delete, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = AgentDetails)))]
+pub async fn remove(State(state): State<SharedState>, Path(agent): Path<String>) -> ApiResult<AgentDetails> {
+    Ok(Out(one(&state, AgentRequest::Remove { name: named(&agent)? }).await?))
 }
 
 /// Switch an agent on
-#[utoipa::path(post, path = "/api/v1/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It may be run", body = Agent)))]
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/activate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It may be run", body = AgentDetails)))]
 pub async fn activate(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
     _: MaybeJson<Nothing>,
-) -> Told<Agent> {
-    Ok(Out(one(&state, AgentAsk::Activate { name: named(&agent)?, active: true }).await?))
+) -> ApiResult<AgentDetails> {
+    Ok(Out(one(&state, AgentRequest::Activate { name: named(&agent)?, active: true }).await?))
 }
 
 /// Switch an agent off
 ///
 /// What its schedules have waiting is noted as skipped.
-#[utoipa::path(post, path = "/api/v1/agents/{agent}/deactivate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It is not run any more", body = Agent)))]
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/deactivate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It is not run any more", body = AgentDetails)))]
 pub async fn deactivate(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
     _: MaybeJson<Nothing>,
-) -> Told<Agent> {
-    Ok(Out(one(&state, AgentAsk::Activate { name: named(&agent)?, active: false }).await?))
+) -> ApiResult<AgentDetails> {
+    Ok(Out(one(&state, AgentRequest::Activate { name: named(&agent)?, active: false }).await?))
 }
 
 /// What an agent is run with.
@@ -205,9 +208,9 @@ pub async fn execute(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
     MaybeJson(with): MaybeJson<Execution>,
-) -> Told<Executed> {
-    match said(&state, AgentAsk::Execute { name: named(&agent)?, input: with.input }).await? {
-        AgentSaid::Executed { task, result } => {
+) -> ApiResult<Executed> {
+    match said(&state, AgentRequest::Execute { name: named(&agent)?, input: with.input }).await? {
+        AgentResponse::Executed { task, result } => {
             Ok(Out(Executed { task: task.map(|task| task.to_string()), result: (*result).into() }))
         }
         _ => Err(Problem::odd()),
@@ -224,19 +227,19 @@ pub struct ArtifactQuery {
 }
 
 /// Show what an agent hands on
-#[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact", tag = "agents", params(("agent" = String, Path, description = "Its name"), ArtifactQuery), responses((status = 200, description = "What is handed on; its version is the `ETag`", body = HandedOn)))]
+#[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact", tag = "agents", params(("agent" = String, Path, description = "Its name"), ArtifactQuery), responses((status = 200, description = "What is handed on; its version is the `ETag`", body = PassedArtifact)))]
 pub async fn artifact(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
     Query(query): Query<ArtifactQuery>,
 ) -> Result<Response, Problem> {
-    handed_on(&state, AgentAsk::Artifact { name: named(&agent)?, version: query.version }).await
+    handed_on(&state, AgentRequest::Artifact { name: named(&agent)?, version: query.version }).await
 }
 
-async fn handed_on(state: &SharedState, wanted: AgentAsk) -> Result<Response, Problem> {
+async fn handed_on(state: &SharedState, wanted: AgentRequest) -> Result<Response, Problem> {
     match said(state, wanted).await? {
-        AgentSaid::Artifact { artifact, version } => {
-            Ok(tagged(HandedOn { artifact: artifact.map(|artifact| (*artifact).into()), version }, version))
+        AgentResponse::Artifact { artifact, version } => {
+            Ok(tagged(PassedArtifact { artifact: artifact.map(|artifact| (*artifact).into()), version }, version))
         }
         _ => Err(Problem::odd()),
     }
@@ -261,7 +264,7 @@ pub struct NewState {
     tag = "agents",
     params(("agent" = String, Path, description = "Its name"), ("If-Match" = Option<String>, Header, description = "The version that it takes the place of; `\"0\"` where there never was any, `*` for whichever")),
     request_body = NewState,
-    responses((status = 200, description = "It is handed on", body = HandedOn))
+    responses((status = 200, description = "It is handed on", body = PassedArtifact))
 )]
 pub async fn set_artifact(
     State(state): State<SharedState>,
@@ -270,7 +273,7 @@ pub async fn set_artifact(
     Json(new): Json<NewState>,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
-    handed_on(&state, AgentAsk::SetArtifact { name, state: new.state, summary: new.summary, version }).await
+    handed_on(&state, AgentRequest::SetArtifact { name, state: new.state, summary: new.summary, version }).await
 }
 
 /// Have an agent's next run be a first one
@@ -279,7 +282,7 @@ pub async fn set_artifact(
     path = "/api/v1/agents/{agent}/artifact",
     tag = "agents",
     params(("agent" = String, Path, description = "Its name"), ("If-Match" = Option<String>, Header, description = "The version that is meant, or `*`")),
-    responses((status = 200, description = "Nothing is handed on", body = HandedOn))
+    responses((status = 200, description = "Nothing is handed on", body = PassedArtifact))
 )]
 pub async fn clear_artifact(
     State(state): State<SharedState>,
@@ -287,14 +290,14 @@ pub async fn clear_artifact(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
-    handed_on(&state, AgentAsk::ClearArtifact { name, version }).await
+    handed_on(&state, AgentRequest::ClearArtifact { name, version }).await
 }
 
 /// Show the versions of what an agent handed on that are kept
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact/history", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The newest first", body = ArtifactVersions)))]
-pub async fn history(State(state): State<SharedState>, Path(agent): Path<String>) -> Told<ArtifactVersions> {
-    match said(&state, AgentAsk::ArtifactHistory { name: named(&agent)? }).await? {
-        AgentSaid::Artifacts { artifacts } => {
+pub async fn history(State(state): State<SharedState>, Path(agent): Path<String>) -> ApiResult<ArtifactVersions> {
+    match said(&state, AgentRequest::ArtifactHistory { name: named(&agent)? }).await? {
+        AgentResponse::Artifacts { artifacts } => {
             Ok(Out(ArtifactVersions { items: artifacts.into_iter().map(Into::into).collect() }))
         }
         _ => Err(Problem::odd()),

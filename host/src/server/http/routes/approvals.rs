@@ -1,15 +1,15 @@
 //! Approvals: listed, shown and answered; the rules that answers made, listed and revoked.
 
-use super::super::input::{Json, Query, Window, which};
+use super::super::input::{Json, PageParams, Query, which};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Page, Told};
+use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::approvals::{Approval, Approved, Rule};
+use super::super::views::approvals::{ApprovalView, Approved, RunRuleView};
 use super::super::views::runs::RunNamed;
 use super::runs::named;
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
-use longhaul_approval::{Approval as Inner, RunRule, Standing};
+use longhaul_approval::{Approval as Inner, ApprovalStatus, RunRule};
 use longhaul_core::RunId;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -33,13 +33,16 @@ pub struct ApprovalsQuery {
 /// List approvals
 ///
 /// The newest comes first.
-#[utoipa::path(get, path = "/api/v1/approvals", tag = "approvals", params(ApprovalsQuery), responses((status = 200, description = "A page of approvals", body = Page<Approval>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<ApprovalsQuery>) -> Told<Page<Approval>> {
-    let window = Window::of(query.limit, query.offset)?;
+#[utoipa::path(get, path = "/api/v1/approvals", tag = "approvals", params(ApprovalsQuery), responses((status = 200, description = "A page of approvals", body = Page<ApprovalView>)))]
+pub async fn list(
+    State(state): State<SharedState>,
+    Query(query): Query<ApprovalsQuery>,
+) -> ApiResult<Page<ApprovalView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let (mut approvals, _) = all(&state, query.run.as_deref()).await?;
-    approvals.retain(|one| query.open.is_none_or(|open| open == (one.standing == Standing::Open)));
+    approvals.retain(|one| query.open.is_none_or(|open| open == (one.standing == ApprovalStatus::Open)));
     approvals.sort_by(|a, b| b.at_ms.cmp(&a.at_ms).then_with(|| a.id.cmp(&b.id)));
-    Ok(Out(Page::of(approvals, window, Approval::from)))
+    Ok(Out(Page::of(approvals, window, ApprovalView::from)))
 }
 
 async fn all(state: &SharedState, run: Option<&str>) -> Result<(Vec<Inner>, Vec<(RunId, RunRule)>), Problem> {
@@ -51,8 +54,8 @@ async fn all(state: &SharedState, run: Option<&str>) -> Result<(Vec<Inner>, Vec<
 }
 
 /// Show an approval
-#[utoipa::path(get, path = "/api/v1/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), responses((status = 200, description = "The approval", body = Approval)))]
-pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>) -> Told<Approval> {
+#[utoipa::path(get, path = "/api/v1/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), responses((status = 200, description = "The approval", body = ApprovalView)))]
+pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>) -> ApiResult<ApprovalView> {
     let Answer::Approvals { mut approvals, .. } = state.ask(Request::Approval { id: approval }).await? else {
         return Err(Problem::odd());
     };
@@ -62,23 +65,24 @@ pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>
 /// What a person says.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
+#[schema(as = Said)]
+pub struct ApprovalAnswerBody {
     /// `y`: this once. `a`: this, and by rule what is like it, for the rest of the run. `n`, with a reason or without.
     /// Anything else: what to do instead. To a question: the answer.
     text: String,
 }
 
 /// Answer an approval
-#[utoipa::path(post, path = "/api/v1/approvals/{approval}/answer", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), request_body = Said, responses((status = 200, description = "It is answered, and its run goes on", body = Approved)))]
+#[utoipa::path(post, path = "/api/v1/approvals/{approval}/answer", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), request_body = ApprovalAnswerBody, responses((status = 200, description = "It is answered, and its run goes on", body = Approved)))]
 pub async fn answer(
     State(state): State<SharedState>,
     Path(id): Path<String>,
-    Json(said): Json<Said>,
-) -> Told<Approved> {
+    Json(said): Json<ApprovalAnswerBody>,
+) -> ApiResult<Approved> {
     let asked = Request::AnswerApproval { id, text: said.text };
     let Answer::Approved { approval, rule, active } = state.ask(asked).await? else { return Err(Problem::odd()) };
     let run = approval.subject.invocation.run();
-    let rule = rule.map(|rule| Rule::from((run, rule)));
+    let rule = rule.map(|rule| RunRuleView::from((run, rule)));
     Ok(Out(Approved { approval: (*approval).into(), rule, active }))
 }
 
@@ -99,11 +103,11 @@ pub struct RulesQuery {
 /// List the rules that came of approvals
 ///
 /// The revoked ones included.
-#[utoipa::path(get, path = "/api/v1/rules", tag = "approvals", params(RulesQuery), responses((status = 200, description = "A page of rules", body = Page<Rule>)))]
-pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQuery>) -> Told<Page<Rule>> {
-    let window = Window::of(query.limit, query.offset)?;
+#[utoipa::path(get, path = "/api/v1/rules", tag = "approvals", params(RulesQuery), responses((status = 200, description = "A page of rules", body = Page<RunRuleView>)))]
+pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQuery>) -> ApiResult<Page<RunRuleView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let (_, rules) = all(&state, query.run.as_deref()).await?;
-    Ok(Out(Page::of(rules, window, Rule::from)))
+    Ok(Out(Page::of(rules, window, RunRuleView::from)))
 }
 
 /// Revoke a rule of a run
@@ -114,6 +118,9 @@ pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQu
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("rule" = String, Path, description = "The rule's id")),
     responses((status = 200, description = "It holds no more", body = RunNamed))
 )]
-pub async fn revoke(State(state): State<SharedState>, Path((run, rule)): Path<(String, String)>) -> Told<RunNamed> {
+pub async fn revoke(
+    State(state): State<SharedState>,
+    Path((run, rule)): Path<(String, String)>,
+) -> ApiResult<RunNamed> {
     Ok(Out(named(&state, Request::RevokeRule { run: which(&run)?, rule }).await?))
 }

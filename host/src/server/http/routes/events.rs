@@ -3,7 +3,7 @@
 use super::super::gate::By;
 use super::super::input::{Query, limited, which};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Told};
+use super::super::reply::{ApiResult, Out};
 use super::super::state::{Place, SharedState, place};
 use super::super::stream;
 use super::super::views::events::{EventLine, Events};
@@ -12,7 +12,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use longhaul_core::RunId;
-use longhaul_core::stream::Line;
+use longhaul_core::stream::StreamLine;
 use serde::Deserialize;
 use std::time::Duration;
 use utoipa::IntoParams;
@@ -35,15 +35,15 @@ pub async fn page(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<EventsQuery>,
-) -> Told<Events> {
+) -> ApiResult<Events> {
     let limit = limited(query.limit, 100)?;
     let (run, after) = (named(&state, &run)?, query.after.unwrap_or(0));
-    let asked = Request::Events { run: crate::service::Which::Named(run.to_string()), after };
+    let asked = Request::Events { run: crate::service::RunRef::Named(run.to_string()), after };
     let Answer::Events { events } = state.ask(asked).await? else { return Err(Problem::odd()) };
     let items: Vec<_> = events.into_iter().take(limit).collect();
     let next_after = items.last().map_or(after, |event| event.number);
     let last = state.service.last_event(&run)?;
-    Ok(Out(Events { items: items.into_iter().map(Line::of).collect(), next_after, last }))
+    Ok(Out(Events { items: items.into_iter().map(StreamLine::of).collect(), next_after, last }))
 }
 
 /// Start and end of a stream.

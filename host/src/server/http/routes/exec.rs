@@ -5,11 +5,11 @@
 use super::super::gate::By;
 use super::super::input::Json;
 use super::super::problem::Problem;
-use super::super::reply::{Out, Told};
+use super::super::reply::{ApiResult, Out};
 use super::super::state::{SharedState, place};
 use super::projects::absolute;
-use crate::exec::{Code, ExecError, Job, JobLimits, Report as InnerReport};
-use crate::service::Scope;
+use crate::exec::{Code, ExecError, Job, JobLimits, JobReport as InnerReport};
+use crate::service::TokenScope;
 use axum::extract::State;
 use http::StatusCode;
 use longhaul_core::fault::Fault;
@@ -31,7 +31,8 @@ const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// In which language a job is.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Language {
+#[schema(as = Language)]
+pub enum JobLanguage {
     /// CPython, in WebAssembly.
     Python,
     /// QuickJS, in WebAssembly.
@@ -56,7 +57,7 @@ pub struct Directory {
 #[serde(deny_unknown_fields)]
 pub struct NewJob {
     /// In which language it is.
-    language: Language,
+    language: JobLanguage,
     /// The source, of at most 1,000,000 bytes.
     source: String,
     /// What it sees as `CONTEXT`. Default `{}`.
@@ -92,7 +93,8 @@ pub struct NewJob {
 
 /// What came of a job.
 #[derive(Serialize, ToSchema)]
-pub struct Report {
+#[schema(as = Report)]
+pub struct JobReportView {
     /// Whether the code came to its end by itself, with exit code 0.
     success: bool,
     /// What it printed, also when it was stopped.
@@ -118,7 +120,7 @@ pub struct Report {
     truncated: bool,
 }
 
-impl From<InnerReport> for Report {
+impl From<InnerReport> for JobReportView {
     fn from(inner: InnerReport) -> Self {
         Self {
             success: inner.success,
@@ -138,10 +140,14 @@ impl From<InnerReport> for Report {
 /// Run code that nobody trusts
 ///
 /// What the code does wrong is in the report, and is no error of the request.
-#[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = Report)))]
-pub async fn run(State(state): State<SharedState>, By(caller): By, Json(new): Json<NewJob>) -> Told<Report> {
+#[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = JobReportView)))]
+pub async fn run(
+    State(state): State<SharedState>,
+    By(caller): By,
+    Json(new): Json<NewJob>,
+) -> ApiResult<JobReportView> {
     if !new.directories.is_empty() || !new.hosts.is_empty() {
-        caller.expect(Scope::Admin)?;
+        caller.expect(TokenScope::Admin)?;
     }
     let job = job(new)?;
     let most = state.settings().exec_max;
@@ -168,8 +174,8 @@ fn job(new: NewJob) -> Result<Job, Problem> {
         },
     };
     let code = match new.language {
-        Language::Python => Code::Python(new.source),
-        Language::JavaScript => Code::JavaScript(new.source),
+        JobLanguage::Python => Code::Python(new.source),
+        JobLanguage::JavaScript => Code::JavaScript(new.source),
     };
     Ok(Job {
         code,

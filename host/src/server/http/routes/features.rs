@@ -1,10 +1,10 @@
 //! The features of a run: listed, added, edited and dropped.
 
-use super::super::input::{Json, Query, Window, which};
+use super::super::input::{Json, PageParams, Query, which};
 use super::super::problem::Problem;
-use super::super::reply::{Made, Out, Page, Told};
+use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::features::{Feature, FeatureSpec};
+use super::super::views::features::{FeatureSpecView, FeatureView};
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::{at_length, named};
@@ -14,26 +14,26 @@ use axum::extract::{Path, State};
 /// List the features of a run
 ///
 /// In the planner's order; with `depends_on` they are its plan.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of features", body = Page<Feature>)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of features", body = Page<FeatureView>)))]
 pub async fn list(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<PageQuery>,
-) -> Told<Page<Feature>> {
-    let window = Window::of(query.limit, query.offset)?;
-    Ok(Out(Page::of(at_length(&state, &run).await?.features, window, Feature::from)))
+) -> ApiResult<Page<FeatureView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
+    Ok(Out(Page::of(at_length(&state, &run).await?.features, window, FeatureView::from)))
 }
 
 /// Add a feature to a run, also while it goes on
-#[utoipa::path(post, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = FeatureSpec, responses((status = 201, description = "It is added", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = FeatureSpecView, responses((status = 201, description = "It is added", body = RunNamed)))]
 pub async fn add(
     State(state): State<SharedState>,
     Path(run): Path<String>,
-    Json(spec): Json<FeatureSpec>,
-) -> Result<Made<RunNamed>, Problem> {
+    Json(spec): Json<FeatureSpecView>,
+) -> Result<CreatedResponse<RunNamed>, Problem> {
     let told = named(&state, Request::AddFeature { run: which(&run)?, spec: spec.into() }).await?;
     let location = Some(format!("/api/v1/runs/{}/features", told.run));
-    Ok(Made { told, location })
+    Ok(CreatedResponse { told, location })
 }
 
 /// Replace what a feature asks for
@@ -42,14 +42,14 @@ pub async fn add(
     path = "/api/v1/runs/{run}/features/{feature}",
     tag = "features",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("feature" = String, Path, description = "Its id")),
-    request_body = FeatureSpec,
+    request_body = FeatureSpecView,
     responses((status = 200, description = "It is replaced", body = RunNamed))
 )]
 pub async fn edit(
     State(state): State<SharedState>,
     Path((run, feature)): Path<(String, String)>,
-    Json(spec): Json<FeatureSpec>,
-) -> Told<RunNamed> {
+    Json(spec): Json<FeatureSpecView>,
+) -> ApiResult<RunNamed> {
     if spec.id != feature {
         return Err(Problem::invalid("id", "the feature of the path has another id, which cannot be changed"));
     }
@@ -64,6 +64,9 @@ pub async fn edit(
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("feature" = String, Path, description = "Its id")),
     responses((status = 200, description = "It is off the list", body = RunNamed))
 )]
-pub async fn drop(State(state): State<SharedState>, Path((run, feature)): Path<(String, String)>) -> Told<RunNamed> {
+pub async fn drop(
+    State(state): State<SharedState>,
+    Path((run, feature)): Path<(String, String)>,
+) -> ApiResult<RunNamed> {
     Ok(Out(named(&state, Request::DropFeature { run: which(&run)?, feature }).await?))
 }

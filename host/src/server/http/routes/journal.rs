@@ -1,8 +1,8 @@
 //! Journals of runs: their invocations, the entries of one, and replays that compare the outcomes.
 
-use super::super::input::{MaybeJson, Query, Window, limited, which};
+use super::super::input::{MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Page, Told};
+use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::journal::{Entries, Invocation, Replays};
 use super::projects::PageQuery;
@@ -19,8 +19,8 @@ pub async fn list(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<PageQuery>,
-) -> Told<Page<Invocation>> {
-    let window = Window::of(query.limit, query.offset)?;
+) -> ApiResult<Page<Invocation>> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let Answer::Parts { parts } = state.ask(Request::Parts { run: which(&run)? }).await? else {
         return Err(Problem::odd());
     };
@@ -47,7 +47,7 @@ pub async fn entries(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<EntriesQuery>,
-) -> Told<Entries> {
+) -> ApiResult<Entries> {
     let limit = limited(query.limit, 100)?;
     let after = query.after.unwrap_or(0);
     let asked = Request::Journal { run: which(&run)?, invocation: Some(query.invocation), after };
@@ -62,7 +62,8 @@ pub async fn entries(
 /// What is replayed.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Replay {
+#[schema(as = Replay)]
+pub struct ReplayBody {
     /// Only this invocation, with or without the run's name; null: all that have finished.
     #[serde(default)]
     invocation: Option<String>,
@@ -71,12 +72,12 @@ pub struct Replay {
 /// Run finished invocations again from their journals and compare
 ///
 /// Nothing is executed.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/replay", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = inline(Option<Replay>), responses((status = 200, description = "What came of it", body = Replays)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/replay", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = inline(Option<ReplayBody>), responses((status = 200, description = "What came of it", body = Replays)))]
 pub async fn replay(
     State(state): State<SharedState>,
     Path(run): Path<String>,
-    MaybeJson(wanted): MaybeJson<Replay>,
-) -> Told<Replays> {
+    MaybeJson(wanted): MaybeJson<ReplayBody>,
+) -> ApiResult<Replays> {
     let asked = Request::Replay { run: which(&run)?, invocation: wanted.invocation, with: None };
     let Answer::Replayed { invocations } = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out(invocations.into()))

@@ -1,19 +1,19 @@
 //! Decisions and memory of a project; proposals and trajectories of its agents.
 
-use super::super::input::{Json, MaybeJson, Query, Window, limited, which};
+use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Page, Told};
+use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::knowledge::{
-    Decision, Decisions, Ending, Memories, Memory, Outcome, Proposal, Shelf, Trajectory,
+    DecisionView, Decisions, Ending, Memories, MemoryView, Outcome, ProposalView, Shelf, TrajectoryView,
 };
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::{Nothing, named};
-use crate::service::{Answer, MemoryAsk, Request, Wanted, Which};
+use crate::service::{Answer, MemoryRequest, Request, RunRef, TrajectoryFilter};
 use axum::extract::{Path, State};
 use http::StatusCode;
-use longhaul_records::proposals::{Change, Proposal as InnerProposal};
+use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -35,7 +35,7 @@ pub async fn decisions(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<DecisionsQuery>,
-) -> Told<Decisions> {
+) -> ApiResult<Decisions> {
     let limit = limited(query.limit, 20)?;
     let question = query.question.filter(|question| !question.trim().is_empty());
     let asked = Request::Decisions { run: which(&run)?, question, limit };
@@ -46,7 +46,8 @@ pub async fn decisions(
 /// What came of a decision; what is null stays as it was.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Judgement {
+#[schema(as = Judgement)]
+pub struct JudgementBody {
     /// What came of it.
     #[serde(default)]
     outcome: Option<Outcome>,
@@ -64,15 +65,15 @@ pub struct Judgement {
     path = "/api/v1/runs/{run}/decisions/{decision}/judge",
     tag = "knowledge",
     params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ("decision" = String, Path, description = "Its id, or the beginning of it")),
-    request_body = Judgement,
-    responses((status = 200, description = "The decision", body = Decision))
+    request_body = JudgementBody,
+    responses((status = 200, description = "The decision", body = DecisionView))
 )]
 pub async fn judge(
     State(state): State<SharedState>,
     Path((run, id)): Path<(String, String)>,
-    Json(said): Json<Judgement>,
-) -> Told<Decision> {
-    let Judgement { outcome, score, lesson } = said;
+    Json(said): Json<JudgementBody>,
+) -> ApiResult<DecisionView> {
+    let JudgementBody { outcome, score, lesson } = said;
     let run = which(&run)?;
     let asked = Request::JudgeDecision { run, id, outcome: outcome.map(Into::into), score, lesson };
     let Answer::Decisions { mut hits } = state.ask(asked).await? else { return Err(Problem::odd()) };
@@ -102,20 +103,20 @@ pub async fn memory(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(asked): Query<MemoryQuery>,
-) -> Told<Memories> {
+) -> ApiResult<Memories> {
     let limit = limited(asked.limit, 50)?;
     let wanted = match asked.query.filter(|query| !query.trim().is_empty()) {
-        Some(query) => MemoryAsk::Search { query, limit: u32::try_from(limit).unwrap_or(u32::MAX) },
-        None => MemoryAsk::List { prefix: asked.prefix.unwrap_or_default(), limit },
+        Some(query) => MemoryRequest::Search { query, limit: u32::try_from(limit).unwrap_or(u32::MAX) },
+        None => MemoryRequest::List { prefix: asked.prefix.unwrap_or_default(), limit },
     };
     let mut found = remembered(&state, &run, wanted).await?;
     found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
     Ok(Out(found))
 }
 
-async fn remembered(state: &SharedState, run: &str, wanted: MemoryAsk) -> Result<Memories, Problem> {
+async fn remembered(state: &SharedState, run: &str, wanted: MemoryRequest) -> Result<Memories, Problem> {
     match state.ask(Request::Memory { run: which(run)?, wanted }).await? {
-        Answer::Memories { memories } => Ok(Memories { items: memories.into_iter().map(Memory::from).collect() }),
+        Answer::Memories { memories } => Ok(Memories { items: memories.into_iter().map(MemoryView::from).collect() }),
         _ => Err(Problem::odd()),
     }
 }
@@ -138,25 +139,25 @@ pub async fn forget(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(asked): Query<ForgetQuery>,
-) -> Told<Memories> {
-    let wanted = MemoryAsk::Forget { key: asked.key, shelf: asked.shelf.map(Into::into) };
+) -> ApiResult<Memories> {
+    let wanted = MemoryRequest::Forget { key: asked.key, shelf: asked.shelf.map(Into::into) };
     Ok(Out(remembered(&state, &run, wanted).await?))
 }
 
 /// List what agents of a run proposed
 ///
 /// Oldest first, the decided ones included.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/proposals", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of proposals", body = Page<Proposal>)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/proposals", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of proposals", body = Page<ProposalView>)))]
 pub async fn proposals(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<PageQuery>,
-) -> Told<Page<Proposal>> {
-    let window = Window::of(query.limit, query.offset)?;
-    Ok(Out(Page::of(proposed(&state, which(&run)?).await?, window, Proposal::from)))
+) -> ApiResult<Page<ProposalView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
+    Ok(Out(Page::of(proposed(&state, which(&run)?).await?, window, ProposalView::from)))
 }
 
-async fn proposed(state: &SharedState, run: Which) -> Result<Vec<InnerProposal>, Problem> {
+async fn proposed(state: &SharedState, run: RunRef) -> Result<Vec<InnerProposal>, Problem> {
     match state.ask(Request::Proposals { run }).await? {
         Answer::Proposals { proposals } => Ok(proposals),
         _ => Err(Problem::odd()),
@@ -175,10 +176,11 @@ pub async fn accept(
     State(state): State<SharedState>,
     Path((run, proposal)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     let run = which(&run)?;
     let proposed = proposed(&state, run.clone()).await?;
-    let is_project = |one: &InnerProposal| one.id == proposal && matches!(one.change, Change::NewProject { .. });
+    let is_project =
+        |one: &InnerProposal| one.id == proposal && matches!(one.change, ProposedChange::NewProject { .. });
     if proposed.iter().any(is_project) {
         // Neither an agent nor a caller with the scope `run` alone decides where a project is made.
         let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
@@ -209,7 +211,7 @@ pub async fn reject(
     State(state): State<SharedState>,
     Path((run, proposal)): Path<(String, String)>,
     MaybeJson(said): MaybeJson<Rejection>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     Ok(Out(named(&state, Request::RejectProposal { run: which(&run)?, proposal, why: said.why }).await?))
 }
 
@@ -235,22 +237,22 @@ pub struct TrajectoriesQuery {
 /// List what agents were told, said and did
 ///
 /// In the order in which they started, without the messages.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectories", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoriesQuery), responses((status = 200, description = "A page of trajectories", body = Page<Trajectory>)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectories", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoriesQuery), responses((status = 200, description = "A page of trajectories", body = Page<TrajectoryView>)))]
 pub async fn trajectories(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<TrajectoriesQuery>,
-) -> Told<Page<Trajectory>> {
-    let window = Window::of(query.limit, query.offset)?;
-    let wanted = Wanted {
+) -> ApiResult<Page<TrajectoryView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
+    let wanted = TrajectoryFilter {
         all_runs: query.all_runs.unwrap_or(false),
         agent: query.agent,
         ending: query.ending.map(Into::into),
-        ..Wanted::default()
+        ..TrajectoryFilter::default()
     };
     let asked = Request::Trajectories { run: which(&run)?, wanted };
     let Answer::Trajectories { trajectories } = state.ask(asked).await? else { return Err(Problem::odd()) };
-    Ok(Out(Page::of(trajectories, window, Trajectory::from)))
+    Ok(Out(Page::of(trajectories, window, TrajectoryView::from)))
 }
 
 /// The trajectory that is shown.
@@ -263,16 +265,16 @@ pub struct TrajectoryQuery {
 }
 
 /// Show what one agent was told, said and did, with the messages
-#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectory", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoryQuery), responses((status = 200, description = "The trajectory", body = Trajectory)))]
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectory", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoryQuery), responses((status = 200, description = "The trajectory", body = TrajectoryView)))]
 pub async fn trajectory(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<TrajectoryQuery>,
-) -> Told<Trajectory> {
+) -> ApiResult<TrajectoryView> {
     one(&state, Request::Trajectory { run: which(&run)?, invocation: query.invocation }).await
 }
 
-async fn one(state: &SharedState, asked: Request) -> Told<Trajectory> {
+async fn one(state: &SharedState, asked: Request) -> ApiResult<TrajectoryView> {
     let Answer::Trajectories { mut trajectories } = state.ask(asked).await? else { return Err(Problem::odd()) };
     trajectories.pop().map(|one| Out(one.into())).ok_or_else(Problem::odd)
 }
@@ -280,7 +282,8 @@ async fn one(state: &SharedState, asked: Request) -> Told<Trajectory> {
 /// What a trajectory is worth; what is null stays as it was.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Annotation {
+#[schema(as = Annotation)]
+pub struct AnnotationBody {
     /// The invocation, with or without the run's name.
     invocation: String,
     /// From 1, bad, to 5, good.
@@ -293,12 +296,12 @@ pub struct Annotation {
 }
 
 /// Say what a trajectory is worth
-#[utoipa::path(post, path = "/api/v1/runs/{run}/trajectory/annotate", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = Annotation, responses((status = 200, description = "The trajectory", body = Trajectory)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/trajectory/annotate", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = AnnotationBody, responses((status = 200, description = "The trajectory", body = TrajectoryView)))]
 pub async fn annotate(
     State(state): State<SharedState>,
     Path(run): Path<String>,
-    Json(said): Json<Annotation>,
-) -> Told<Trajectory> {
-    let Annotation { invocation, rating, correction } = said;
+    Json(said): Json<AnnotationBody>,
+) -> ApiResult<TrajectoryView> {
+    let AnnotationBody { invocation, rating, correction } = said;
     one(&state, Request::AnnotateTrajectory { run: which(&run)?, invocation, rating, correction }).await
 }

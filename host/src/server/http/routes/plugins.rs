@@ -1,15 +1,15 @@
 //! Plugins that runs of any project find, installed and shipped, with the capabilities that they ask for.
 
-use super::super::input::{Query, Window};
+use super::super::input::{PageParams, Query};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Page, Told};
+use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::projects::PageQuery;
 use crate::home::Home;
 use axum::extract::State;
 use longhaul_core::fault;
-use longhaul_plugins::installed::{Installed, Version};
-use longhaul_plugins::{Known, components_of};
+use longhaul_plugins::installed::{InstalledPlugins, PluginVersion};
+use longhaul_plugins::{InspectedPlugin, components_of};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ pub struct InstalledVersion {
 
 /// A plugin.
 #[derive(Clone, Serialize, ToSchema)]
-pub struct Plugin {
+#[schema(as = Plugin)]
+pub struct PluginView {
     /// Its name.
     name: String,
     /// Where the component is that a run takes.
@@ -55,16 +56,16 @@ pub struct Plugin {
 }
 
 /// List the plugins that are installed or shipped
-#[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins", params(PageQuery), responses((status = 200, description = "A page of plugins", body = Page<Plugin>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> Told<Page<Plugin>> {
-    let window = Window::of(query.limit, query.offset)?;
+#[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins", params(PageQuery), responses((status = 200, description = "A page of plugins", body = Page<PluginView>)))]
+pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> ApiResult<Page<PluginView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let home = state.home.clone();
     let found = tokio::task::spawn_blocking(move || all(&home)).await.map_err(|_| Problem::internal())??;
     Ok(Out(Page::of(found, window, |plugin| plugin)))
 }
 
-fn all(home: &Home) -> fault::Result<Vec<Plugin>> {
-    let installed = Installed::of(home);
+fn all(home: &Home) -> fault::Result<Vec<PluginView>> {
+    let installed = InstalledPlugins::of(home);
     let mut found = components_of(home);
     for name in installed.names()? {
         if let Some(newest) = installed.versions(&name)?.last() {
@@ -72,11 +73,11 @@ fn all(home: &Home) -> fault::Result<Vec<Plugin>> {
         }
     }
     let version =
-        |Version { version, digest, bytes, .. }| InstalledVersion { version, digest: digest.to_string(), bytes };
+        |PluginVersion { version, digest, bytes, .. }| InstalledVersion { version, digest: digest.to_string(), bytes };
     let mut plugins = Vec::with_capacity(found.len());
     for (name, path) in found {
         let versions = installed.versions(&name)?.into_iter().map(version).collect();
-        plugins.push(Plugin { installed: versions, ..known(name, &path) });
+        plugins.push(PluginView { installed: versions, ..known(name, &path) });
     }
     Ok(plugins)
 }
@@ -84,9 +85,9 @@ fn all(home: &Home) -> fault::Result<Vec<Plugin>> {
 /// Plugins by their files, as long as time and length of a file stay: reading a component takes long.
 static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Looked>>> = LazyLock::new(Mutex::default);
 
-type Looked = (SystemTime, u64, Plugin);
+type Looked = (SystemTime, u64, PluginView);
 
-fn known(name: String, path: &Path) -> Plugin {
+fn known(name: String, path: &Path) -> PluginView {
     let stamp = path.metadata().ok().and_then(|found| Some((found.modified().ok()?, found.len())));
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let (Some(stamp), Some((at, bytes, plugin))) = (stamp, known.get(path))
@@ -101,9 +102,9 @@ fn known(name: String, path: &Path) -> Plugin {
     plugin
 }
 
-fn look(name: String, path: &Path) -> Plugin {
-    let (role, version, description, digest, asks, error) = match Known::read(path) {
-        Ok(Known { inspection, manifest, .. }) => {
+fn look(name: String, path: &Path) -> PluginView {
+    let (role, version, description, digest, asks, error) = match InspectedPlugin::read(path) {
+        Ok(InspectedPlugin { inspection, manifest, .. }) => {
             let role = inspection.role.name().to_owned();
             let asks = manifest.asks.lines();
             (Some(role), manifest.version, manifest.description, Some(inspection.digest.to_string()), asks, None)
@@ -111,5 +112,5 @@ fn look(name: String, path: &Path) -> Plugin {
         Err(error) => (None, String::new(), String::new(), None, Vec::new(), Some(format!("{error:#}"))),
     };
     let path = path.display().to_string();
-    Plugin { name, path, role, version, description, digest, asks, error, installed: Vec::new() }
+    PluginView { name, path, role, version, description, digest, asks, error, installed: Vec::new() }
 }

@@ -1,10 +1,10 @@
 //! Projects: listed, made and found by name.
 
-use super::super::input::{Json, Query, Window};
+use super::super::input::{Json, PageParams, Query};
 use super::super::problem::Problem;
-use super::super::reply::{Made, Out, Page, Told};
+use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::runs::{Project, ProjectMade, text};
+use super::super::views::runs::{ProjectMade, ProjectView, text};
 use crate::service::{Answer, ProjectSummary, Request};
 use axum::extract::State;
 use http::StatusCode;
@@ -27,10 +27,10 @@ pub struct PageQuery {
 /// List the projects
 ///
 /// The one that something happened to last comes first.
-#[utoipa::path(get, path = "/api/v1/projects", tag = "projects", params(PageQuery), responses((status = 200, description = "A page of projects", body = Page<Project>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> Told<Page<Project>> {
-    let window = Window::of(query.limit, query.offset)?;
-    Ok(Out(Page::of(all(&state).await?, window, Project::from)))
+#[utoipa::path(get, path = "/api/v1/projects", tag = "projects", params(PageQuery), responses((status = 200, description = "A page of projects", body = Page<ProjectView>)))]
+pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> ApiResult<Page<ProjectView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
+    Ok(Out(Page::of(all(&state).await?, window, ProjectView::from)))
 }
 
 /// What project is made.
@@ -54,14 +54,14 @@ pub struct NewProject {
 pub async fn create(
     State(state): State<SharedState>,
     Json(new): Json<NewProject>,
-) -> Result<Made<ProjectMade>, Problem> {
+) -> Result<CreatedResponse<ProjectMade>, Problem> {
     let directory = absolute("directory", &new.directory)?;
     let asked = Request::CreateProject { directory, name: new.name, fresh: new.fresh };
     let Answer::Project { project, directory, repository_is_new } = state.ask(asked).await? else {
         return Err(Problem::odd());
     };
     let told = ProjectMade { project, directory: text(&directory), repository_is_new };
-    Ok(Made { told, location: None })
+    Ok(CreatedResponse { told, location: None })
 }
 
 /// All projects, the most recent first.

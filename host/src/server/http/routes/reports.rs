@@ -1,14 +1,14 @@
 //! Reports of runs, and their costs.
 
-use super::super::input::{Query, Window, which};
+use super::super::input::{PageParams, Query, which};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Told};
+use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
 use super::super::views::runs::{Costs, RunCost};
-use super::super::views::spent::Usage;
+use super::super::views::spent::UsageView;
 use super::runs::all;
 use crate::report::{self, ReportFormat};
-use crate::service::{Answer, Request, Status, Summary, Which};
+use crate::service::{Answer, Request, RunRef, RunSummary, Status};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, header};
@@ -19,7 +19,8 @@ use utoipa::{IntoParams, ToSchema};
 /// How a report is written.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+#[schema(as = Form)]
+pub enum ReportForm {
     /// Markdown.
     #[default]
     Md,
@@ -36,7 +37,7 @@ pub enum Form {
 pub struct ReportQuery {
     /// How it is written. Default `md`.
     #[param(inline)]
-    format: Option<Form>,
+    format: Option<ReportForm>,
 }
 
 /// Report a run, as a file to keep
@@ -53,12 +54,12 @@ pub async fn report(
     Query(query): Query<ReportQuery>,
 ) -> Result<Response, Problem> {
     let (format, kind, end) = match query.format.unwrap_or_default() {
-        Form::Md => (ReportFormat::Md, "text/markdown; charset=utf-8", "md"),
-        Form::Html => (ReportFormat::Html, "text/html; charset=utf-8", "html"),
-        Form::Json => (ReportFormat::Json, "application/json", "json"),
+        ReportForm::Md => (ReportFormat::Md, "text/markdown; charset=utf-8", "md"),
+        ReportForm::Html => (ReportFormat::Html, "text/html; charset=utf-8", "html"),
+        ReportForm::Json => (ReportFormat::Json, "application/json", "json"),
     };
     let run = state.service.find(&which(&run)?)?.record.run;
-    let text = report::of(&state.service, Which::Named(run.to_string()), format).await?;
+    let text = report::of(&state.service, RunRef::Named(run.to_string()), format).await?;
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -87,20 +88,20 @@ pub struct CostsQuery {
 ///
 /// The newest comes first.
 #[utoipa::path(get, path = "/api/v1/costs", tag = "runs", params(CostsQuery), responses((status = 200, description = "A page of costs, and the sum of all", body = Costs)))]
-pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQuery>) -> Told<Costs> {
-    let Window { limit, offset } = Window::of(query.limit, query.offset)?;
-    let takes = |run: &Summary| query.project.as_ref().is_none_or(|project| *project == run.project);
-    let runs: Vec<Summary> = all(&state).await?.into_iter().rev().filter(takes).collect();
+pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQuery>) -> ApiResult<Costs> {
+    let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
+    let takes = |run: &RunSummary| query.project.as_ref().is_none_or(|project| *project == run.project);
+    let runs: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
     let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
     for (at, run) in runs.iter().enumerate() {
-        let asked = Request::Status { run: Which::Named(run.run.to_string()) };
+        let asked = Request::Status { run: RunRef::Named(run.run.to_string()) };
         let Answer::Status(status) = state.ask(asked).await? else { return Err(Problem::odd()) };
         sum = sum.plus(status.ledger.total.usage);
         if (offset..offset.saturating_add(limit)).contains(&at) {
             items.push(cost_of(&status));
         }
     }
-    Ok(Out(Costs { sum: Usage::from(sum), items, total: runs.len(), limit, offset }))
+    Ok(Out(Costs { sum: UsageView::from(sum), items, total: runs.len(), limit, offset }))
 }
 
 fn cost_of(status: &Status) -> RunCost {

@@ -2,12 +2,12 @@
 
 use super::super::input::Query;
 use super::super::problem::Problem;
-use super::super::reply::{Out, Told};
+use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
 use super::super::views::resources::Resources;
 use crate::service::{Answer, Request};
 use axum::extract::State;
-use longhaul_api::resources::ResourceAsk;
+use longhaul_api::resources::ResourceRequest;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -25,11 +25,11 @@ pub struct ResourcesQuery {
 
 /// Show what is used of the machine, and was
 #[utoipa::path(get, path = "/api/v1/resources", tag = "server", params(ResourcesQuery), responses((status = 200, description = "Now, and before", body = Resources)))]
-pub async fn show(State(state): State<SharedState>, Query(query): Query<ResourcesQuery>) -> Told<Resources> {
-    let Answer::Resources { resources } = state.ask(Request::Resources { wanted: ResourceAsk::Now }).await? else {
+pub async fn show(State(state): State<SharedState>, Query(query): Query<ResourcesQuery>) -> ApiResult<Resources> {
+    let Answer::Resources { resources } = state.ask(Request::Resources { wanted: ResourceRequest::Now }).await? else {
         return Err(Problem::odd());
     };
-    let wanted = ResourceAsk::History { after_ms: query.after_ms.unwrap_or(0), limit: SAMPLES };
+    let wanted = ResourceRequest::History { after_ms: query.after_ms.unwrap_or(0), limit: SAMPLES };
     let Answer::ResourceHistory { samples } = state.ask(Request::Resources { wanted }).await? else {
         return Err(Problem::odd());
     };

@@ -1,16 +1,16 @@
 //! Runs: listed, started, shown and steered.
 
 use super::super::gate::{By, Caller};
-use super::super::input::{Json, MaybeJson, Query, Window, limited, which};
+use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
-use super::super::reply::{Made, Out, Page, Told};
+use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::features::Plan;
-use super::super::views::journal::Resolution;
-use super::super::views::runs::{Log, Rechecked, Reverted, Run, RunDetails, RunNamed, RunStatus};
+use super::super::views::features::PlanView;
+use super::super::views::journal::ResolutionView;
+use super::super::views::runs::{Log, RecheckedView, RevertedView, RunDetails, RunNamed, RunStatus, RunView};
 use super::super::views::spent;
 use super::projects::{absolute, directory_of};
-use crate::service::{Answer, Question, Request, Scope, Status, Summary};
+use crate::service::{Answer, AskRequest, Request, RunSummary, Status, TokenScope};
 use axum::extract::{Path, State};
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
@@ -39,17 +39,17 @@ pub struct RunsQuery {
 /// List runs
 ///
 /// The newest comes first.
-#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunsQuery), responses((status = 200, description = "A page of runs", body = Page<Run>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<RunsQuery>) -> Told<Page<Run>> {
-    let window = Window::of(query.limit, query.offset)?;
+#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunsQuery), responses((status = 200, description = "A page of runs", body = Page<RunView>)))]
+pub async fn list(State(state): State<SharedState>, Query(query): Query<RunsQuery>) -> ApiResult<Page<RunView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let statuses = query.status.as_deref().map(statuses).transpose()?;
-    let takes = |run: &Summary| {
+    let takes = |run: &RunSummary| {
         query.project.as_ref().is_none_or(|project| *project == run.project)
             && statuses.as_ref().is_none_or(|statuses| statuses.contains(&run.status.into()))
             && query.active.is_none_or(|active| active == run.active)
     };
-    let found: Vec<Summary> = all(&state).await?.into_iter().rev().filter(takes).collect();
-    Ok(Out(Page::of(found, window, Run::from)))
+    let found: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
+    Ok(Out(Page::of(found, window, RunView::from)))
 }
 
 fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
@@ -60,7 +60,7 @@ fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
 }
 
 /// All runs, the oldest first.
-pub async fn all(state: &SharedState) -> Result<Vec<Summary>, Problem> {
+pub async fn all(state: &SharedState) -> Result<Vec<RunSummary>, Problem> {
     match state.ask(Request::Runs).await? {
         Answer::Runs { runs } => Ok(runs),
         _ => Err(Problem::odd()),
@@ -79,7 +79,7 @@ pub struct NewRun {
     directory: Option<String>,
     /// The plan that it follows; null: a planner is asked.
     #[serde(default)]
-    plan: Option<Plan>,
+    plan: Option<PlanView>,
     /// Pause when the plan is there.
     #[serde(default)]
     plan_only: bool,
@@ -101,7 +101,7 @@ pub async fn start(
     State(state): State<SharedState>,
     By(caller): By,
     Json(new): Json<NewRun>,
-) -> Result<Made<RunNamed>, Problem> {
+) -> Result<CreatedResponse<RunNamed>, Problem> {
     let sessions = at_least_one(new.sessions)?;
     let asked = Request::Run {
         directory: place(&state, &caller, new.project, new.directory).await?,
@@ -117,7 +117,8 @@ pub async fn start(
 /// Who answers an ask.
 #[derive(Deserialize, ToSchema, Default)]
 #[serde(rename_all = "snake_case")]
-pub enum Dispatch {
+#[schema(as = Dispatch)]
+pub enum DispatchBody {
     /// One agent if there is one; of several a model says whether the goal is for one of them or for a plan.
     #[default]
     Auto,
@@ -143,10 +144,10 @@ pub struct NewAsk {
     goal: String,
     /// Who answers.
     #[serde(default)]
-    dispatch: Dispatch,
+    dispatch: DispatchBody,
     /// The tasks that are to be done; null: a planner says which, if it comes to a plan.
     #[serde(default)]
-    plan: Option<Plan>,
+    plan: Option<PlanView>,
     /// Answer every model from this recording on the server's machine. Needs the scope `admin`.
     #[serde(default)]
     recorded: Option<String>,
@@ -160,15 +161,15 @@ pub async fn ask(
     State(state): State<SharedState>,
     By(caller): By,
     Json(new): Json<NewAsk>,
-) -> Result<Made<RunNamed>, Problem> {
-    let question = Question {
+) -> Result<CreatedResponse<RunNamed>, Problem> {
+    let question = AskRequest {
         directory: place(&state, &caller, new.project, new.directory).await?,
         goal: new.goal,
         dispatch: match new.dispatch {
-            Dispatch::Auto => InnerDispatch::Auto,
-            Dispatch::Agent(name) => InnerDispatch::Agent(name),
-            Dispatch::Route => InnerDispatch::Route,
-            Dispatch::Plan => InnerDispatch::Plan,
+            DispatchBody::Auto => InnerDispatch::Auto,
+            DispatchBody::Agent(name) => InnerDispatch::Agent(name),
+            DispatchBody::Route => InnerDispatch::Route,
+            DispatchBody::Plan => InnerDispatch::Plan,
         },
         plan: new.plan.map(Into::into),
         models: models(&caller, new.recorded)?,
@@ -193,7 +194,7 @@ async fn place(
     match (project, directory) {
         (Some(project), None) => directory_of(state, &project).await,
         (None, Some(directory)) => {
-            caller.expect(Scope::Admin)?;
+            caller.expect(TokenScope::Admin)?;
             absolute("directory", &directory)
         }
         _ => Err(Problem::invalid("project", "name either the project or its directory")),
@@ -202,14 +203,14 @@ async fn place(
 
 fn models(caller: &Caller, recorded: Option<String>) -> Result<ModelOptions, Problem> {
     let Some(recorded) = recorded else { return Ok(ModelOptions::default()) };
-    caller.expect(Scope::Admin)?;
+    caller.expect(TokenScope::Admin)?;
     Ok(ModelOptions { replay_from: Some(absolute("recorded", &recorded)?), record_to: None })
 }
 
-async fn made(state: &SharedState, asked: Request) -> Result<Made<RunNamed>, Problem> {
+async fn made(state: &SharedState, asked: Request) -> Result<CreatedResponse<RunNamed>, Problem> {
     let told = named(state, asked).await?;
     let location = Some(format!("/api/v1/runs/{}", told.run));
-    Ok(Made { told, location })
+    Ok(CreatedResponse { told, location })
 }
 
 /// Has the service act on a run, and names that run.
@@ -230,13 +231,13 @@ pub async fn at_length(state: &SharedState, run: &str) -> Result<Box<Status>, Pr
 
 /// Show a run
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "The run at length", body = RunDetails)))]
-pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -> Told<RunDetails> {
+pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<RunDetails> {
     Ok(Out((*at_length(&state, &run).await?).into()))
 }
 
 /// What a run spent, and what it still may
-#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = spent::Ledger)))]
-pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> Told<spent::Ledger> {
+#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = spent::LedgerDetails)))]
+pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<spent::LedgerDetails> {
     Ok(Out(at_length(&state, &run).await?.ledger.into()))
 }
 
@@ -249,7 +250,11 @@ pub struct Nothing {}
 ///
 /// The work under way is stopped, and goes on from its journal when the run is resumed.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "It is paused", body = RunNamed)))]
-pub async fn pause(State(state): State<SharedState>, Path(run): Path<String>, _: MaybeJson<Nothing>) -> Told<RunNamed> {
+pub async fn pause(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> ApiResult<RunNamed> {
     Ok(Out(named(&state, Request::Pause { run: which(&run)? }).await?))
 }
 
@@ -272,7 +277,7 @@ pub async fn resume(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(how): MaybeJson<Resume>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     let sessions = at_least_one(how.sessions)?;
     let asked = Request::Resume { run: which(&run)?, retry_failing: how.retry_failing, sessions };
     Ok(Out(named(&state, asked).await?))
@@ -293,7 +298,7 @@ pub async fn abandon(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(why): MaybeJson<Abandon>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     let reason = why.reason.unwrap_or_else(|| "given up by the operator".to_owned());
     Ok(Out(named(&state, Request::Abandon { run: which(&run)?, reason }).await?))
 }
@@ -315,7 +320,7 @@ pub async fn steer(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(said): Json<Steer>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     if said.text.trim().is_empty() {
         return Err(Problem::invalid("text", "an empty correction says nothing"));
     }
@@ -337,7 +342,7 @@ pub struct NewAnswer {
     question: Option<String>,
     /// What is known of the effect that is asked about, if one is.
     #[serde(default)]
-    resolution: Option<Resolution>,
+    resolution: Option<ResolutionView>,
     /// Take back what was answered about an effect; possible until the run has used it.
     #[serde(default)]
     take_back: bool,
@@ -349,7 +354,7 @@ pub async fn answer(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(said): Json<NewAnswer>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     let NewAnswer { feature, text, question, resolution, take_back } = said;
     let run = which(&run)?;
     if take_back && (resolution.is_some() || !text.is_empty()) {
@@ -372,15 +377,15 @@ pub struct Recheck {
 }
 
 /// Run the checks of features that pass once more
-#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = Rechecked)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = RecheckedView)))]
 pub async fn recheck(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(wanted): MaybeJson<Recheck>,
-) -> Told<Rechecked> {
+) -> ApiResult<RecheckedView> {
     let asked = Request::Recheck { run: which(&run)?, feature: wanted.feature };
     let Answer::Rechecked { run, features } = state.ask(asked).await? else { return Err(Problem::odd()) };
-    Ok(Out(Rechecked { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
+    Ok(Out(RecheckedView { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
 }
 
 /// Where a run goes back to.
@@ -395,12 +400,12 @@ pub struct Revert {
 }
 
 /// Go back to an earlier commit of a run that is not working
-#[utoipa::path(post, path = "/api/v1/runs/{run}/revert", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Revert, responses((status = 200, description = "It is done", body = Reverted)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/revert", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Revert, responses((status = 200, description = "It is done", body = RevertedView)))]
 pub async fn revert(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(back): Json<Revert>,
-) -> Told<Reverted> {
+) -> ApiResult<RevertedView> {
     let asked = Request::Revert { run: which(&run)?, to: back.to, stash: back.stash };
     let Answer::Reverted(done) = state.ask(asked).await? else { return Err(Problem::odd()) };
     Ok(Out((*done).into()))
@@ -420,7 +425,7 @@ pub async fn cancel(
     State(state): State<SharedState>,
     Path((run, task)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
-) -> Told<RunNamed> {
+) -> ApiResult<RunNamed> {
     Ok(Out(named(&state, Request::CancelTask { run: which(&run)?, task }).await?))
 }
 
@@ -444,7 +449,7 @@ pub async fn log(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Query(query): Query<LogQuery>,
-) -> Told<Log> {
+) -> ApiResult<Log> {
     let limit = limited(query.limit, 100)?;
     let asked = Request::Log { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
     let Answer::Log { branch, base, commits } = state.ask(asked).await? else { return Err(Problem::odd()) };

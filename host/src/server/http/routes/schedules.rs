@@ -1,37 +1,39 @@
 //! Schedules and their tasks. Three paths stand outside of `/api/v1`, where programs have looked for tasks before.
 
-use super::super::input::{Json, MaybeJson, Query, Window, limited};
+use super::super::input::{Json, MaybeJson, PageParams, Query, limited};
 use super::super::problem::Problem;
-use super::super::reply::{Made, Out, Page, Told};
+use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::agents::name;
-use super::super::views::schedules::{AgentTasks, NewSchedule, Retried, Schedule, Skipped, Task, TaskStatus};
+use super::super::views::schedules::{
+    AgentTasks, NewSchedule, Retried, ScheduleDetails, SkippedPage, TaskDetails, TaskStatusView,
+};
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
-use longhaul_api::agents::{FIRES, ScheduleAsk, ScheduleSaid};
+use longhaul_api::agents::{FIRES, ScheduleRequest, ScheduleResponse};
 use longhaul_core::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-async fn said(state: &SharedState, wanted: ScheduleAsk) -> Result<ScheduleSaid, Problem> {
+async fn said(state: &SharedState, wanted: ScheduleRequest) -> Result<ScheduleResponse, Problem> {
     match state.ask(Request::Schedules { wanted }).await? {
         Answer::Schedules { said } => Ok(*said),
         _ => Err(Problem::odd()),
     }
 }
 
-async fn one(state: &SharedState, wanted: ScheduleAsk) -> Result<Schedule, Problem> {
+async fn one(state: &SharedState, wanted: ScheduleRequest) -> Result<ScheduleDetails, Problem> {
     match said(state, wanted).await? {
-        ScheduleSaid::Schedule(view) => Ok((*view).into()),
+        ScheduleResponse::Schedule(view) => Ok((*view).into()),
         _ => Err(Problem::odd()),
     }
 }
 
-async fn task_of(state: &SharedState, wanted: ScheduleAsk) -> Result<Task, Problem> {
+async fn task_of(state: &SharedState, wanted: ScheduleRequest) -> Result<TaskDetails, Problem> {
     match said(state, wanted).await? {
-        ScheduleSaid::Task(view) => Ok((*view).into()),
+        ScheduleResponse::Task(view) => Ok((*view).into()),
         _ => Err(Problem::odd()),
     }
 }
@@ -45,11 +47,14 @@ fn named(schedule: &str) -> Result<Name, Problem> {
 /// List the schedules
 ///
 /// By name, with their next fires.
-#[utoipa::path(get, path = "/api/v1/schedules", tag = "schedules", params(PageQuery), responses((status = 200, description = "A page of schedules", body = Page<Schedule>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuery>) -> Told<Page<Schedule>> {
-    let Window { limit, offset } = Window::of(query.limit, query.offset)?;
-    match said(&state, ScheduleAsk::List { limit, offset }).await? {
-        ScheduleSaid::Schedules { schedules, total_count, .. } => {
+#[utoipa::path(get, path = "/api/v1/schedules", tag = "schedules", params(PageQuery), responses((status = 200, description = "A page of schedules", body = Page<ScheduleDetails>)))]
+pub async fn list(
+    State(state): State<SharedState>,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<Page<ScheduleDetails>> {
+    let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
+    match said(&state, ScheduleRequest::List { limit, offset }).await? {
+        ScheduleResponse::Schedules { schedules, total_count, .. } => {
             let items = schedules.into_iter().map(Into::into).collect();
             Ok(Out(Page { items, total: total_count, limit, offset }))
         }
@@ -58,71 +63,74 @@ pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuer
 }
 
 /// Make a schedule
-#[utoipa::path(post, path = "/api/v1/schedules", tag = "schedules", request_body = NewSchedule, responses((status = 201, description = "It is made", body = Schedule)))]
-pub async fn create(State(state): State<SharedState>, Json(new): Json<NewSchedule>) -> Result<Made<Schedule>, Problem> {
+#[utoipa::path(post, path = "/api/v1/schedules", tag = "schedules", request_body = NewSchedule, responses((status = 201, description = "It is made", body = ScheduleDetails)))]
+pub async fn create(
+    State(state): State<SharedState>,
+    Json(new): Json<NewSchedule>,
+) -> Result<CreatedResponse<ScheduleDetails>, Problem> {
     let schedule = Box::new(new.taken()?);
-    let told = one(&state, ScheduleAsk::Put { schedule, replace: false }).await?;
+    let told = one(&state, ScheduleRequest::Put { schedule, replace: false }).await?;
     let location = Some(format!("/api/v1/schedules/{}", told.name));
-    Ok(Made { told, location })
+    Ok(CreatedResponse { told, location })
 }
 
 /// Show a schedule
-#[utoipa::path(get, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The schedule", body = Schedule)))]
-pub async fn show(State(state): State<SharedState>, Path(schedule): Path<String>) -> Told<Schedule> {
-    Ok(Out(one(&state, ScheduleAsk::Show { name: named(&schedule)?, fires: FIRES }).await?))
+#[utoipa::path(get, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The schedule", body = ScheduleDetails)))]
+pub async fn show(State(state): State<SharedState>, Path(schedule): Path<String>) -> ApiResult<ScheduleDetails> {
+    Ok(Out(one(&state, ScheduleRequest::Show { name: named(&schedule)?, fires: FIRES }).await?))
 }
 
 /// Replace a schedule
-#[utoipa::path(put, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), request_body = NewSchedule, responses((status = 200, description = "It is replaced", body = Schedule)))]
+#[utoipa::path(put, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), request_body = NewSchedule, responses((status = 200, description = "It is replaced", body = ScheduleDetails)))]
 pub async fn replace(
     State(state): State<SharedState>,
     Path(schedule): Path<String>,
     Json(new): Json<NewSchedule>,
-) -> Told<Schedule> {
+) -> ApiResult<ScheduleDetails> {
     if new.name != schedule {
         return Err(Problem::invalid("name", "the schedule of the path has another name, which cannot be changed"));
     }
     // A misspelt name must not make a new schedule.
-    one(&state, ScheduleAsk::Show { name: named(&schedule)?, fires: 0 }).await?;
-    Ok(Out(one(&state, ScheduleAsk::Put { schedule: Box::new(new.taken()?), replace: true }).await?))
+    one(&state, ScheduleRequest::Show { name: named(&schedule)?, fires: 0 }).await?;
+    Ok(Out(one(&state, ScheduleRequest::Put { schedule: Box::new(new.taken()?), replace: true }).await?))
 }
 
 /// Remove a schedule, with what it has waiting
-#[utoipa::path(delete, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = Schedule)))]
-pub async fn remove(State(state): State<SharedState>, Path(schedule): Path<String>) -> Told<Schedule> {
-    Ok(Out(one(&state, ScheduleAsk::Remove { name: named(&schedule)? }).await?))
+#[utoipa::path(delete, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = ScheduleDetails)))]
+pub async fn remove(State(state): State<SharedState>, Path(schedule): Path<String>) -> ApiResult<ScheduleDetails> {
+    Ok(Out(one(&state, ScheduleRequest::Remove { name: named(&schedule)? }).await?))
 }
 
 /// Switch a schedule off
 ///
 /// What it has waiting is noted as skipped.
-#[utoipa::path(post, path = "/api/v1/schedules/{schedule}/pause", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires only by hand", body = Schedule)))]
+#[utoipa::path(post, path = "/api/v1/schedules/{schedule}/pause", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires only by hand", body = ScheduleDetails)))]
 pub async fn pause(
     State(state): State<SharedState>,
     Path(schedule): Path<String>,
     _: MaybeJson<Nothing>,
-) -> Told<Schedule> {
-    Ok(Out(one(&state, ScheduleAsk::Enable { name: named(&schedule)?, enabled: false }).await?))
+) -> ApiResult<ScheduleDetails> {
+    Ok(Out(one(&state, ScheduleRequest::Enable { name: named(&schedule)?, enabled: false }).await?))
 }
 
 /// Switch a schedule on
-#[utoipa::path(post, path = "/api/v1/schedules/{schedule}/resume", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires", body = Schedule)))]
+#[utoipa::path(post, path = "/api/v1/schedules/{schedule}/resume", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires", body = ScheduleDetails)))]
 pub async fn resume(
     State(state): State<SharedState>,
     Path(schedule): Path<String>,
     _: MaybeJson<Nothing>,
-) -> Told<Schedule> {
-    Ok(Out(one(&state, ScheduleAsk::Enable { name: named(&schedule)?, enabled: true }).await?))
+) -> ApiResult<ScheduleDetails> {
+    Ok(Out(one(&state, ScheduleRequest::Enable { name: named(&schedule)?, enabled: true }).await?))
 }
 
 /// Have a schedule fire now
-#[utoipa::path(post, path = "/api/v1/schedules/{schedule}/run-now", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The task that came of it", body = Task)))]
+#[utoipa::path(post, path = "/api/v1/schedules/{schedule}/run-now", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The task that came of it", body = TaskDetails)))]
 pub async fn run_now(
     State(state): State<SharedState>,
     Path(schedule): Path<String>,
     _: MaybeJson<Nothing>,
-) -> Told<Task> {
-    Ok(Out(task_of(&state, ScheduleAsk::RunNow { name: named(&schedule)? }).await?))
+) -> ApiResult<TaskDetails> {
+    Ok(Out(task_of(&state, ScheduleRequest::RunNow { name: named(&schedule)? }).await?))
 }
 
 /// Length of a list.
@@ -136,22 +144,25 @@ pub struct LimitQuery {
 }
 
 /// Show fires of a schedule that became no task
-#[utoipa::path(get, path = "/api/v1/schedules/{schedule}/skipped", tag = "schedules", params(("schedule" = String, Path, description = "Its name"), LimitQuery), responses((status = 200, description = "The newest first", body = Skipped)))]
+#[utoipa::path(get, path = "/api/v1/schedules/{schedule}/skipped", tag = "schedules", params(("schedule" = String, Path, description = "Its name"), LimitQuery), responses((status = 200, description = "The newest first", body = SkippedPage)))]
 pub async fn skipped(
     State(state): State<SharedState>,
     Path(schedule): Path<String>,
     Query(query): Query<LimitQuery>,
-) -> Told<Skipped> {
+) -> ApiResult<SkippedPage> {
     let limit = limited(query.limit, 100)?;
-    match said(&state, ScheduleAsk::Skipped { name: named(&schedule)?, limit }).await? {
-        ScheduleSaid::Skipped { skipped } => Ok(Out(Skipped { items: skipped.into_iter().map(Into::into).collect() })),
+    match said(&state, ScheduleRequest::Skipped { name: named(&schedule)?, limit }).await? {
+        ScheduleResponse::Skipped { skipped } => {
+            Ok(Out(SkippedPage { items: skipped.into_iter().map(Into::into).collect() }))
+        }
         _ => Err(Problem::odd()),
     }
 }
 
 /// How the scheduler stands.
 #[derive(Serialize, ToSchema)]
-pub struct SchedulerStatus {
+#[schema(as = SchedulerStatus)]
+pub struct SchedulerStatusView {
     /// Whether it is at work.
     working: bool,
     /// How many tasks run at once at most.
@@ -168,12 +179,14 @@ pub struct SchedulerStatus {
 }
 
 /// Show how the scheduler stands
-#[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatus)))]
-pub async fn status(State(state): State<SharedState>) -> Told<SchedulerStatus> {
-    let ScheduleSaid::Status(status) = said(&state, ScheduleAsk::Status).await? else { return Err(Problem::odd()) };
+#[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatusView)))]
+pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatusView> {
+    let ScheduleResponse::Status(status) = said(&state, ScheduleRequest::Status).await? else {
+        return Err(Problem::odd());
+    };
     let longhaul_api::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } =
         status;
-    Ok(Out(SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms }))
+    Ok(Out(SchedulerStatusView { working, concurrent_max, running, pending, schedules, wake_ms }))
 }
 
 /// Filter and page of the list of tasks.
@@ -185,7 +198,7 @@ pub struct TasksQuery {
     agent: Option<String>,
     /// Only those with this status.
     #[param(inline)]
-    status: Option<TaskStatus>,
+    status: Option<TaskStatusView>,
     /// Items of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -196,9 +209,9 @@ pub struct TasksQuery {
 /// List tasks
 ///
 /// Those that have not ended come first, then the others, the newest first.
-#[utoipa::path(get, path = "/api/v1/tasks", tag = "schedules", params(TasksQuery), responses((status = 200, description = "A page of tasks", body = Page<Task>)))]
-pub async fn tasks(State(state): State<SharedState>, Query(query): Query<TasksQuery>) -> Told<Page<Task>> {
-    let window = Window::of(query.limit, query.offset)?;
+#[utoipa::path(get, path = "/api/v1/tasks", tag = "schedules", params(TasksQuery), responses((status = 200, description = "A page of tasks", body = Page<TaskDetails>)))]
+pub async fn tasks(State(state): State<SharedState>, Query(query): Query<TasksQuery>) -> ApiResult<Page<TaskDetails>> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let agent = query.agent.map(|agent| name("agent", &agent)).transpose()?;
     let (items, total) = listed(&state, agent, query.status, window).await?;
     Ok(Out(Page { items, total, limit: window.limit, offset: window.offset }))
@@ -207,12 +220,12 @@ pub async fn tasks(State(state): State<SharedState>, Query(query): Query<TasksQu
 async fn listed(
     state: &SharedState,
     agent: Option<Name>,
-    status: Option<TaskStatus>,
-    window: Window,
-) -> Result<(Vec<Task>, usize), Problem> {
-    let Window { limit, offset } = window;
-    match said(state, ScheduleAsk::Tasks { agent, status: status.map(Into::into), limit, offset }).await? {
-        ScheduleSaid::Tasks { tasks, total_count, .. } => {
+    status: Option<TaskStatusView>,
+    window: PageParams,
+) -> Result<(Vec<TaskDetails>, usize), Problem> {
+    let PageParams { limit, offset } = window;
+    match said(state, ScheduleRequest::Tasks { agent, status: status.map(Into::into), limit, offset }).await? {
+        ScheduleResponse::Tasks { tasks, total_count, .. } => {
             Ok((tasks.into_iter().map(Into::into).collect(), total_count))
         }
         _ => Err(Problem::odd()),
@@ -226,7 +239,7 @@ async fn listed(
 pub struct AgentTasksQuery {
     /// Only those with this status.
     #[param(inline)]
-    status: Option<TaskStatus>,
+    status: Option<TaskStatusView>,
     /// Tasks of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -240,8 +253,8 @@ pub async fn of_agent(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
     Query(query): Query<AgentTasksQuery>,
-) -> Told<AgentTasks> {
-    let window = Window::of(query.limit, query.offset)?;
+) -> ApiResult<AgentTasks> {
+    let window = PageParams::of(query.limit, query.offset)?;
     let agent =
         name("agent", &agent).map_err(|_| Problem::unknown("there is no such agent; GET /api/v1/agents lists them"))?;
     let (tasks, total_count) = listed(&state, Some(agent), query.status, window).await?;
@@ -249,17 +262,21 @@ pub async fn of_agent(
 }
 
 /// Show a task with what its attempts gave
-#[utoipa::path(get, path = "/api/tasks/{task}", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "The task", body = Task)))]
-pub async fn task(State(state): State<SharedState>, Path(task): Path<String>) -> Told<Task> {
-    Ok(Out(task_of(&state, ScheduleAsk::Task { id: task }).await?))
+#[utoipa::path(get, path = "/api/tasks/{task}", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "The task", body = TaskDetails)))]
+pub async fn task(State(state): State<SharedState>, Path(task): Path<String>) -> ApiResult<TaskDetails> {
+    Ok(Out(task_of(&state, ScheduleRequest::Task { id: task }).await?))
 }
 
 /// Try a task again that failed: the same one
 #[utoipa::path(post, path = "/api/tasks/{task}/retry", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "It is tried again", body = Retried)))]
-pub async fn retry(State(state): State<SharedState>, Path(task): Path<String>, _: MaybeJson<Nothing>) -> Told<Retried> {
-    let task = task_of(&state, ScheduleAsk::Retry { id: task }).await?;
+pub async fn retry(
+    State(state): State<SharedState>,
+    Path(task): Path<String>,
+    _: MaybeJson<Nothing>,
+) -> ApiResult<Retried> {
+    let task = task_of(&state, ScheduleRequest::Retry { id: task }).await?;
     // The attempt that it waits for is not among its attempts yet.
-    let waits = u32::from(task.status == TaskStatus::Pending);
+    let waits = u32::from(task.status == TaskStatusView::Pending);
     let (retry_count, max_retries) = (task.retry_count.saturating_add(waits), task.max_retries);
     let message = format!("task {} is tried again ({retry_count} of {max_retries})", task.id);
     Ok(Out(Retried { message, retry_count, max_retries }))

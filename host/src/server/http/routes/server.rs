@@ -2,14 +2,14 @@
 
 use super::super::gate::{By, Caller};
 use super::super::problem::Problem;
-use super::super::reply::{Out, Told};
+use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
 use super::runs::all;
 use crate::service::{Answer, Request};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
-use longhaul_approval::Standing;
+use longhaul_approval::ApprovalStatus;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ pub struct Ready {
 ///
 /// 503 once it is to end.
 #[utoipa::path(get, path = "/ready", tag = "server", responses((status = 200, description = "It can", body = Ready)))]
-pub async fn ready(State(state): State<SharedState>) -> Told<Ready> {
+pub async fn ready(State(state): State<SharedState>) -> ApiResult<Ready> {
     if state.ends() {
         let detail = "the server is about to end; runs go on when it is started again";
         return Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(5), detail));
@@ -73,7 +73,7 @@ async fn now(state: &SharedState) -> Result<String, Problem> {
     let Answer::Approvals { approvals, .. } = state.ask(Request::Approvals { run: None }).await? else {
         return Err(Problem::odd());
     };
-    let open = approvals.iter().filter(|one| one.standing == Standing::Open).count();
+    let open = approvals.iter().filter(|one| one.standing == ApprovalStatus::Open).count();
     let active = runs.iter().filter(|run| run.active).count();
     let mut by_status: BTreeMap<String, usize> = STATUSES.iter().map(|status| ((*status).to_owned(), 0)).collect();
     for run in &runs {
@@ -122,7 +122,7 @@ pub struct Whoami {
 
 /// Who one is, by one's token
 #[utoipa::path(get, path = "/api/v1/whoami", tag = "server", responses((status = 200, description = "The token, without its secret", body = Whoami)))]
-pub async fn whoami(State(state): State<SharedState>, By(caller): By) -> Told<Whoami> {
+pub async fn whoami(State(state): State<SharedState>, By(caller): By) -> ApiResult<Whoami> {
     let required = state.settings().tokens;
     Ok(Out(match caller {
         Caller::Holder { token, .. } => Whoami {

@@ -1,8 +1,8 @@
 //! Agents, and the artifacts that they pass to their next run.
 
 use crate::agents::record::{
-    AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact, Code as InnerCode, ExecutionResult as InnerResult,
-    NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
+    AgentCode as InnerCode, AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact,
+    ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
 };
 use crate::server::http::problem::Problem;
 use longhaul_api::agents::{AgentSummary, AgentView};
@@ -20,7 +20,8 @@ pub fn name(field: &str, text: &str) -> Result<Name, Problem> {
 /// What an agent is made of.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Code {
+#[schema(as = Code)]
+pub enum AgentCodeView {
     /// Python, in the sandbox.
     Python {
         /// The source.
@@ -53,7 +54,7 @@ pub enum Code {
     },
 }
 
-impl From<InnerCode> for Code {
+impl From<InnerCode> for AgentCodeView {
     fn from(inner: InnerCode) -> Self {
         match inner {
             InnerCode::Python { source } => Self::Python { source },
@@ -67,19 +68,19 @@ impl From<InnerCode> for Code {
     }
 }
 
-impl TryFrom<Code> for InnerCode {
+impl TryFrom<AgentCodeView> for InnerCode {
     type Error = Problem;
 
-    fn try_from(code: Code) -> Result<Self, Problem> {
+    fn try_from(code: AgentCodeView) -> Result<Self, Problem> {
         Ok(match code {
-            Code::Python { source } => Self::Python { source },
-            Code::JavaScript { source } => Self::JavaScript { source },
-            Code::Wasm { digest } => {
+            AgentCodeView::Python { source } => Self::Python { source },
+            AgentCodeView::JavaScript { source } => Self::JavaScript { source },
+            AgentCodeView::Wasm { digest } => {
                 let digest = digest.parse::<Digest>();
                 Self::Wasm { digest: digest.map_err(|error| Problem::invalid("code.digest", error.to_string()))? }
             }
-            Code::Ask { directory, goal, agent } => Self::Ask { directory: directory.into(), goal, agent },
-            Code::Run { directory } => Self::Run { directory: directory.into() },
+            AgentCodeView::Ask { directory, goal, agent } => Self::Ask { directory: directory.into(), goal, agent },
+            AgentCodeView::Run { directory } => Self::Run { directory: directory.into() },
         })
     }
 }
@@ -87,7 +88,8 @@ impl TryFrom<Code> for InnerCode {
 /// What an agent may use.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+#[schema(as = Limits)]
+pub struct AgentLimitsView {
     /// Time on the clock, in milliseconds. Default 300,000.
     pub timeout_ms: u64,
     /// Memory, in bytes. Default 256 MiB.
@@ -96,22 +98,22 @@ pub struct Limits {
     pub output_bytes_max: u64,
 }
 
-impl Default for Limits {
+impl Default for AgentLimitsView {
     fn default() -> Self {
         AgentLimits::default().into()
     }
 }
 
-impl From<AgentLimits> for Limits {
+impl From<AgentLimits> for AgentLimitsView {
     fn from(inner: AgentLimits) -> Self {
         let AgentLimits { timeout_ms, memory_bytes_max, output_bytes_max } = inner;
         Self { timeout_ms, memory_bytes_max, output_bytes_max }
     }
 }
 
-impl From<Limits> for AgentLimits {
-    fn from(outer: Limits) -> Self {
-        let Limits { timeout_ms, memory_bytes_max, output_bytes_max } = outer;
+impl From<AgentLimitsView> for AgentLimits {
+    fn from(outer: AgentLimitsView) -> Self {
+        let AgentLimitsView { timeout_ms, memory_bytes_max, output_bytes_max } = outer;
         Self { timeout_ms, memory_bytes_max, output_bytes_max }
     }
 }
@@ -132,14 +134,15 @@ pub struct GrantedDirectory {
 /// What an agent may reach.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Grants {
+#[schema(as = Grants)]
+pub struct AgentGrantsView {
     /// Hosts, such as `https://api.example.com`.
     pub hosts: Vec<String>,
     /// Directories.
     pub directories: Vec<GrantedDirectory>,
 }
 
-impl From<AgentGrants> for Grants {
+impl From<AgentGrants> for AgentGrantsView {
     fn from(inner: AgentGrants) -> Self {
         let directory = |DirectoryGrant { guest, host, access }: DirectoryGrant| GrantedDirectory {
             host: host.display().to_string(),
@@ -153,10 +156,10 @@ impl From<AgentGrants> for Grants {
     }
 }
 
-impl TryFrom<Grants> for AgentGrants {
+impl TryFrom<AgentGrantsView> for AgentGrants {
     type Error = Problem;
 
-    fn try_from(grants: Grants) -> Result<Self, Problem> {
+    fn try_from(grants: AgentGrantsView) -> Result<Self, Problem> {
         let host = |(at, host): (usize, String)| {
             HostPattern::try_from(host)
                 .map_err(|error| Problem::invalid(format!("grants.hosts[{at}]"), error.to_string()))
@@ -179,7 +182,8 @@ impl TryFrom<Grants> for AgentGrants {
 /// Which model sums up what an agent came to.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SummaryBy {
+#[schema(as = SummaryBy)]
+pub struct SummaryByView {
     /// The project's directory, whose `longhaul.toml` has the model.
     pub directory: String,
     /// The model's name there.
@@ -189,14 +193,15 @@ pub struct SummaryBy {
 /// An agent that is to be made.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewAgent {
+#[schema(as = NewAgent)]
+pub struct NewAgentBody {
     /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`, and no `.` in front.
     pub name: String,
     /// What it is for.
     #[serde(default)]
     pub description: String,
     /// What it is made of.
-    pub code: Code,
+    pub code: AgentCodeView,
     /// Whether it may be run. Default yes.
     #[serde(default)]
     pub active: Option<bool>,
@@ -206,19 +211,19 @@ pub struct NewAgent {
     pub config: Value,
     /// What it may use.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: AgentLimitsView,
     /// What it may reach. Default nothing.
     #[serde(default)]
-    pub grants: Grants,
+    pub grants: AgentGrantsView,
     /// Which model sums up what it came to; null: none.
     #[serde(default)]
-    pub summary_by: Option<SummaryBy>,
+    pub summary_by: Option<SummaryByView>,
     /// The bytes of its program in base64, if its code is `wasm`.
     #[serde(default)]
     pub wasm: Option<String>,
 }
 
-impl NewAgent {
+impl NewAgentBody {
     /// The agent as the service takes it, and its program.
     pub fn taken(self) -> Result<(InnerNew, Option<String>), Problem> {
         let inner = InnerNew {
@@ -235,7 +240,7 @@ impl NewAgent {
     }
 }
 
-fn summary_by(by: SummaryBy) -> InnerSummaryBy {
+fn summary_by(by: SummaryByView) -> InnerSummaryBy {
     InnerSummaryBy { directory: by.directory.into(), model: by.model }
 }
 
@@ -246,18 +251,18 @@ pub struct AgentChange {
     /// What it is for.
     pub description: Option<String>,
     /// What it is made of.
-    pub code: Option<Code>,
+    pub code: Option<AgentCodeView>,
     /// Whether it may be run.
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON but null.
     #[schema(value_type = Option<Value>)]
     pub config: Option<Value>,
     /// What it may use.
-    pub limits: Option<Limits>,
+    pub limits: Option<AgentLimitsView>,
     /// What it may reach.
-    pub grants: Option<Grants>,
+    pub grants: Option<AgentGrantsView>,
     /// Which model sums up what it came to.
-    pub summary_by: Option<SummaryBy>,
+    pub summary_by: Option<SummaryByView>,
     /// The bytes of its program in base64, if its code is `wasm`.
     pub wasm: Option<String>,
 }
@@ -306,22 +311,23 @@ impl From<AgentSummary> for AgentShort {
 
 /// An agent at length.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Agent {
+#[schema(as = Agent)]
+pub struct AgentDetails {
     /// In short.
     #[serde(flatten)]
     pub short: AgentShort,
     /// What it is made of.
-    pub code: Code,
+    pub code: AgentCodeView,
     /// What its code sees as `CONTEXT["config"]`.
     #[schema(value_type = Value)]
     pub config: Value,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: AgentLimitsView,
     /// What it may reach.
-    pub grants: Grants,
+    pub grants: AgentGrantsView,
     /// Which model sums up what it came to.
     #[schema(required = true)]
-    pub summary_by: Option<SummaryBy>,
+    pub summary_by: Option<SummaryByView>,
     /// Runs that have ended since what it hands on was cleared.
     pub run_count: u64,
     /// The version of what it hands on; 0 is that there never was any.
@@ -333,7 +339,7 @@ pub struct Agent {
     pub schedules: Vec<String>,
 }
 
-impl From<AgentView> for Agent {
+impl From<AgentView> for AgentDetails {
     fn from(inner: AgentView) -> Self {
         let AgentView { record, run_count, artifact_version, artifact_error, schedules } = inner;
         let agent = record.agent;
@@ -351,7 +357,7 @@ impl From<AgentView> for Agent {
             config: agent.config,
             limits: agent.limits.into(),
             grants: agent.grants.into(),
-            summary_by: agent.summary_by.map(|InnerSummaryBy { directory, model }| SummaryBy {
+            summary_by: agent.summary_by.map(|InnerSummaryBy { directory, model }| SummaryByView {
                 directory: directory.display().to_string(),
                 model,
             }),
@@ -365,7 +371,8 @@ impl From<AgentView> for Agent {
 
 /// What an execution comes to.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionResult {
+#[schema(as = ExecutionResult)]
+pub struct ExecutionResultView {
     /// Whether it did what it was for.
     pub success: bool,
     /// What it printed.
@@ -393,7 +400,7 @@ pub struct ExecutionResult {
     pub notes: Vec<String>,
 }
 
-impl From<InnerResult> for ExecutionResult {
+impl From<InnerResult> for ExecutionResultView {
     fn from(inner: InnerResult) -> Self {
         Self {
             success: inner.success,
@@ -419,12 +426,13 @@ pub struct Executed {
     pub task: Option<String>,
     /// What it came to.
     #[serde(flatten)]
-    pub result: ExecutionResult,
+    pub result: ExecutionResultView,
 }
 
 /// What a run hands to the next one.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Artifact {
+#[schema(as = Artifact)]
+pub struct ArtifactView {
     /// Whose.
     pub agent: String,
     /// Any JSON.
@@ -442,7 +450,7 @@ pub struct Artifact {
     pub made_by: String,
 }
 
-impl From<InnerArtifact> for Artifact {
+impl From<InnerArtifact> for ArtifactView {
     fn from(inner: InnerArtifact) -> Self {
         let InnerArtifact { agent, state, summary, created_at, run_count, version, made_by } = inner;
         Self { agent: agent.to_string(), state, summary, created_at, run_count, version, made_by }
@@ -451,10 +459,11 @@ impl From<InnerArtifact> for Artifact {
 
 /// What is handed on now.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct HandedOn {
+#[schema(as = HandedOn)]
+pub struct PassedArtifact {
     /// Null before the first run and after a clearing.
     #[schema(required = true)]
-    pub artifact: Option<Artifact>,
+    pub artifact: Option<ArtifactView>,
     /// The version, which `If-Match` names.
     pub version: u64,
 }
@@ -463,5 +472,5 @@ pub struct HandedOn {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ArtifactVersions {
     /// The newest first.
-    pub items: Vec<Artifact>,
+    pub items: Vec<ArtifactView>,
 }

@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Asks {
+#[schema(as = Asks)]
+pub enum ApprovalKindView {
     /// Whether a call may be made.
     Call,
     /// A question of an agent, in words.
@@ -21,7 +22,8 @@ pub enum Asks {
 /// Where an approval is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+#[schema(as = Standing)]
+pub enum ApprovalStatusView {
     /// Nobody has answered.
     Open,
     /// It has an answer, which its run has not taken yet.
@@ -59,7 +61,8 @@ impl From<EffectClass> for Effect {
 
 /// Something that a person is asked.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Approval {
+#[schema(as = Approval)]
+pub struct ApprovalView {
     /// Its id.
     pub id: String,
     /// Its run.
@@ -69,7 +72,7 @@ pub struct Approval {
     /// The entry of its journal.
     pub entry: u32,
     /// What is asked.
-    pub asks: Asks,
+    pub asks: ApprovalKindView,
     /// The tool.
     pub tool: String,
     /// Its function.
@@ -93,7 +96,7 @@ pub struct Approval {
     /// When it was asked, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Where it is.
-    pub standing: Standing,
+    pub standing: ApprovalStatusView,
     /// The same in words, with the answer.
     pub words: String,
     /// When it was answered, or its answer taken.
@@ -101,26 +104,26 @@ pub struct Approval {
     pub decided_ms: Option<u64>,
 }
 
-impl From<inner::Approval> for Approval {
+impl From<inner::Approval> for ApprovalView {
     fn from(approval: inner::Approval) -> Self {
         let words = approval.words();
         let by_rule = approval.takes_rule();
         let (standing, decided_ms) = match approval.standing {
-            inner::Standing::Open => (Standing::Open, None),
-            inner::Standing::Answered { at_ms, .. } => (Standing::Answered, Some(at_ms)),
-            inner::Standing::Used { at_ms, .. } => (Standing::Used, Some(at_ms)),
-            inner::Standing::Withdrawn => (Standing::Withdrawn, None),
+            inner::ApprovalStatus::Open => (ApprovalStatusView::Open, None),
+            inner::ApprovalStatus::Answered { at_ms, .. } => (ApprovalStatusView::Answered, Some(at_ms)),
+            inner::ApprovalStatus::Used { at_ms, .. } => (ApprovalStatusView::Used, Some(at_ms)),
+            inner::ApprovalStatus::Withdrawn => (ApprovalStatusView::Withdrawn, None),
         };
-        let inner::Subject { invocation, entry, tool, function, component, arguments } = approval.subject;
+        let inner::ApprovalSubject { invocation, entry, tool, function, component, arguments } = approval.subject;
         Self {
             id: approval.id,
             run: invocation.run().to_string(),
             invocation: invocation.as_str().to_owned(),
             entry,
             asks: match approval.asks {
-                inner::Asks::Call => Asks::Call,
-                inner::Asks::Question => Asks::Question,
-                inner::Asks::Change => Asks::Change,
+                inner::ApprovalKind::Call => ApprovalKindView::Call,
+                inner::ApprovalKind::Question => ApprovalKindView::Question,
+                inner::ApprovalKind::Change => ApprovalKindView::Change,
             },
             tool,
             function,
@@ -142,7 +145,8 @@ impl From<inner::Approval> for Approval {
 
 /// What a person allowed for the rest of a run.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Rule {
+#[schema(as = Rule)]
+pub struct RunRuleView {
     /// Its id.
     pub id: String,
     /// Its run.
@@ -163,7 +167,7 @@ pub struct Rule {
     pub revoked_ms: Option<u64>,
 }
 
-impl From<(RunId, inner::RunRule)> for Rule {
+impl From<(RunId, inner::RunRule)> for RunRuleView {
     fn from((run, rule): (RunId, inner::RunRule)) -> Self {
         let inner::RunRule { id, tool, function, component, program, at_ms, revoked_ms, .. } = rule;
         Self { id, run: run.to_string(), tool, function, component, program, at_ms, revoked_ms }
@@ -174,10 +178,10 @@ impl From<(RunId, inner::RunRule)> for Rule {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Approved {
     /// The approval.
-    pub approval: Approval,
+    pub approval: ApprovalView,
     /// What the answer allows from now on.
     #[schema(required = true)]
-    pub rule: Option<Rule>,
+    pub rule: Option<RunRuleView>,
     /// Whether its run is worked on in this moment.
     pub active: bool,
 }
@@ -187,8 +191,8 @@ mod tests {
     use super::*;
     use longhaul_core::InvocationId;
 
-    fn approval(asks: inner::Asks, command: &str) -> Approval {
-        let subject = inner::Subject {
+    fn approval(asks: inner::ApprovalKind, command: &str) -> ApprovalView {
+        let subject = inner::ApprovalSubject {
             invocation: InvocationId::from_text("r-1/f-one/1/generate"),
             entry: 1,
             tool: "shell".to_owned(),
@@ -206,7 +210,7 @@ mod tests {
             runs_commands: true,
             heard: Vec::new(),
             at_ms: 1,
-            standing: inner::Standing::Open,
+            standing: inner::ApprovalStatus::Open,
         }
         .into()
     }
@@ -214,9 +218,9 @@ mod tests {
     /// The page used to offer it always, and the server refused it then.
     #[test]
     fn by_rule_is_offered_where_a_rule_can_be_made() {
-        assert!(approval(inner::Asks::Call, "git status").by_rule);
-        assert!(!approval(inner::Asks::Call, "git status && rm -rf /").by_rule);
-        assert!(!approval(inner::Asks::Call, "env sh").by_rule);
-        assert!(!approval(inner::Asks::Question, "git status").by_rule);
+        assert!(approval(inner::ApprovalKind::Call, "git status").by_rule);
+        assert!(!approval(inner::ApprovalKind::Call, "git status && rm -rf /").by_rule);
+        assert!(!approval(inner::ApprovalKind::Call, "env sh").by_rule);
+        assert!(!approval(inner::ApprovalKind::Question, "git status").by_rule);
     }
 }

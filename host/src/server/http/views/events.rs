@@ -1,6 +1,6 @@
 //! Events: the lines of the stream of a run, which have a version and a schema of their own.
 
-use longhaul_core::stream::Line;
+use longhaul_core::stream::StreamLine;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -37,7 +37,7 @@ pub struct EventLine {
 pub struct Events {
     /// In order.
     #[schema(value_type = Vec<EventLine>)]
-    pub items: Vec<Line>,
+    pub items: Vec<StreamLine>,
     /// What to ask for next as `after`.
     pub next_after: u64,
     /// The newest number of the run.

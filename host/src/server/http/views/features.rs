@@ -1,6 +1,6 @@
 //! Features: their specification and their state.
 
-use super::spent::Used;
+use super::spent::WorkUsageView;
 use super::words;
 use longhaul_core::work as inner;
 use longhaul_harness::Feature as InnerFeature;
@@ -43,7 +43,8 @@ words! {
 /// One thing that a feature is judged by.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Criterion {
+#[schema(as = Criterion)]
+pub struct CriterionView {
     /// Its id, unique within the feature.
     pub id: String,
     /// What must be so.
@@ -66,7 +67,8 @@ pub enum CheckLanguage {
 /// A check.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+#[schema(as = Check)]
+pub struct CheckView {
     /// Its name, unique within the feature.
     pub name: String,
     /// In what it is written.
@@ -78,7 +80,8 @@ pub struct Check {
 /// What is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FeatureSpec {
+#[schema(as = FeatureSpec)]
+pub struct FeatureSpecView {
     /// Its id, unique within the run.
     pub id: String,
     /// In one line.
@@ -97,10 +100,10 @@ pub struct FeatureSpec {
     pub agent: Option<String>,
     /// What it is judged by; at least one.
     #[serde(default)]
-    pub criteria: Vec<Criterion>,
+    pub criteria: Vec<CriterionView>,
     /// Checks that its criteria name.
     #[serde(default)]
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckView>,
     /// Ids of features that must pass first.
     #[serde(default)]
     pub depends_on: Vec<String>,
@@ -124,7 +127,8 @@ fn of_priorities<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
 
 /// Something that is wrong with an output.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Issue {
+#[schema(as = Issue)]
+pub struct IssueView {
     /// The criterion that it is about.
     #[schema(required = true)]
     pub criterion: Option<String>,
@@ -135,7 +139,8 @@ pub struct Issue {
 /// What is done when a step of a plan fails.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OnFailure {
+#[schema(as = OnFailure)]
+pub enum OnFailureView {
     /// It is tried again so often.
     Retry(u32),
     /// It is left out.
@@ -148,7 +153,8 @@ pub enum OnFailure {
 
 /// A feature and what became of it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Feature {
+#[schema(as = Feature)]
+pub struct FeatureView {
     /// Its id.
     pub id: String,
     /// In one line.
@@ -163,9 +169,9 @@ pub struct Feature {
     #[schema(required = true)]
     pub agent: Option<String>,
     /// What it is judged by.
-    pub criteria: Vec<Criterion>,
+    pub criteria: Vec<CriterionView>,
     /// Checks that its criteria name.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckView>,
     /// Ids of features that must pass first.
     pub depends_on: Vec<String>,
     /// Where it is.
@@ -192,7 +198,7 @@ pub struct Feature {
     /// Checks that passed before the work began.
     pub vacuous: Vec<String>,
     /// What was wrong with its last output.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<IssueView>,
     /// How its sessions before went, one line a round.
     pub history: Vec<String>,
     /// What its agent thought of its last output, between 0 and 1.
@@ -201,16 +207,16 @@ pub struct Feature {
     /// What a task of an ask answered: JSON, or its beginning.
     pub answer: String,
     /// What the plan wants done when it fails.
-    pub on_failure: OnFailure,
+    pub on_failure: OnFailureView,
     /// What its work used.
-    pub used: Used,
+    pub used: WorkUsageView,
 }
 
-impl From<InnerFeature> for Feature {
+impl From<InnerFeature> for FeatureView {
     fn from(feature: InnerFeature) -> Self {
-        let FeatureSpec { id, title, instruction, category, priority, agent, criteria, checks, depends_on } =
+        let FeatureSpecView { id, title, instruction, category, priority, agent, criteria, checks, depends_on } =
             feature.spec.into();
-        let issue = |inner::Issue { criterion, text }| Issue { criterion, text };
+        let issue = |inner::Issue { criterion, text }| IssueView { criterion, text };
         Self {
             id,
             title,
@@ -241,15 +247,15 @@ impl From<InnerFeature> for Feature {
     }
 }
 
-impl From<inner::FeatureSpec> for FeatureSpec {
+impl From<inner::FeatureSpec> for FeatureSpecView {
     fn from(spec: inner::FeatureSpec) -> Self {
-        let criterion = |inner::Criterion { id, text, check }| Criterion { id, text, check };
+        let criterion = |inner::Criterion { id, text, check }| CriterionView { id, text, check };
         let check = |inner::CheckSpec { name, body }| {
             let (language, body) = match body {
                 inner::CheckBody::Python(source) => (CheckLanguage::Python, source),
                 inner::CheckBody::Native(name) => (CheckLanguage::Native, name),
             };
-            Check { name, language, body }
+            CheckView { name, language, body }
         };
         Self {
             id: spec.id,
@@ -265,10 +271,10 @@ impl From<inner::FeatureSpec> for FeatureSpec {
     }
 }
 
-impl From<FeatureSpec> for inner::FeatureSpec {
-    fn from(spec: FeatureSpec) -> Self {
-        let criterion = |Criterion { id, text, check }| inner::Criterion { id, text, check };
-        let check = |Check { name, language, body }| {
+impl From<FeatureSpecView> for inner::FeatureSpec {
+    fn from(spec: FeatureSpecView) -> Self {
+        let criterion = |CriterionView { id, text, check }| inner::Criterion { id, text, check };
+        let check = |CheckView { name, language, body }| {
             let body = match language {
                 CheckLanguage::Python => inner::CheckBody::Python(body),
                 CheckLanguage::Native => inner::CheckBody::Native(body),
@@ -289,7 +295,7 @@ impl From<FeatureSpec> for inner::FeatureSpec {
     }
 }
 
-impl From<inner::OnFailure> for OnFailure {
+impl From<inner::OnFailure> for OnFailureView {
     fn from(inner: inner::OnFailure) -> Self {
         match inner {
             inner::OnFailure::Retry(times) => Self::Retry(times),
@@ -300,13 +306,13 @@ impl From<inner::OnFailure> for OnFailure {
     }
 }
 
-impl From<OnFailure> for inner::OnFailure {
-    fn from(outer: OnFailure) -> Self {
+impl From<OnFailureView> for inner::OnFailure {
+    fn from(outer: OnFailureView) -> Self {
         match outer {
-            OnFailure::Retry(times) => Self::Retry(times),
-            OnFailure::Skip => Self::Skip,
-            OnFailure::Replan => Self::Replan,
-            OnFailure::Abort => Self::Abort,
+            OnFailureView::Retry(times) => Self::Retry(times),
+            OnFailureView::Skip => Self::Skip,
+            OnFailureView::Replan => Self::Replan,
+            OnFailureView::Abort => Self::Abort,
         }
     }
 }
@@ -314,28 +320,30 @@ impl From<OnFailure> for inner::OnFailure {
 /// A step of a plan.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PlanStep {
+#[schema(as = PlanStep)]
+pub struct PlanStepView {
     /// What is asked for.
-    pub feature: FeatureSpec,
+    pub feature: FeatureSpecView,
     /// What is done when it fails. Default: it is tried again once.
     #[serde(default)]
-    pub on_failure: Option<OnFailure>,
+    pub on_failure: Option<OnFailureView>,
 }
 
 /// A plan that is followed in place of a planner's.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+#[schema(as = Plan)]
+pub struct PlanView {
     /// Its steps.
-    pub steps: Vec<PlanStep>,
+    pub steps: Vec<PlanStepView>,
     /// In words.
     #[serde(default)]
     pub notes: String,
 }
 
-impl From<Plan> for inner::Plan {
-    fn from(plan: Plan) -> Self {
-        let step = |PlanStep { feature, on_failure }| inner::PlanStep {
+impl From<PlanView> for inner::Plan {
+    fn from(plan: PlanView) -> Self {
+        let step = |PlanStepView { feature, on_failure }| inner::PlanStep {
             spec: feature.into(),
             on_failure: on_failure.map(Into::into).unwrap_or_default(),
         };

@@ -1,7 +1,7 @@
 //! Invocations and their journals.
 
 use super::approvals::Effect;
-use crate::service::{Carried, Replayed as InnerReplayed};
+use crate::service::{CarriedInvocation, ReplayResult as InnerReplayed};
 use longhaul_core::InvocationId;
 use longhaul_core::journal as inner;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,9 @@ pub struct Invocation {
     pub until_ms: Option<u64>,
 }
 
-impl From<Carried> for Invocation {
-    fn from(inner: Carried) -> Self {
-        let Carried { invocation, table, plugin, from_ms, until_ms } = inner;
+impl From<CarriedInvocation> for Invocation {
+    fn from(inner: CarriedInvocation) -> Self {
+        let CarriedInvocation { invocation, table, plugin, from_ms, until_ms } = inner;
         Self { invocation: invocation.as_str().to_owned(), agent: table, plugin, from_ms, until_ms }
     }
 }
@@ -33,7 +33,8 @@ impl From<Carried> for Invocation {
 /// What a person says about an effect whose outcome nobody knows.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Resolution {
+#[schema(as = Resolution)]
+pub enum ResolutionView {
     /// It happened, and this JSON, as text, is what the tool answered.
     Happened(String),
     /// It did not happen: do it.
@@ -42,7 +43,7 @@ pub enum Resolution {
     Skip,
 }
 
-impl From<inner::Resolution> for Resolution {
+impl From<inner::Resolution> for ResolutionView {
     fn from(inner: inner::Resolution) -> Self {
         match inner {
             inner::Resolution::Happened(output) => Self::Happened(output),
@@ -52,19 +53,20 @@ impl From<inner::Resolution> for Resolution {
     }
 }
 
-impl From<Resolution> for inner::Resolution {
-    fn from(outer: Resolution) -> Self {
+impl From<ResolutionView> for inner::Resolution {
+    fn from(outer: ResolutionView) -> Self {
         match outer {
-            Resolution::Happened(output) => Self::Happened(output),
-            Resolution::DidNotHappen => Self::DidNotHappen,
-            Resolution::Skip => Self::Skip,
+            ResolutionView::Happened(output) => Self::Happened(output),
+            ResolutionView::DidNotHappen => Self::DidNotHappen,
+            ResolutionView::Skip => Self::Skip,
         }
     }
 }
 
 /// One call of an import.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Entry {
+#[schema(as = Entry)]
+pub struct JournalEntryView {
     /// Its number.
     pub number: u32,
     /// The capability and verb, for example `tools.call`.
@@ -89,12 +91,12 @@ pub struct Entry {
     pub answered_ms: Option<u64>,
     /// What a person said about it, where its outcome was unknown.
     #[schema(required = true)]
-    pub resolution: Option<Resolution>,
+    pub resolution: Option<ResolutionView>,
 }
 
-impl From<(u32, inner::Entry)> for Entry {
-    fn from((number, entry): (u32, inner::Entry)) -> Self {
-        let inner::Entry { asked, answered, resolution } = entry;
+impl From<(u32, inner::JournalEntry)> for JournalEntryView {
+    fn from((number, entry): (u32, inner::JournalEntry)) -> Self {
+        let inner::JournalEntry { asked, answered, resolution } = entry;
         let (answer, answered_ms) = answered.map(|answered| (answered.answer, answered.at_ms)).unzip();
         Self {
             number,
@@ -114,7 +116,8 @@ impl From<(u32, inner::Entry)> for Entry {
 
 /// How an invocation ended.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Finished {
+#[schema(as = Finished)]
+pub struct FinishedView {
     /// What the export returned, or the error that ended it: JSON as text.
     pub result: String,
     /// Fuel used in all.
@@ -131,10 +134,10 @@ pub struct Entries {
     /// Which.
     pub invocation: String,
     /// In order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntryView>,
     /// How it ended; null while it has not.
     #[schema(required = true)]
-    pub finished: Option<Finished>,
+    pub finished: Option<FinishedView>,
     /// What to ask for next as `after`; null when these are the last.
     #[schema(required = true)]
     pub next_after: Option<u32>,
@@ -144,14 +147,14 @@ impl Entries {
     /// The entries of an invocation, at most `limit` of them.
     pub fn of(
         invocation: &InvocationId,
-        entries: Vec<(u32, inner::Entry)>,
+        entries: Vec<(u32, inner::JournalEntry)>,
         finished: Option<inner::Finished>,
         limit: usize,
     ) -> Self {
         let has_more = entries.len() > limit;
-        let entries: Vec<Entry> = entries.into_iter().take(limit).map(Into::into).collect();
+        let entries: Vec<JournalEntryView> = entries.into_iter().take(limit).map(Into::into).collect();
         let next_after = entries.last().filter(|_| has_more).map(|last| last.number);
-        let finished = finished.map(|inner::Finished { result, fuel_used, interrupted, at_ms }| Finished {
+        let finished = finished.map(|inner::Finished { result, fuel_used, interrupted, at_ms }| FinishedView {
             result,
             fuel_used,
             interrupted,
@@ -163,7 +166,8 @@ impl Entries {
 
 /// What a replay of one invocation gave.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Replayed {
+#[schema(as = Replayed)]
+pub struct ReplayedView {
     /// Which.
     pub invocation: String,
     /// Calls that were answered from the journal.
@@ -183,12 +187,12 @@ pub struct Replayed {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Replays {
     /// One for each invocation.
-    pub invocations: Vec<Replayed>,
+    pub invocations: Vec<ReplayedView>,
 }
 
 impl From<Vec<InnerReplayed>> for Replays {
     fn from(inner: Vec<InnerReplayed>) -> Self {
-        let one = |InnerReplayed { invocation, calls, fuel, same, difference }: InnerReplayed| Replayed {
+        let one = |InnerReplayed { invocation, calls, fuel, same, difference }: InnerReplayed| ReplayedView {
             invocation: invocation.as_str().to_owned(),
             calls,
             fuel_journal: fuel.0,

@@ -1,18 +1,20 @@
 //! Decisions and memory of a project; proposals and trajectories of its agents.
 
-use super::features::FeatureSpec;
-use super::spent::Usage;
+use super::features::FeatureSpecView;
+use super::spent::UsageView;
 use super::words;
-use crate::service::{Memory as InnerMemory, Step as InnerStep, Trajectory as InnerTrajectory};
-use longhaul_core::decision::{Decision as InnerDecision, Hit};
-use longhaul_records::proposals::{Change as InnerChange, Proposal as InnerProposal, Standing as InnerStanding};
+use crate::service::{MemoryItem as InnerMemory, Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
+use longhaul_core::decision::{Decision as InnerDecision, DecisionHit};
+use longhaul_records::proposals::{
+    Proposal as InnerProposal, ProposalStatus as InnerStanding, ProposedChange as InnerChange,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 words! {
     /// What came of a decision.
-    Outcome of longhaul_core::decision::Outcome as InnerOutcome {
+    Outcome of longhaul_core::decision::DecisionOutcome as InnerOutcome {
         /// Nobody knows yet.
         Open,
         /// It was right.
@@ -28,7 +30,7 @@ words! {
 
 words! {
     /// Where something is remembered.
-    Shelf of crate::service::Shelf as InnerShelf {
+    Shelf of crate::service::MemoryScope as InnerShelf {
         /// What later runs may want to know.
         Fact,
         /// What a run came to.
@@ -40,7 +42,7 @@ words! {
 
 words! {
     /// How an invocation ended.
-    Ending of crate::service::Ending as InnerEnding {
+    Ending of crate::service::InvocationEnding as InnerEnding {
         /// With an outcome.
         Returned,
         /// With an error of the agent's own.
@@ -56,7 +58,8 @@ words! {
 
 /// A decision.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Decision {
+#[schema(as = Decision)]
+pub struct DecisionView {
     /// Its id.
     pub id: String,
     /// When, in milliseconds since 1970-01-01 UTC.
@@ -90,8 +93,8 @@ pub struct Decision {
     pub why: String,
 }
 
-impl From<Hit> for Decision {
-    fn from(Hit { decision, relevance, why }: Hit) -> Self {
+impl From<DecisionHit> for DecisionView {
+    fn from(DecisionHit { decision, relevance, why }: DecisionHit) -> Self {
         let InnerDecision { id, at_ms, run, feature, by, context, decision, reasoning, tags, outcome, score, lesson } =
             decision;
         Self {
@@ -117,12 +120,13 @@ impl From<Hit> for Decision {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Decisions {
     /// The best first where something was asked, else the newest.
-    pub items: Vec<Decision>,
+    pub items: Vec<DecisionView>,
 }
 
 /// Something that is remembered.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Memory {
+#[schema(as = Memory)]
+pub struct MemoryView {
     /// Where.
     pub shelf: Shelf,
     /// Its key.
@@ -146,7 +150,7 @@ pub struct Memory {
     pub score: Option<f64>,
 }
 
-impl From<InnerMemory> for Memory {
+impl From<InnerMemory> for MemoryView {
     fn from(inner: InnerMemory) -> Self {
         let InnerMemory { shelf, key, note, expires_at_ms, score } = inner;
         let trust = serde_json::to_value(note.trust).ok();
@@ -168,17 +172,18 @@ impl From<InnerMemory> for Memory {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Memories {
     /// In the order that was asked for.
-    pub items: Vec<Memory>,
+    pub items: Vec<MemoryView>,
 }
 
 /// What is proposed.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
-pub enum Change {
+#[schema(as = Change)]
+pub enum ProposedChangeView {
     /// One more feature.
     AddFeature {
         /// The feature.
-        feature: FeatureSpec,
+        feature: FeatureSpecView,
     },
     /// A feature off the list.
     DropFeature {
@@ -202,7 +207,8 @@ pub enum Change {
 /// What became of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ProposalStanding {
+#[schema(as = ProposalStanding)]
+pub enum ProposalStatusView {
     /// Nobody has decided.
     Open,
     /// A person took it.
@@ -213,7 +219,8 @@ pub enum ProposalStanding {
 
 /// Something that an agent would have changed.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Proposal {
+#[schema(as = Proposal)]
+pub struct ProposalView {
     /// Its id.
     pub id: String,
     /// When, in milliseconds since 1970-01-01 UTC.
@@ -221,13 +228,13 @@ pub struct Proposal {
     /// Who, an invocation.
     pub by: String,
     /// What.
-    pub change: Change,
+    pub change: ProposedChangeView,
     /// The same in one line.
     pub line: String,
     /// Why.
     pub reason: String,
     /// What became of it.
-    pub standing: ProposalStanding,
+    pub standing: ProposalStatusView,
     /// When that was decided.
     #[schema(required = true)]
     pub decided_ms: Option<u64>,
@@ -236,19 +243,19 @@ pub struct Proposal {
     pub why: Option<String>,
 }
 
-impl From<InnerProposal> for Proposal {
+impl From<InnerProposal> for ProposalView {
     fn from(inner: InnerProposal) -> Self {
         let line = inner.line();
         let change = match inner.change {
-            InnerChange::AddFeature { spec } => Change::AddFeature { feature: spec.into() },
-            InnerChange::DropFeature { feature } => Change::DropFeature { feature },
-            InnerChange::RestoreFeature { feature } => Change::RestoreFeature { feature },
-            InnerChange::NewProject { name, goal } => Change::NewProject { name, goal },
+            InnerChange::AddFeature { spec } => ProposedChangeView::AddFeature { feature: spec.into() },
+            InnerChange::DropFeature { feature } => ProposedChangeView::DropFeature { feature },
+            InnerChange::RestoreFeature { feature } => ProposedChangeView::RestoreFeature { feature },
+            InnerChange::NewProject { name, goal } => ProposedChangeView::NewProject { name, goal },
         };
         let (standing, decided_ms, why) = match inner.standing {
-            InnerStanding::Open => (ProposalStanding::Open, None, None),
-            InnerStanding::Accepted { at_ms } => (ProposalStanding::Accepted, Some(at_ms), None),
-            InnerStanding::Rejected { at_ms, why } => (ProposalStanding::Rejected, Some(at_ms), Some(why)),
+            InnerStanding::Open => (ProposalStatusView::Open, None, None),
+            InnerStanding::Accepted { at_ms } => (ProposalStatusView::Accepted, Some(at_ms), None),
+            InnerStanding::Rejected { at_ms, why } => (ProposalStatusView::Rejected, Some(at_ms), Some(why)),
         };
         Self {
             id: inner.id,
@@ -266,7 +273,8 @@ impl From<InnerProposal> for Proposal {
 
 /// One step: something that an agent asked for beside its model.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Step {
+#[schema(as = Step)]
+pub struct TrajectoryStepView {
     /// The number of the journal's entry.
     pub entry: u32,
     /// For example `tools.call`.
@@ -279,7 +287,8 @@ pub struct Step {
 
 /// What an agent was told, said and did in one invocation.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Trajectory {
+#[schema(as = Trajectory)]
+pub struct TrajectoryView {
     /// The invocation.
     pub id: String,
     /// Its run.
@@ -307,11 +316,11 @@ pub struct Trajectory {
     #[schema(required = true)]
     pub confidence: Option<f64>,
     /// What it did beside asking its model.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TrajectoryStepView>,
     /// Calls of models.
     pub model_calls: u32,
     /// Tokens and money of its own calls.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// How often its conversation was cut back.
     pub summarizations: u32,
     /// When it began, in milliseconds since 1970-01-01 UTC.
@@ -333,9 +342,10 @@ pub struct Trajectory {
     pub incomplete: Option<String>,
 }
 
-impl From<InnerTrajectory> for Trajectory {
+impl From<InnerTrajectory> for TrajectoryView {
     fn from(inner: InnerTrajectory) -> Self {
-        let step = |InnerStep { entry, name, summary, failed }: InnerStep| Step { entry, name, summary, failed };
+        let step =
+            |InnerStep { entry, name, summary, failed }: InnerStep| TrajectoryStepView { entry, name, summary, failed };
         Self {
             id: inner.id.as_str().to_owned(),
             run: inner.run.to_string(),

@@ -1,7 +1,7 @@
 //! Resource use of the machine.
 
-use longhaul_api::resources::{ChildView, EndedView, GuestView, Resources as Inner, RunUse, TaskUse};
-use longhaul_resources::{GpuUsage, Rule, Sample as InnerSample, SystemUsage, Usage as InnerUsage};
+use longhaul_api::resources::{ChildView, EndedView, GuestView, ResourcesView as Inner, RunUse, TaskUse};
+use longhaul_resources::{GpuUsage, PartialLimits, ProcessUsage as InnerUsage, Sample as InnerSample, SystemUsage};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -86,9 +86,9 @@ pub struct TreeLimits {
     pub max_processes: Option<u64>,
 }
 
-impl From<Rule> for TreeLimits {
-    fn from(inner: Rule) -> Self {
-        let Rule { max_memory_mb, max_cpu_percent, max_processes, .. } = inner;
+impl From<PartialLimits> for TreeLimits {
+    fn from(inner: PartialLimits) -> Self {
+        let PartialLimits { max_memory_mb, max_cpu_percent, max_processes, .. } = inner;
         Self { max_memory_mb, max_cpu_percent, max_processes }
     }
 }
@@ -262,7 +262,8 @@ impl From<EndedView> for EndedChild {
 
 /// What was used at one time.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct Sample {
+#[schema(as = Sample)]
+pub struct SampleView {
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Memory of the machine that is used, in percent.
@@ -283,7 +284,7 @@ pub struct Sample {
     pub guests_memory_mb: f64,
 }
 
-impl From<InnerSample> for Sample {
+impl From<InnerSample> for SampleView {
     fn from(inner: InnerSample) -> Self {
         Self {
             at_ms: inner.at_ms,
@@ -323,7 +324,7 @@ pub struct Resources {
     /// Whether children have control groups, in words.
     pub cgroups: String,
     /// Oldest first, about each five seconds.
-    pub history: Vec<Sample>,
+    pub history: Vec<SampleView>,
 }
 
 impl Resources {

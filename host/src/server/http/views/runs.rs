@@ -1,11 +1,11 @@
 //! Projects and runs.
 
-use super::features::Feature;
-use super::spent::{Ledger, Usage, Used};
+use super::features::FeatureView;
+use super::spent::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use longhaul_api::runs::{
-    OpenQuestion as InnerQuestion, ProjectSummary, Rechecked as InnerRechecked, Reverted as InnerReverted, Status,
-    Summary,
+    FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary, RevertOutcome as InnerReverted,
+    RunSummary, Status,
 };
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
@@ -70,7 +70,8 @@ impl From<(usize, usize)> for Passing {
 
 /// A project in short.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Project {
+#[schema(as = Project)]
+pub struct ProjectView {
     /// Its name.
     pub project: String,
     /// Where it is.
@@ -90,7 +91,7 @@ pub struct Project {
     pub last_ms: u64,
 }
 
-impl From<ProjectSummary> for Project {
+impl From<ProjectSummary> for ProjectView {
     fn from(inner: ProjectSummary) -> Self {
         Self {
             project: inner.project,
@@ -128,7 +129,8 @@ pub enum RunKind {
 
 /// A run in short.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Run {
+#[schema(as = Run)]
+pub struct RunView {
     /// Its name.
     pub run: String,
     /// Its project.
@@ -154,8 +156,8 @@ pub struct Run {
     pub wakes_at_ms: Option<u64>,
 }
 
-impl From<Summary> for Run {
-    fn from(inner: Summary) -> Self {
+impl From<RunSummary> for RunView {
+    fn from(inner: RunSummary) -> Self {
         Self {
             run: inner.run.to_string(),
             project: inner.project,
@@ -174,7 +176,8 @@ impl From<Summary> for Run {
 
 /// What the results of a run come to.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Answer {
+#[schema(as = Answer)]
+pub struct AnswerView {
     /// The answer: JSON as text.
     pub answer: String,
     /// Between 0 and 1, in the planner's own opinion.
@@ -185,7 +188,7 @@ pub struct Answer {
     pub unknowns: Vec<String>,
 }
 
-impl From<inner::Synthesis> for Answer {
+impl From<inner::Synthesis> for AnswerView {
     fn from(inner: inner::Synthesis) -> Self {
         let inner::Synthesis { answer, confidence, conflicts, unknowns } = inner;
         Self { answer, confidence, conflicts, unknowns }
@@ -197,7 +200,7 @@ impl From<inner::Synthesis> for Answer {
 pub struct RunDetails {
     /// In short.
     #[serde(flatten)]
-    pub summary: Run,
+    pub summary: RunView,
     /// The branch that it commits to; empty for an ask.
     pub branch: String,
     /// What is asked, if it is an ask.
@@ -205,20 +208,20 @@ pub struct RunDetails {
     pub asked: Option<String>,
     /// What the results come to, once there is an answer.
     #[schema(required = true)]
-    pub answer: Option<Answer>,
+    pub answer: Option<AnswerView>,
     /// Why it waits or how it ended, in one line.
     pub why: String,
     /// The question that it waits with, if one is about an effect: the first of `questions`.
     #[schema(required = true)]
     pub question: Option<String>,
     /// The questions about effects that it waits with.
-    pub questions: Vec<OpenQuestion>,
+    pub questions: Vec<OpenQuestionView>,
     /// Its features, which with `depends_on` are its plan.
-    pub features: Vec<Feature>,
+    pub features: Vec<FeatureView>,
     /// What it used.
-    pub used: Used,
+    pub used: WorkUsageView,
     /// What it spent, and what it still may.
-    pub ledger: Ledger,
+    pub ledger: LedgerDetails,
     /// The cap on money, in millionths of a US dollar.
     #[schema(required = true)]
     pub cost_microdollars_max: Option<u64>,
@@ -247,7 +250,8 @@ impl From<Status> for RunDetails {
 
 /// A question about an effect whose outcome nobody knows.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct OpenQuestion {
+#[schema(as = OpenQuestion)]
+pub struct OpenQuestionView {
     /// Its name, for `question` of an answer.
     pub id: String,
     /// The feature whose work asks; null when it is the planner's.
@@ -259,7 +263,7 @@ pub struct OpenQuestion {
     pub answer_with: String,
 }
 
-impl From<InnerQuestion> for OpenQuestion {
+impl From<InnerQuestion> for OpenQuestionView {
     fn from(InnerQuestion { id, feature, text, answer_with }: InnerQuestion) -> Self {
         Self { id, feature, text, answer_with }
     }
@@ -312,7 +316,8 @@ pub struct Log {
 
 /// What a revert did.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Reverted {
+#[schema(as = Reverted)]
+pub struct RevertedView {
     /// The run.
     pub run: String,
     /// The commit that the branch was at.
@@ -330,7 +335,7 @@ pub struct Reverted {
     pub stashed: Vec<String>,
 }
 
-impl From<InnerReverted> for Reverted {
+impl From<InnerReverted> for RevertedView {
     fn from(inner: InnerReverted) -> Self {
         let InnerReverted { run, from, to, left, kept_as, features, stashed } = inner;
         Self { run: run.to_string(), from, to, left, kept_as, features, stashed }
@@ -353,7 +358,8 @@ pub struct RecheckedFeature {
 
 /// What checks said once more.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Rechecked {
+#[schema(as = Rechecked)]
+pub struct RecheckedView {
     /// The run.
     pub run: String,
     /// The features that pass, or did.
@@ -379,9 +385,9 @@ pub struct RunCost {
     /// When it was asked for, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
     /// Tokens and money.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// What calls of models that were cut off may have cost at most, beside that.
-    pub cut_off: Usage,
+    pub cut_off: UsageView,
     /// Answers of models.
     pub model_calls: u32,
     /// Calls of tools.
@@ -396,7 +402,7 @@ pub struct RunCost {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Costs {
     /// Of all runs that were asked for, and not only of those on the page.
-    pub sum: Usage,
+    pub sum: UsageView,
     /// Newest first.
     pub items: Vec<RunCost>,
     /// Runs that were asked for.

@@ -1,9 +1,9 @@
 //! Schedules and their tasks.
 
-use super::agents::{ExecutionResult, name};
+use super::agents::{ExecutionResultView, name};
 use crate::server::http::problem::Problem;
 use longhaul_api::agents::{AttemptView, ScheduleView, StatusFilter, TaskView};
-use longhaul_schedule::{Cause as InnerCause, Outcome, Schedule as InnerSchedule, Skipped as InnerSkipped};
+use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -87,7 +87,8 @@ impl NewSchedule {
 
 /// What became of the fires of a schedule, since it was first made.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Tally {
+#[schema(as = Tally)]
+pub struct ScheduleTallyView {
     /// Fires that became tasks.
     pub tasks: u64,
     /// Tasks that completed.
@@ -102,7 +103,8 @@ pub struct Tally {
 
 /// A schedule, and where it is.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Schedule {
+#[schema(as = Schedule)]
+pub struct ScheduleDetails {
     /// Its name.
     pub name: String,
     /// Which agent is run.
@@ -130,10 +132,10 @@ pub struct Schedule {
     /// Its tasks that have not ended.
     pub open: Vec<String>,
     /// What became of its fires.
-    pub tally: Tally,
+    pub tally: ScheduleTallyView,
 }
 
-impl From<ScheduleView> for Schedule {
+impl From<ScheduleView> for ScheduleDetails {
     fn from(inner: ScheduleView) -> Self {
         let ScheduleView { schedule, when, next_ms, open, tally } = inner;
         Self {
@@ -149,7 +151,7 @@ impl From<ScheduleView> for Schedule {
             retries_max: schedule.retries_max,
             next_ms,
             open: open.iter().map(ToString::to_string).collect(),
-            tally: Tally {
+            tally: ScheduleTallyView {
                 tasks: tally.tasks,
                 completed: tally.completed,
                 failed: tally.failed,
@@ -185,7 +187,8 @@ impl From<InnerSkipped> for SkippedFires {
 
 /// Fires that became no task.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Skipped {
+#[schema(as = Skipped)]
+pub struct SkippedPage {
     /// The newest first.
     pub items: Vec<SkippedFires>,
 }
@@ -193,7 +196,8 @@ pub struct Skipped {
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum TaskStatus {
+#[schema(as = TaskStatus)]
+pub enum TaskStatusView {
     /// It waits.
     Pending,
     /// It is being done.
@@ -204,7 +208,7 @@ pub enum TaskStatus {
     Failed,
 }
 
-impl From<longhaul_schedule::TaskStatus> for TaskStatus {
+impl From<longhaul_schedule::TaskStatus> for TaskStatusView {
     fn from(inner: longhaul_schedule::TaskStatus) -> Self {
         use longhaul_schedule::TaskStatus as Inner;
         match inner {
@@ -216,13 +220,13 @@ impl From<longhaul_schedule::TaskStatus> for TaskStatus {
     }
 }
 
-impl From<TaskStatus> for StatusFilter {
-    fn from(outer: TaskStatus) -> Self {
+impl From<TaskStatusView> for StatusFilter {
+    fn from(outer: TaskStatusView) -> Self {
         match outer {
-            TaskStatus::Pending => Self::Pending,
-            TaskStatus::Running => Self::Running,
-            TaskStatus::Completed => Self::Completed,
-            TaskStatus::Failed => Self::Failed,
+            TaskStatusView::Pending => Self::Pending,
+            TaskStatusView::Running => Self::Running,
+            TaskStatusView::Completed => Self::Completed,
+            TaskStatusView::Failed => Self::Failed,
         }
     }
 }
@@ -230,7 +234,8 @@ impl From<TaskStatus> for StatusFilter {
 /// What made a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Cause {
+#[schema(as = Cause)]
+pub enum TaskCauseView {
     /// The time came.
     Time,
     /// Somebody asked for it.
@@ -241,7 +246,8 @@ pub enum Cause {
 
 /// One try of a task.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Attempt {
+#[schema(as = Attempt)]
+pub struct AttemptDetails {
     /// When it was started, in milliseconds since 1970-01-01 UTC.
     pub started_ms: u64,
     /// When it ended; null while it runs.
@@ -255,19 +261,19 @@ pub struct Attempt {
     pub error: Option<String>,
     /// What it came to; null while it runs, and in lists.
     #[schema(required = true)]
-    pub result: Option<ExecutionResult>,
+    pub result: Option<ExecutionResultView>,
     /// The run that it is, for an ask or a run.
     #[schema(required = true)]
     pub run: Option<String>,
 }
 
-impl From<AttemptView> for Attempt {
+impl From<AttemptView> for AttemptDetails {
     fn from(inner: AttemptView) -> Self {
         let AttemptView { attempt, result, run } = inner;
         let (success, error) = match attempt.outcome {
             None => (None, None),
-            Some(Outcome::Completed) => (Some(true), None),
-            Some(Outcome::Failed { error, .. }) => (Some(false), Some(error)),
+            Some(AttemptOutcome::Completed) => (Some(true), None),
+            Some(AttemptOutcome::Failed { error, .. }) => (Some(false), Some(error)),
         };
         Self {
             started_ms: attempt.started_ms,
@@ -282,7 +288,8 @@ impl From<AttemptView> for Attempt {
 
 /// A task with all its attempts.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Task {
+#[schema(as = Task)]
+pub struct TaskDetails {
     /// Its name.
     pub id: String,
     /// Which agent does it.
@@ -291,9 +298,9 @@ pub struct Task {
     #[schema(required = true)]
     pub schedule: Option<String>,
     /// Where it is.
-    pub status: TaskStatus,
+    pub status: TaskStatusView,
     /// What made it.
-    pub cause: Cause,
+    pub cause: TaskCauseView,
     /// When it was to be, in milliseconds since 1970-01-01 UTC.
     pub fire_ms: u64,
     /// Not started before this.
@@ -309,10 +316,10 @@ pub struct Task {
     #[schema(required = true)]
     pub waits_for: Option<String>,
     /// All its attempts, the first in front.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<AttemptDetails>,
 }
 
-impl From<TaskView> for Task {
+impl From<TaskView> for TaskDetails {
     fn from(inner: TaskView) -> Self {
         Self {
             id: inner.id.to_string(),
@@ -320,9 +327,9 @@ impl From<TaskView> for Task {
             schedule: inner.schedule.map(|name| name.to_string()),
             status: inner.status.into(),
             cause: match inner.cause {
-                InnerCause::Time => Cause::Time,
-                InnerCause::Hand { .. } => Cause::Hand,
-                InnerCause::After { .. } => Cause::After,
+                InnerCause::Time => TaskCauseView::Time,
+                InnerCause::Hand { .. } => TaskCauseView::Hand,
+                InnerCause::After { .. } => TaskCauseView::After,
             },
             fire_ms: inner.fire_ms,
             due_ms: inner.due_ms,
@@ -339,7 +346,7 @@ impl From<TaskView> for Task {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AgentTasks {
     /// Those that have not ended in front, then the others, the newest first.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskDetails>,
     /// How many there are in all.
     pub total_count: usize,
     /// Tasks of a page.

@@ -1,15 +1,16 @@
 //! Usage of runs, and the caps on it.
 
-use longhaul_core::event::Used as InnerUsed;
+use longhaul_core::event::WorkUsage as InnerUsed;
 use longhaul_core::model::Usage as InnerUsage;
-use longhaul_core::supervisor::Spent as InnerSpent;
-use longhaul_records::ledger::{Caps as InnerCaps, LedgerRow, LedgerView};
+use longhaul_core::supervisor::InvocationUsage as InnerSpent;
+use longhaul_records::ledger::{LedgerRow, LedgerView, RunCaps as InnerCaps};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 /// Tokens and money.
 #[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
-pub struct Usage {
+#[schema(as = Usage)]
+pub struct UsageView {
     /// Tokens that models read, the cached ones included.
     pub input_tokens: u32,
     /// Of these, the ones that they had read before.
@@ -26,7 +27,7 @@ pub struct Usage {
     pub cost_microdollars_min: f64,
 }
 
-impl From<InnerUsage> for Usage {
+impl From<InnerUsage> for UsageView {
     fn from(inner: InnerUsage) -> Self {
         Self {
             input_tokens: inner.input_tokens,
@@ -42,7 +43,8 @@ impl From<InnerUsage> for Usage {
 
 /// What work used.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct Used {
+#[schema(as = Used)]
+pub struct WorkUsageView {
     /// Instructions, in wasmtime's fuel.
     pub fuel: u64,
     /// The highest sum of memories, in bytes.
@@ -58,10 +60,10 @@ pub struct Used {
     /// Conversations whose older turns became summaries or references.
     pub context_compactions: u32,
     /// Tokens and money.
-    pub usage: Usage,
+    pub usage: UsageView,
 }
 
-impl From<InnerUsed> for Used {
+impl From<InnerUsed> for WorkUsageView {
     fn from(inner: InnerUsed) -> Self {
         Self {
             fuel: inner.fuel,
@@ -78,9 +80,10 @@ impl From<InnerUsed> for Used {
 
 /// What was spent, in all attempts.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct Spent {
+#[schema(as = Spent)]
+pub struct InvocationUsageView {
     /// Tokens and money.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// Answers of models.
     pub model_calls: u32,
     /// Calls of tools.
@@ -96,10 +99,10 @@ pub struct Spent {
     /// Calls of models that were cut off, of which nobody knows whether they were paid.
     pub possibly_paid_twice: u32,
     /// The most that those may have cost.
-    pub cut_off: Usage,
+    pub cut_off: UsageView,
 }
 
-impl From<InnerSpent> for Spent {
+impl From<InnerSpent> for InvocationUsageView {
     fn from(inner: InnerSpent) -> Self {
         Self {
             usage: inner.usage.into(),
@@ -117,7 +120,8 @@ impl From<InnerSpent> for Spent {
 
 /// The caps of a whole run; null: no cap.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct Caps {
+#[schema(as = Caps)]
+pub struct RunCapsView {
     /// Tokens, read and written.
     #[schema(required = true)]
     pub tokens_max: Option<u64>,
@@ -144,7 +148,7 @@ pub struct Caps {
     pub stored_bytes_max: Option<u64>,
 }
 
-impl From<InnerCaps> for Caps {
+impl From<InnerCaps> for RunCapsView {
     fn from(inner: InnerCaps) -> Self {
         Self {
             tokens_max: inner.tokens_max,
@@ -161,20 +165,22 @@ impl From<InnerCaps> for Caps {
 
 /// What one invocation spent.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Row {
+#[schema(as = Row)]
+pub struct LedgerRowView {
     /// Which.
     pub invocation: String,
     /// What.
-    pub spent: Spent,
+    pub spent: InvocationUsageView,
 }
 
 /// What a run spent, and what it still may.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Ledger {
+#[schema(as = Ledger)]
+pub struct LedgerDetails {
     /// All rows together.
-    pub total: Spent,
+    pub total: InvocationUsageView,
     /// What calls of models that are under way may cost at most.
-    pub held: Usage,
+    pub held: UsageView,
     /// How long the run worked, in milliseconds.
     pub wall_ms: u64,
     /// Of `wall_ms`, the most; null: no cap.
@@ -185,14 +191,14 @@ pub struct Ledger {
     /// The most memory that its components had at once, in bytes.
     pub memory_bytes_at_once_peak: u64,
     /// The other caps.
-    pub caps: Caps,
+    pub caps: RunCapsView,
     /// One for each invocation that spent anything.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LedgerRowView>,
 }
 
-impl From<LedgerView> for Ledger {
+impl From<LedgerView> for LedgerDetails {
     fn from(inner: LedgerView) -> Self {
-        let row = |LedgerRow { invocation, spent, .. }: LedgerRow| Row {
+        let row = |LedgerRow { invocation, spent, .. }: LedgerRow| LedgerRowView {
             invocation: invocation.as_str().to_owned(),
             spent: spent.into(),
         };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::conversation::prompts;
-use longhaul_core::model::{Speaker, text_tokens};
+use longhaul_core::model::{MessageRole, text_tokens};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -100,12 +100,12 @@ impl Memory {
                     self.drop(&places);
                     let following = self.lines[places[0]..].iter().find(|line| !line.pinned);
                     let following = following.map(|line| match line.speaker.as_str() {
-                        "assistant" => Speaker::Assistant,
-                        _ => Speaker::User,
+                        "assistant" => MessageRole::Assistant,
+                        _ => MessageRole::User,
                     });
                     let speaker = match prompts::speaker_before(following) {
-                        Speaker::Assistant => "assistant",
-                        Speaker::User | Speaker::Tool => "user",
+                        MessageRole::Assistant => "assistant",
+                        MessageRole::User | MessageRole::Tool => "user",
                     };
                     self.lines.insert(places[0], Line::of(speaker, &prompts::halved(answer), false));
                     self.summaries += 1;

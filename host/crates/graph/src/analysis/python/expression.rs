@@ -2,7 +2,7 @@
 
 use super::super::builtins;
 use super::super::facts::{Range, Symbol};
-use super::super::{Name, Reason};
+use super::super::{Reason, VariableName};
 use super::scope::{Kind, Scope, Variable};
 use super::walk::{Walk, bytes};
 use ruff_python_ast::visitor::{Visitor, walk_arguments, walk_expr};
@@ -289,14 +289,14 @@ impl Walk {
     }
 
     /// The builtin that a call by name is of, unless the source gave the name another meaning.
-    pub(super) fn builtin_called(&mut self, name: &str) -> Option<Name> {
+    pub(super) fn builtin_called(&mut self, name: &str) -> Option<VariableName> {
         let symbol = self.symbol(name);
         let plain = self.scopes.variable(symbol) == Variable::Global && !self.facts.is_written(symbol);
         (plain && builtins::is_builtin(name)).then(|| self.facts.name(symbol).clone())
     }
 
     /// True for a call that may reach every name of the namespace.
-    fn sees_namespace(&mut self, function: &Name, bare: bool) -> bool {
+    fn sees_namespace(&mut self, function: &VariableName, bare: bool) -> bool {
         let reason = match &**function {
             "exec" | "eval" => Reason::CodeFromText { function: function.clone() },
             "globals" => Reason::Namespace { function: function.clone() },
@@ -311,9 +311,9 @@ impl Walk {
     }
 
     fn unknown_call(&mut self, call: &ExprCall) {
-        let function: Name = match &*call.func {
+        let function: VariableName = match &*call.func {
             Expr::Attribute(method) => {
-                let name = Name::from(method.attr.as_str());
+                let name = VariableName::from(method.attr.as_str());
                 self.mutate(&method.value, &Reason::MethodCall { method: name.clone() });
                 name
             }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here walks: the files for statements and expressions do.
 
-use super::super::Mode;
+use super::super::AnalysisMode;
 use super::super::facts::{Facts, Range};
 use super::super::flow::{Branch, Mark};
 use super::scope::Scopes;
@@ -10,7 +10,7 @@ use ruff_text_size::TextRange;
 
 /// The walk over one module.
 pub(super) struct Walk {
-    pub(super) mode: Mode,
+    pub(super) mode: AnalysisMode,
     pub(super) facts: Facts,
     pub(super) scopes: Scopes,
     pub(super) loops: Vec<Loop>,
@@ -26,12 +26,12 @@ pub(super) struct Loop {
 }
 
 impl Walk {
-    pub(super) fn new(mode: Mode) -> Self {
+    pub(super) fn new(mode: AnalysisMode) -> Self {
         Self { mode, facts: Facts::default(), scopes: Scopes::default(), loops: Vec::new() }
     }
 
     pub(super) fn sound(&self) -> bool {
-        self.mode == Mode::Sound
+        self.mode == AnalysisMode::Sound
     }
 }
 

@@ -1,0 +1,108 @@
+//! Snapshots that are saved in the data directory under a key, for a time.
+//!
+//! A key is a row's, so it may be of any length and have any characters, and names no file. One that is over is not
+//! given any more; it is removed by `gc`, as are those of a certain age.
+
+use longhaul_api::checkpoints::SavedSnapshot;
+use longhaul_core::Clock;
+use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
+
+/// The saved snapshots of a data directory.
+pub struct SnapshotStore<'a> {
+    store: &'a dyn Store,
+    clock: &'a dyn Clock,
+}
+
+impl<'a> SnapshotStore<'a> {
+    /// Those of a store, by this clock.
+    pub fn new(store: &'a dyn Store, clock: &'a dyn Clock) -> Self {
+        Self { store, clock }
+    }
+
+    /// Keeps a snapshot for so long, in place of one with the same key.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn save(&self, key: &str, snapshot: Vec<u8>, ttl_ms: u64) -> Result<SavedSnapshot, StoreError> {
+        let saved_ms = self.clock.now_ms();
+        let until_ms = saved_ms.saturating_add(ttl_ms);
+        let saved = SavedSnapshot { key: key.to_owned(), saved_ms, until_ms, bytes: snapshot.len() as u64 };
+        let about = serde_json::to_vec(&saved).expect("text and numbers, which JSON always holds");
+        let batch = Batch::new().put(Table::States, about_key(key), about);
+        self.store.commit(batch.put(Table::States, snapshot_key(key), snapshot)).await?;
+        Ok(saved)
+    }
+
+    /// The snapshot of a key, if it is not over.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let about = self.store.get(Table::States, &about_key(key))?;
+        let living = about.and_then(|bytes| read(&bytes)).is_some_and(|saved| saved.until_ms > self.clock.now_ms());
+        if living { self.store.get(Table::States, &snapshot_key(key)) } else { Ok(None) }
+    }
+
+    /// Those that are not over, in the order of their keys.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn list(&self) -> Result<Vec<SavedSnapshot>, StoreError> {
+        let now_ms = self.clock.now_ms();
+        Ok(self.all()?.into_iter().filter(|saved| saved.until_ms > now_ms).collect())
+    }
+
+    /// Removes those that are over, and those that were saved longer ago than `age_ms`; answers how many.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn purge(&self, age_ms: u64) -> Result<usize, StoreError> {
+        let old = self.older(age_ms)?;
+        for saved in &old {
+            self.remove(&saved.key).await?;
+        }
+        Ok(old.len())
+    }
+
+    /// How many [`Self::purge`] would remove.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn old(&self, age_ms: u64) -> Result<usize, StoreError> {
+        Ok(self.older(age_ms)?.len())
+    }
+
+    fn older(&self, age_ms: u64) -> Result<Vec<SavedSnapshot>, StoreError> {
+        let now_ms = self.clock.now_ms();
+        let is_old = |saved: &SavedSnapshot| saved.until_ms <= now_ms || now_ms.saturating_sub(saved.saved_ms) > age_ms;
+        Ok(self.all()?.into_iter().filter(is_old).collect())
+    }
+
+    /// Removes one.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn remove(&self, key: &str) -> Result<(), StoreError> {
+        let mut batch = Batch::new();
+        batch.push(Op::Delete(Table::States, about_key(key)));
+        batch.push(Op::Delete(Table::States, snapshot_key(key)));
+        self.store.commit(batch).await
+    }
+
+    fn all(&self) -> Result<Vec<SavedSnapshot>, StoreError> {
+        let rows = self.store.scan(Table::States, &Key::of("checkpoints").and("about"), None, usize::MAX)?;
+        Ok(rows.iter().filter_map(|(_, bytes)| read(bytes)).collect())
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<SavedSnapshot> {
+    serde_json::from_slice(bytes).ok()
+}
+
+fn about_key(key: &str) -> Key {
+    Key::of("checkpoints").and("about").and(key)
+}
+
+fn snapshot_key(key: &str) -> Key {
+    Key::of("checkpoints").and("snapshot").and(key)
+}

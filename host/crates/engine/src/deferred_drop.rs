@@ -1,0 +1,83 @@
+//! Clearing what a call leaves, beside the path of its caller.
+//!
+//! Before its places in the pool serve again, the pages that an instance wrote are put back; an interpreter writes
+//! about a megabyte. An engine that is told to has a thread for it, so that a call returns before. What waits for
+//! that thread is bounded: over the bound a caller clears for itself, so that nobody can leave more than is cleared.
+//! The pool has places for what waits, beside those that it promises.
+
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+
+/// Most of what waits to be cleared, with the one that is on the thread.
+pub(crate) const CLEARING_MAX: u32 = 8;
+
+/// The way to the thread, which ends when every clone of this is gone and all is cleared. To clear is to drop.
+pub(crate) struct DeferredDrop<T> {
+    left: SyncSender<T>,
+}
+
+impl<T> Clone for DeferredDrop<T> {
+    fn clone(&self) -> Self {
+        Self { left: self.left.clone() }
+    }
+}
+
+impl<T: Send + 'static> DeferredDrop<T> {
+    /// Starts the thread.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let (left, taken) = sync_channel(CLEARING_MAX as usize - 1);
+        std::thread::Builder::new().name("longhaul-clears".into()).spawn(move || taken.into_iter().for_each(drop))?;
+        Ok(Self { left })
+    }
+
+    /// Takes what a call has left.
+    pub(crate) fn take(&self, left: T) {
+        match self.left.try_send(left) {
+            Ok(()) => {}
+            Err(TrySendError::Full(left) | TrySendError::Disconnected(left)) => drop(left),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Arc, Mutex};
+    use std::thread::{ThreadId, current};
+
+    /// Tells when it begins to be dropped, and by whom, and waits until it may go on.
+    struct Left {
+        dropped_by: Sender<ThreadId>,
+        may_go: Arc<Mutex<Receiver<()>>>,
+    }
+
+    impl Drop for Left {
+        fn drop(&mut self) {
+            self.dropped_by.send(current().id()).unwrap();
+            if current().name() == Some("longhaul-clears") {
+                let _ = self.may_go.lock().unwrap().recv();
+            }
+        }
+    }
+
+    #[test]
+    fn the_caller_goes_on_until_as_much_waits_as_may_and_then_clears_for_itself() {
+        let deferred_drop = DeferredDrop::start().unwrap();
+        let ((dropped_by, dropped), (go, may_go)) = (channel(), channel());
+        let may_go = Arc::new(Mutex::new(may_go));
+        let left = || Left { dropped_by: dropped_by.clone(), may_go: Arc::clone(&may_go) };
+        deferred_drop.take(left());
+        let thread = dropped.recv().unwrap();
+        assert_ne!(thread, current().id(), "it is on the thread");
+        for _ in 1..CLEARING_MAX {
+            deferred_drop.take(left());
+        }
+        assert!(dropped.try_recv().is_err(), "the others wait");
+        deferred_drop.take(left());
+        assert_eq!(dropped.try_recv(), Ok(current().id()), "one more is the caller's");
+        drop((deferred_drop, go));
+        for _ in 1..CLEARING_MAX {
+            assert_eq!(dropped.recv(), Ok(thread), "what waits is cleared also when nobody asks any more");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The temporary directory of a program: an empty work directory, a home and a place for temporary files.
+
+use crate::remove::remove_all;
+use crate::{SandboxError, SandboxHost};
+use std::path::{Path, PathBuf};
+
+/// Directories of a room. `dev` is a mount point.
+pub(crate) const DIRECTORIES: [&str; 4] = ["work", "home", "tmp", "dev"];
+
+/// A directory for one program, removed with all that the program left there.
+pub struct ScratchDirectory(Option<tempfile::TempDir>);
+
+impl ScratchDirectory {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    pub fn new(host: &SandboxHost) -> Result<Self, SandboxError> {
+        let failed = |source| SandboxError::Room { path: host.scratch.clone(), source };
+        let prefix = format!("check-{}-", std::process::id());
+        let room = tempfile::Builder::new().prefix(&prefix).tempdir_in(&host.scratch).map_err(failed)?;
+        DIRECTORIES.iter().try_for_each(|name| std::fs::create_dir(room.path().join(name))).map_err(failed)?;
+        Ok(Self(Some(room)))
+    }
+
+    /// The directory that the program knows as `$TMPDIR`, and as `../tmp` from where it starts.
+    #[must_use]
+    pub fn shared(&self) -> PathBuf {
+        self.path().join("tmp")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        let Some(room) = self.0.take() else { return };
+        let clear = move || {
+            let path = room.keep();
+            if let Err(error) = remove_all(&path) {
+                tracing::warn!(path = %path.display(), %error, "cannot remove what a program left");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(clear)),
+            Err(_) => clear(),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Who decides about calls of tools: the operator's policy first, then the rules of the run, then a person.
+//!
+//! A call that would act outwards after its agent heard untrusted words is asked about even where the policy lets it
+//! pass, unless the operator or a rule of the run allows what the words came from.
+//!
+//! What cannot be read or stored lets nothing pass: the run waits and the same call is decided about again. It is
+//! never told to the agent as a refusal.
+
+use crate::gate::{ToolGate, itself};
+use crate::plugin_host::PluginHost;
+use crate::plugin_set::{PluginSet, PreparedPlugin};
+use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject, PolicyMode, PolicyVerdict, question};
+use longhaul_core::approval::{Approvals, CallDecision, Intent, Undecided};
+use longhaul_core::fault::{self, Fault};
+use longhaul_core::journal::EffectQuestion;
+use longhaul_core::store::{Batch, Store};
+use longhaul_core::tool::{ToolCall, ToolError};
+use longhaul_core::{Denial, Outage};
+use longhaul_records::approvals;
+use std::sync::Arc;
+
+/// Decides for one agent.
+pub struct ApprovalGate {
+    host: Arc<PluginHost>,
+    plugin_set: Arc<PluginSet>,
+    agent: String,
+    plugin: String,
+}
+
+impl ApprovalGate {
+    /// The gatekeeper of the agent of that part.
+    pub fn new(host: &Arc<PluginHost>, plugin_set: &Arc<PluginSet>, part: &PreparedPlugin) -> Self {
+        let (agent, plugin) = (part.table.clone(), part.plugin.name().to_owned());
+        Self { host: Arc::clone(host), plugin_set: Arc::clone(plugin_set), agent, plugin }
+    }
+
+    fn gate(&self, call: &ToolCall) -> fault::Result<&ToolGate> {
+        self.plugin_set
+            .gate(&call.tool)
+            .ok_or_else(|| Fault::msg(format!("the gate does not know the tool `{}`", call.tool)))
+    }
+
+    /// The operator's no comes first, then what a person said of this very call, then what lets calls like it pass.
+    async fn decided(&self, intent: &Intent) -> fault::Result<Result<(CallDecision, Batch), EffectQuestion>> {
+        let gate = self.gate(&intent.call)?;
+        let subject = subject(intent, gate, &*self.host.store)?;
+        let known = approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?;
+        let verdict = gate.verdict(&intent.call);
+        if let PolicyVerdict::Deny(denial) = verdict {
+            return Ok(Ok((CallDecision::Denied(denial), taken_back(known)?)));
+        }
+        let when_heard = self.when_heard(gate, intent);
+        if when_heard == PolicyMode::Deny {
+            return Ok(Ok((CallDecision::Denied(gate.refused_when_heard(intent)), taken_back(known)?)));
+        }
+        if let Some(approval) = &known
+            && let Some((decision, used)) = approval.used(&subject, self.host.clock.now_ms())?
+        {
+            return Ok(Ok((decision, approvals::swap(Batch::new(), approval, &used)?)));
+        }
+        let passes = match verdict {
+            PolicyVerdict::Allow => Some("the operator's policy".to_owned()),
+            _ => self.rule_for(gate, &intent.call, &subject)?,
+        };
+        let heard = match when_heard {
+            PolicyMode::Allow => Vec::new(),
+            _ => self.not_allowed(gate, intent, &subject)?,
+        };
+        if let Some(by) = passes.filter(|_| heard.is_empty()) {
+            return Ok(Ok((CallDecision::Allowed(by), taken_back(known)?)));
+        }
+        let approval = match known {
+            Some(open) => open,
+            None => {
+                // A person's yes would come to nothing.
+                if let Some(error) =
+                    self.plugin_set.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call))
+                {
+                    return Ok(Ok((CallDecision::Denied(refused(error)), Batch::new())));
+                }
+                self.ask(intent, gate, subject, heard).await?
+            }
+        };
+        let (text, ApprovalSubject { invocation, entry, .. }) = (question(&approval), approval.subject);
+        Ok(Err(EffectQuestion { invocation, entry, text, approval: Some(approval.id), attempt: 0 }))
+    }
+
+    /// The rule of the run that lets a call pass, in words.
+    fn rule_for(&self, gate: &ToolGate, call: &ToolCall, subject: &ApprovalSubject) -> fault::Result<Option<String>> {
+        if gate.asks == ApprovalKind::Question {
+            return Ok(None);
+        }
+        let rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
+        let rule = rules.into_iter().find(|rule| rule.covers(subject, gate.runs_commands(call)));
+        Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
+    }
+
+    /// What happens to a call because of what its agent heard.
+    fn when_heard(&self, gate: &ToolGate, intent: &Intent) -> PolicyMode {
+        gate.when_heard(intent, |destination| self.plugin_set.has_reached(destination))
+    }
+
+    /// The sources of untrusted words that no rule of the run allows this call to follow. A rule allows them for the
+    /// calls that it covers, as its text says, and for no other tool.
+    fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &ApprovalSubject) -> fault::Result<Vec<String>> {
+        let mut rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
+        rules.retain(|rule| rule.covers(subject, gate.runs_commands(&intent.call)));
+        let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
+        Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
+    }
+
+    /// Whether a person was asked about this call before, so that its question stands at this place of the journal.
+    fn is_asked(&self, intent: &Intent) -> bool {
+        let run = intent.invocation.run();
+        let is_it = |one: &Approval| {
+            let ApprovalSubject { invocation, tool, function, arguments, .. } = &one.subject;
+            let ToolCall { tool: called, function: of, arguments: with } = &intent.call;
+            *invocation == intent.invocation
+                && (tool, function, arguments) == (called, of, with)
+                && matches!(one.standing, ApprovalStatus::Open | ApprovalStatus::Answered { .. })
+        };
+        // What cannot be read is decided about, and fails there.
+        approvals::list(&*self.host.store, &run).map_or(true, |all| all.iter().any(is_it))
+    }
+
+    /// The question is durable before its run waits with it.
+    async fn ask(
+        &self,
+        intent: &Intent,
+        gate: &ToolGate,
+        subject: ApprovalSubject,
+        heard: Vec<String>,
+    ) -> fault::Result<Approval> {
+        let approval = Approval {
+            id: subject.id(),
+            subject,
+            asks: gate.asks,
+            agent: self.agent.clone(),
+            plugin: self.plugin.clone(),
+            effect: intent.effect,
+            runs_commands: gate.runs_commands(&intent.call),
+            heard,
+            at_ms: self.host.clock.now_ms(),
+            standing: ApprovalStatus::Open,
+        };
+        self.host.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
+        self.host.crash.reach("approval.asked");
+        Ok(approval)
+    }
+}
+
+#[async_trait::async_trait]
+impl Approvals for ApprovalGate {
+    fn is_free(&self, intent: &Intent) -> bool {
+        self.gate(&intent.call)
+            .is_ok_and(|gate| gate.is_free(&intent.call) && self.when_heard(gate, intent) == PolicyMode::Allow)
+    }
+
+    fn asks(&self, intent: &Intent) -> bool {
+        // What the gate does not know is decided about, and refused there.
+        let Ok(gate) = self.gate(&intent.call) else { return true };
+        match (gate.verdict(&intent.call), self.when_heard(gate, intent)) {
+            (PolicyVerdict::Ask, _) | (PolicyVerdict::Allow, PolicyMode::Ask) => true,
+            // Where it goes may have been asked meanwhile, by other work of the run.
+            (PolicyVerdict::Allow, PolicyMode::Allow) => {
+                !intent.heard.is_empty() && gate.reaches_out() && self.is_asked(intent)
+            }
+            (PolicyVerdict::Deny(_), _) | (PolicyVerdict::Allow, PolicyMode::Deny) => false,
+        }
+    }
+
+    fn leaves(&self, call: &ToolCall) {
+        if let Ok(gate) = self.gate(call) {
+            // A later call without an address is about what this one reached: a page that was opened is read.
+            self.plugin_set.reaches([gate.destinations(call), vec![itself(call)]].concat());
+        }
+    }
+
+    async fn decide(&self, intent: &Intent) -> Result<(CallDecision, Batch), Undecided> {
+        match self.decided(intent).await {
+            Ok(Ok(decided)) => Ok(decided),
+            Ok(Err(question)) => Err(Undecided::Asks(question)),
+            Err(error) => Err(Undecided::Unavailable(Outage {
+                reason: format!("nobody could be asked about a call: {error:#}"),
+                retry_after_ms: None,
+            })),
+        }
+    }
+
+    fn withdraw(&self, intent: &Intent) -> Batch {
+        let withdrawn = || -> fault::Result<Batch> {
+            let subject = subject(intent, self.gate(&intent.call)?, &*self.host.store)?;
+            taken_back(approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?)
+        };
+        // A question that stays open asks for nothing that could happen: its entry has its decision.
+        withdrawn().unwrap_or_default()
+    }
+}
+
+fn refused(error: ToolError) -> Denial {
+    match error {
+        ToolError::Denied(denial) => denial,
+        error => Denial { reason: error.to_string(), fix: "send a call that the tool takes".to_owned() },
+    }
+}
+
+/// What takes a question back that is open, or was answered and is not to be used.
+fn taken_back(known: Option<Approval>) -> fault::Result<Batch> {
+    let is_unused = |one: &Approval| matches!(one.standing, ApprovalStatus::Open | ApprovalStatus::Answered { .. });
+    match known.filter(is_unused) {
+        Some(unused) => {
+            let now = Approval { standing: ApprovalStatus::Withdrawn, ..unused.clone() };
+            approvals::swap(Batch::new(), &unused, &now)
+        }
+        None => Ok(Batch::new()),
+    }
+}
+
+fn subject(intent: &Intent, gate: &ToolGate, store: &dyn Store) -> fault::Result<ApprovalSubject> {
+    let ToolCall { tool, function, arguments } = intent.call.clone();
+    let (invocation, entry, component) = (intent.invocation.clone(), intent.entry, gate.component(store)?);
+    Ok(ApprovalSubject { invocation, entry, tool, function, component, arguments })
+}
