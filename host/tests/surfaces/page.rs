@@ -2,11 +2,11 @@
 //!
 //! Chromium has to be there, which `cargo xtask test` sees to; Node.js is fetched where it is missing. `playwright-core`
 //! and `axe-core` are installed by npm into the cache of the tests, in the versions of `page/package-lock.json`. Pictures
-//! are kept in `target/test-artifacts/page`.
+//! are kept in `target/tmp/page`.
 
 use crate::common::lab::Lab;
 use crate::common::node::{modules, node};
-use crate::common::{DOER_CONFIG, THREE_FEATURES, repository};
+use crate::common::{DOER_CONFIG, THREE_FEATURES, of_this_user, repository};
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -65,7 +65,7 @@ fn a_person_starts_watches_answers_edits_and_reads_on_the_page_and_it_outlives_i
         "command": started_as(&lab.command(&[])),
         "modules": modules(TESTS),
         "chromium": chromium(),
-        "artifacts": repository().join("target/test-artifacts/page"),
+        "artifacts": of_this_user("page"),
         "model_port": model_port,
         "project": "kept",
     });
