@@ -35,7 +35,12 @@ impl Client {
     /// Asks for something.
     pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
         match self {
-            Self::Own { service, .. } => service.answer(request).await,
+            // In a task of its own, as over the socket: who asks may go away in the middle, and may stand deep on its stack.
+            Self::Own { service, .. } => {
+                let service = Arc::clone(service);
+                let answered = tokio::spawn(async move { service.answer(request).await }).await;
+                answered.unwrap_or_else(|cut_off| Err(Fault::internal(format!("the answer was cut off: {cut_off}"))))
+            }
             Self::Far(home) => {
                 let mut lines = send(home, &ClientMessage::Ask(Box::new(request))).await?;
                 match next_line(&mut lines).await?.ok_or(OwnerGone)? {

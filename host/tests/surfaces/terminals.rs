@@ -220,7 +220,7 @@ fn a_command_goes_on_when_the_owner_dies_between_its_questions() {
     // It asks which project this is, and waits for the value.
     std::thread::sleep(Duration::from_secs(1));
     assert!(child.try_wait().expect("ours").is_none() && owner.kill());
-    child.stdin.take().expect("piped").write_all(b"value\n").expect("taken");
+    child.stdin.take().expect("piped").write_all(b"a-long-value\n").expect("taken");
     assert!(child.wait().expect("ended").success());
     let listed = lab.run(&["secrets", "list"]).expect(0).stdout;
     assert!(listed.contains("key") && listed.contains("tools.poster"), "{listed}");
