@@ -1,4 +1,4 @@
-//! What would run, in words.
+//! The overview of the run that would begin, as text.
 
 use crate::scope::CheckScope;
 use longhaul_api::checks::Overview;
