@@ -228,13 +228,13 @@ fn notification_event(event: &Event) -> Option<(NotificationEvent, &str, &str)> 
 }
 
 impl Notifier {
-    /// Sends letters as they come, for as long as it is not dropped.
+    /// Sends notifications as they come, until it is dropped.
     pub async fn deliver_for_ever(&self) {
         loop {
             let next = match self.deliver_due().await {
                 Ok(next) => next,
                 Err(error) => {
-                    tracing::warn!("letters could not be sent: {error:#}");
+                    tracing::warn!("notifications could not be sent: {error:#}");
                     None
                 }
             };
@@ -246,7 +246,7 @@ impl Notifier {
         }
     }
 
-    /// Ends the courier between two letters, and sends what is due before the process ends.
+    /// Ends the delivery task between two notifications, and sends what is due before the process ends.
     pub async fn deliver_last(&self, courier: JoinHandle<()>) {
         let last = async {
             drop(self.sending.lock().await);
@@ -257,7 +257,7 @@ impl Notifier {
         };
         match tokio::time::timeout(LAST_POST, last).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
+            Ok(Err(error)) => tracing::warn!("notifications could not be sent: {error:#}"),
             Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
         }
     }

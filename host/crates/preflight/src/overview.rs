@@ -27,7 +27,7 @@ fn model_words(provider: &Provider) -> String {
     }
 }
 
-/// What the operator gives a part.
+/// The operator's grants to a part.
 fn powers(part: &PluginConfig) -> String {
     let listed = |what: &str, names: Vec<String>| match names.is_empty() {
         true => None,

@@ -191,7 +191,7 @@ impl SecretStore {
         }
     }
 
-    /// A value that belongs to the data directory and no project, for what the operator starts.
+    /// A value that belongs to the data directory and no project, for programs that the operator starts.
     pub fn get_own(&self, name: &str) -> fault::Result<Secret> {
         match self.read(&self.path(name, None)?, name)? {
             Some(SecretFile::Bound(kept)) => Ok(Secret::new(&kept.value)?),
