@@ -1,7 +1,7 @@
-//! The approval gate: each call of a tool is decided about before anything of it is announced.
+//! The approval gate: each tool call is decided about before any of it is announced.
 //!
-//! A decision is an entry of its own in front of the call's, and a replay reads it from there. A call that the
-//! operator lets pass without a question has none. This module knows no policy and no person; see
+//! A decision is an entry of its own in front of the call's, and a replay reads it from there. A call that the operator
+//! allows without an approval has none. This module knows no policy and no person; see
 //! [`longhaul_core::approval::Approvals`].
 
 use crate::ctx::Ctx;
@@ -12,34 +12,34 @@ use longhaul_core::journal::{EffectClass, EffectQuestion, EntryHandle, JournalEr
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
 use std::sync::Arc;
 
-/// The answer that a call has without being made; none when it is to be made.
+/// The answer of a call that is not made; none when it is to be made.
 pub(crate) type Settled = Option<Result<ToolOutput, ToolError>>;
 
-/// A call that a person was asked about and has not answered.
+/// A call whose approval is still open.
 struct Waiting {
     handle: EntryHandle,
     intent: Intent,
     question: EffectQuestion,
 }
 
-/// What is known of one call.
+/// The decision about one call.
 enum Weighed {
     Free,
     Decided(CallDecision),
     Waits(Box<Waiting>),
 }
 
-/// Which of the two looks at a batch.
+/// The pass over a batch.
 #[derive(Clone, Copy)]
 enum Look {
-    /// At what a person is asked about.
+    /// The pass over calls that need an approval.
     First,
-    /// At all the rest, once nobody is asked any more.
+    /// The pass over all other calls, once no approval is open.
     Last,
 }
 
 impl Ctx {
-    /// Decides about the calls of one batch, in order. None of them has left when this ends the invocation.
+    /// Decides about the calls of one batch, in order. None of them has started when this ends the invocation.
     ///
     /// A correction stops the whole batch; a refusal stops its own call and keeps its place.
     pub(crate) async fn approve_each(&mut self, calls: &[ToolCall]) -> Result<Vec<Settled>, Stop> {
@@ -48,7 +48,7 @@ impl Ctx {
         for call in calls {
             weighed.push(self.weigh(call, &infos, Look::First).await?);
         }
-        // Where somebody is still asked, the invocation ends here and comes back.
+        // While an approval is open, the invocation ends here and is resumed later.
         let is_waiting = weighed.iter().any(|one| matches!(one, Weighed::Waits(_)));
         if !is_waiting && !is_corrected(&weighed) {
             self.weigh_again(calls, &mut weighed, &infos).await?;
@@ -61,9 +61,9 @@ impl Ctx {
         Ok(settled)
     }
 
-    /// What nobody is asked about is decided last: the operator may change their mind while a batch waits for an answer,
-    /// and what was asked must stand at the same place of the journal then, or it would be asked anew. And a call that
-    /// passed before may not have left yet. Of one that has, the journal holds the call, and nothing is decided.
+    /// Calls without an approval are decided last: the operator may change the policy while a batch waits for an
+    /// answer, and the question must then stand at the same place of the journal, or it would be asked again. A call
+    /// that passed before may not have started yet. If it has, the journal holds the call, and nothing is decided.
     async fn weigh_again(
         &mut self,
         calls: &[ToolCall],
@@ -90,7 +90,7 @@ impl Ctx {
         };
         let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
         let passes = match (self.journal()?.upcoming(), look) {
-            // What was decided then holds: an entry of another call says that this one made none here.
+            // The recorded decision holds: an entry of another call shows that this one has no decision here.
             (Some((name, arguments)), _) => name != ENTRY || arguments != Digest::of(&bytes),
             (None, Look::First) => !self.services.approvals.asks(&intent),
             (None, Look::Last) => self.services.approvals.is_free(&intent),
@@ -134,7 +134,7 @@ impl Ctx {
         })
     }
 
-    /// The function of a call that goes through the gate. What was not granted, or is not there, is refused later.
+    /// The function of a call that goes through the gate. A call that is not granted, or unknown, is refused later.
     fn gated<'a>(&self, call: &ToolCall, infos: &'a [ToolInfo]) -> Option<&'a FunctionInfo> {
         if self.is_own_call(call, infos) || self.grants.check_tool(&call.tool).is_err() {
             return None;
@@ -152,7 +152,7 @@ fn refused(decision: &CallDecision) -> Settled {
     decision.refusal().map(Err)
 }
 
-/// What a person answered, as the output of the tool that asked.
+/// A person's answer, as the output of the tool that asked.
 fn reply(text: &str) -> ToolOutput {
     ToolOutput { output: serde_json::json!({ "answer": text }).to_string(), truncated: false }
 }

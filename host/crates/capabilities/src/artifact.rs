@@ -1,4 +1,4 @@
-//! The hand-off from one invocation of an agent to the next.
+//! The artifact that an agent passes to its next run.
 
 use crate::ctx::Ctx;
 use longhaul_bindings::imports::artifact::{self, ArtifactError, Handoff};
@@ -6,7 +6,7 @@ use longhaul_core::LimitHit;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Key, Table};
 
-/// Bytes of the state. Default of the contract, so that a hand-off never needs a blob.
+/// Bytes of the state. Default of the contract, so that an artifact never needs a blob.
 const STATE_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of the summary, which people read.

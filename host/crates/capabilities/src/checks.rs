@@ -1,4 +1,4 @@
-//! Run the pinned checks. Whoever calls can neither change nor add one.
+//! Runs the pinned checks. The caller can neither change nor add one.
 
 use crate::ctx::Ctx;
 use longhaul_bindings::imports::checks;

@@ -1,5 +1,5 @@
-//! What a program reads and prints: kept while it runs, so that it is there however the program ends; or a pipe to
-//! another one.
+//! The standard streams of a program: kept while it runs, so that they are available however it ends; or a pipe to
+//! another program.
 
 use crate::pipe::{PRINT_BYTES_MAX, PipeEnd};
 use bytes::Bytes;
@@ -17,13 +17,13 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 pub struct Console {
     /// Its arguments, the program's name first.
     pub arguments: Vec<String>,
-    /// What it can read.
+    /// Its standard input.
     pub stdin: Bytes,
-    /// What it prints.
+    /// Its standard output.
     pub stdout: Captured,
-    /// What it complains about.
+    /// Its standard error.
     pub stderr: Captured,
-    /// Its end of a pipe, in place of what it can read and of what it prints.
+    /// Its end of a pipe, in place of standard input and output.
     pub pipe: Option<PipeEnd>,
 }
 
@@ -34,7 +34,7 @@ impl Console {
         Self { stdout: Captured::new(bytes_max), stderr: Captured::new(bytes_max), ..Self::default() }
     }
 
-    /// Two consoles, each of which reads what the other prints. What either complains about is dropped.
+    /// Two consoles, each of which reads the other's output. Standard error of both is dropped.
     #[must_use]
     pub fn pair() -> (Self, Self) {
         let (here, there) = PipeEnd::pair();
@@ -51,7 +51,7 @@ impl Console {
     }
 }
 
-/// The first bytes of a stream; what is over the cap is dropped and noted, and the program goes on.
+/// The first bytes of a stream; the rest is dropped and noted, and the program continues.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
     kept: Arc<Mutex<Kept>>,
@@ -69,7 +69,7 @@ impl Captured {
         Self { kept: Arc::new(Mutex::new(Kept { bytes_max, ..Kept::default() })) }
     }
 
-    /// What was printed so far, with what is not UTF-8 replaced, and whether the rest was dropped.
+    /// The output so far, with invalid UTF-8 replaced, and whether the rest was dropped.
     #[must_use]
     pub fn text(&self) -> (String, bool) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

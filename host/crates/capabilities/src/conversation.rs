@@ -1,8 +1,7 @@
-//! Talk with a model. The host owns the context, and the journal holds only what is new of it.
+//! Conversations with a model. The host owns the context, and the journal holds only its new parts.
 //!
-//! Pushing a message is no entry: what was pushed is part of the digest of the next request. Replies
-//! are entries, and so are the summaries by which a full context is cut back ([`cut`]). An outage is none:
-//! the same request is made again later.
+//! Pushing a message is no entry: the messages are part of the digest of the next request. Replies are entries, and so
+//! are the summaries that trim a full context ([`cut`]). An outage is none: the same request is made again later.
 
 mod answers;
 mod asking;
@@ -38,7 +37,7 @@ use wasmtime::component::Resource;
 pub(crate) use messages::Conversations;
 pub(crate) use reference::CALL;
 
-/// Tokens of a reply, where neither the guest nor the operator says. Enough for a file of 300 lines.
+/// Tokens of a reply, when neither the guest nor the operator sets them. Enough for a file of 300 lines.
 const OUTPUT_TOKENS_DEFAULT: u32 = 4_096;
 
 impl conversation::Host for Ctx {}
@@ -91,7 +90,7 @@ impl HostConversation for Ctx {
         self.make_room(&asking, false).await?;
         let first = self.turn(&asking, &options, tools.clone()).await?;
         let Err(model::ModelError::ContextFull(hit)) = &first else { return Ok(first.map_err(Into::into)) };
-        // It is longer, or its window smaller, than we knew: once more, if anything can be cut back.
+        // The conversation is longer, or the window smaller, than estimated: try once more, if anything can be trimmed.
         self.told_window(&asking, hit);
         let (model, tokens, window) = (asking.model(), tokens_of(hit.used), tokens_of(hit.max));
         let text = format!(
@@ -105,7 +104,7 @@ impl HostConversation for Ctx {
     }
 
     async fn usage(&mut self, handle: Resource<Conversation>) -> wasmtime::Result<conversation::ContextUsage> {
-        // In a journal from before contexts were cut back, the guest saw the estimate.
+        // In a journal from before contexts were trimmed, the guest saw the estimate.
         let model = self.pinned_model(None);
         let is_cut_back = self.pinned_context.is_some();
         let context = self.context(&handle)?;
@@ -128,7 +127,7 @@ impl HostConversation for Ctx {
     }
 
     async fn drop(&mut self, _handle: Resource<Conversation>) -> wasmtime::Result<()> {
-        // When a handle is dropped differs between languages, so it must not mean anything.
+        // The time of a handle's drop differs between languages, so it must have no effect.
         Ok(())
     }
 }
@@ -139,7 +138,7 @@ impl Ctx {
         self.conversations.open.get_mut(handle.rep() as usize).ok_or_else(unknown)
     }
 
-    /// Counts what the host keeps for the guest.
+    /// Counts the bytes that the host keeps for the guest.
     fn hold(&mut self, bytes: u64) -> Result<(), Stop> {
         let messages = self.conversations.held_bytes.saturating_add(bytes);
         let max = self.limits.host_bytes_held_max;
@@ -150,7 +149,7 @@ impl Ctx {
         Ok(())
     }
 
-    /// The model that was meant when the invocation began.
+    /// The chosen model at the beginning of the invocation.
     fn pinned_model(&self, named: Option<&str>) -> String {
         let default = || self.pinned_context.as_ref().and_then(|pinned| pinned.model.clone());
         named.map(str::to_owned).or_else(default).unwrap_or_default()
@@ -180,7 +179,8 @@ impl Ctx {
             Err(error) => return Ok(Err(error)),
         };
         let (digest, summary) = (request.digest(), summary(&request));
-        // The model that the guest named, not the one it got: a refusal that was mended stays an answer.
+        // The model that the guest named, not the one it got: a refusal stays the answer even after its cause is
+        // corrected.
         let arguments = (asking.at, &options.model, digest);
         let known = self.ask_repeatable("conversation.complete", summary, &arguments, EffectClass::ReadOnly).await?;
         let (reply, took_ms): (Result<ModelReply, model::ModelError>, _) = match known {
@@ -212,8 +212,8 @@ impl Ctx {
         Ok(Ok(self.heard(asking, reply)?))
     }
 
-    /// What the chosen model says to a request. An outage ends the invocation, and so does a refusal that a person has to
-    /// mend: what the guest made of it would be a round that nobody could have passed.
+    /// The chosen model's reply to a request. An outage ends the invocation, and so does a refusal that a person has to
+    /// correct: the guest would turn it into a round that could never pass.
     async fn ask_model(
         &mut self,
         handle: &EntryHandle,
@@ -261,7 +261,7 @@ impl Ctx {
         })
     }
 
-    /// Tells the context what a person said; it stays when the context is cut back.
+    /// Adds a person's guidance to the context; it stays when the context is trimmed.
     pub(crate) fn guided(&mut self, at: usize, message: Message) -> Result<(), Stop> {
         let notes = self.conversations.notes;
         let messages = self.conversations.open[at].told(message, true, notes);
@@ -282,7 +282,7 @@ impl Ctx {
         }
     }
 
-    /// The model as this invocation has it, found once.
+    /// The model of this invocation, looked up once.
     fn model(&mut self, name: &str) -> Option<Arc<dyn Model>> {
         if let Some(model) = self.conversations.models.get(name) {
             return Some(Arc::clone(model));
@@ -315,7 +315,7 @@ impl Ctx {
         })
     }
 
-    /// The functions of the tools that the guest wants offered, of those that were granted.
+    /// The functions of the tools that the guest offers to the model, as far as they were granted.
     async fn offered(&mut self, wanted: &[String]) -> wasmtime::Result<Vec<OfferedTool>> {
         if wanted.is_empty() {
             return Ok(Vec::new());
@@ -341,7 +341,7 @@ impl Ctx {
     fn heard(&mut self, asking: &Asking, reply: ModelReply) -> wasmtime::Result<Turn> {
         self.used.model_calls = self.used.model_calls.saturating_add(1);
         self.used.usage = self.used.usage.plus(reply.usage);
-        // What a provider wants back stands before what was said, as it came.
+        // Parts that a provider needs back stand before the reply's text, unchanged.
         let sealed = reply.thoughts.iter().filter(|thought| thought.signature.is_some());
         let mut parts: Vec<MessagePart> = sealed.cloned().map(MessagePart::Thought).collect();
         parts.push(MessagePart::Text(reply.text.clone()));
@@ -360,7 +360,7 @@ impl Ctx {
     }
 }
 
-/// What a person reads in the journal: the model and the end of what it was told.
+/// The summary for people in the journal: the model and the end of the request.
 fn summary(request: &ModelRequest) -> String {
     let last = request.messages.last().and_then(|message| {
         message
@@ -382,7 +382,7 @@ fn reply_format(format: &ReplyFormat) -> Result<model::ReplyFormat, String> {
     })
 }
 
-/// Whether the request fits the window, by a rough count; the provider knows better.
+/// Whether the request fits the window, by a rough count; the provider's count is exact.
 fn fits(request: &ModelRequest, window: u32) -> Result<(), LimitHit> {
     let (wanted, window) = (request.tokens_estimated(), u64::from(window));
     if window > 0 && wanted > window { Err(LimitHit::new("context_tokens_max", wanted, window)) } else { Ok(()) }

@@ -1,9 +1,8 @@
-//! What agents of a run keep in the store beside their journals, and how much of it: decisions, progress, and what they
-//! remember.
+//! Counts of the data that a run's agents keep in the store beside their journals: decisions, progress, and memory.
 //!
-//! How many and how many bytes is a row of the run for each kind, changed in the transaction that keeps the thing: what a
-//! kill cuts off is neither kept nor counted. So no number of invocations comes to more than one of them may. What was
-//! kept before there was such a row is not counted, and nothing is removed here.
+//! For each kind, a row of the run holds the number and the bytes, changed in the transaction that stores the data:
+//! data that a kill cuts off is neither stored nor counted. So all invocations together stay within the limit of one.
+//! Data from before that row existed is not counted, and nothing is removed here.
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
@@ -14,7 +13,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// What is counted by itself.
+/// A kind of data that is counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CountedKind {
     /// The log of decisions.
@@ -25,13 +24,13 @@ pub enum CountedKind {
     Memory,
 }
 
-/// Room for one thing more, until it is dropped; nobody else of the run gets room meanwhile.
+/// A reservation for one more item, until it is dropped; no other invocation of the run gets one meanwhile.
 pub struct CountReservation {
     row: (Key, Vec<u8>),
     _turn: MutexGuard<'static, ()>,
 }
 
-/// An answer in the journal that may be a refusal. A journal of before has no refusals in it.
+/// An answer in the journal that may be a refusal. A journal of an earlier version has no refusals in it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum StoredReply<T> {
@@ -46,7 +45,7 @@ struct KindRow {
     bytes: u64,
 }
 
-/// Turns of runs and kinds. Two that share one wait for each other for nothing.
+/// Locks for runs and kinds. Two that share one wait for each other without need.
 static TURNS: [Mutex<()>; 16] = [const { Mutex::const_new(()) }; 16];
 
 impl<T> StoredReply<T> {
@@ -67,7 +66,7 @@ impl CountedKind {
         }
     }
 
-    /// The caps on how many, and on how many bytes.
+    /// The caps on number and bytes.
     fn caps(self, limits: &Limits) -> [(&'static str, u64); 2] {
         match self {
             Self::Decisions => {
@@ -85,7 +84,7 @@ impl CountedKind {
 }
 
 impl CountReservation {
-    /// Room for `bytes` more of a kind, in place of as many as `before` says; the cap that has none otherwise.
+    /// Reserves `bytes` more of a kind, in place of `before`; or returns the cap that is full.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -99,7 +98,7 @@ impl CountReservation {
     ) -> Result<Result<Self, LimitHit>, StoreError> {
         let turn = TURNS[place(run, kind)].lock().await;
         let key = Key::of(run.as_str()).and("kept").and(kind.name());
-        // One that cannot be read is begun anew: it is a count, and no work.
+        // An unreadable row is begun again: it is only a count.
         let held: KindRow =
             store.get(Table::States, &key)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         let count = held.count.saturating_add(u64::from(before.is_none()));
@@ -107,7 +106,7 @@ impl CountReservation {
         let [(count_max, most), (bytes_max, most_bytes)] = kind.caps(limits);
         for (name, was, used, max) in [(count_max, held.count, count, most), (bytes_max, held.bytes, bytes, most_bytes)]
         {
-            // What makes it less is taken also where a lower cap was written since.
+            // A decrease is accepted even if a lower cap was set since.
             if used > max && used > was {
                 return Ok(Err(LimitHit::new(name, used, max)));
             }
@@ -116,7 +115,7 @@ impl CountReservation {
         Ok(Ok(Self { row: (key, row), _turn: turn }))
     }
 
-    /// The batch that keeps the thing, with the count.
+    /// The batch that stores the data, with the count.
     #[must_use]
     pub fn counted(&self, batch: Batch) -> Batch {
         let (key, row) = self.row.clone();
@@ -125,7 +124,7 @@ impl CountReservation {
 }
 
 impl Ctx {
-    /// Room for what the guest wants to keep.
+    /// Reserves space for the guest's data.
     pub(crate) async fn room(
         &mut self,
         kind: CountedKind,

@@ -1,4 +1,4 @@
-//! The state of one invocation on the host's side: what its capabilities share.
+//! The host's state of one invocation, which its capabilities share.
 //!
 //! A `Ctx` lives as long as its store and is never used for a second invocation.
 
@@ -26,11 +26,11 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-/// Sources of untrusted words that are told apart in one invocation, and bytes of the name of one.
+/// Distinct sources of untrusted text in one invocation, and bytes of a source's name.
 const SOURCES_MAX: usize = 32;
 const SOURCE_BYTES_MAX: usize = 200;
 
-/// The names of sources that are no tools: what an invocation was handed, and all beyond the number of sources.
+/// The names of sources that are no tools: the invocation's input, and all beyond the number of sources.
 const HANDED: &str = "what it was handed";
 const FURTHER: &str = "further sources";
 
@@ -48,34 +48,34 @@ pub struct Ctx {
     pub(crate) conversations: Conversations,
     pub(crate) tool_infos: Option<Vec<ToolInfo>>,
     pub(crate) log: LogBook,
-    /// Bytes that were logged since the log last yielded.
+    /// Bytes of log since the log last yielded.
     pub(crate) logged_bytes: usize,
     pub(crate) wasi: WasiCtx,
     /// Its end of a pipe to another guest.
     pipe: Option<PipeEnd>,
     pub(crate) table: ResourceTable,
-    /// When each pollable of a clock is ready, in microseconds of the guest's clock, by its handle. The table bounds
-    /// it.
+    /// The time at which each pollable of a clock is ready, in microseconds of the guest's clock, by its handle. The
+    /// table bounds their number.
     pub(crate) timers: BTreeMap<u32, u64>,
     pub(crate) http: Outgoing,
-    /// What the instance holds: the engine's limiter.
+    /// The resources of the instance: the engine's limiter.
     pub meter: Meter,
-    /// Fuel used up to the last call of an import; the engine keeps it true.
+    /// Fuel used up to the last call of an import; the engine updates it.
     pub fuel_used: u64,
-    /// What was used, but for fuel and memory, which the engine knows.
+    /// Its usage, except fuel and memory, which the engine counts.
     pub used: WorkUsage,
-    /// What its sub-agents used.
+    /// The usage of its sub-agents.
     pub delegated: WorkUsage,
-    /// What people should hear of it once it has ended; an attempt that broke off says it again.
+    /// Events that are reported after it has ended; the next attempt of an interrupted invocation repeats them.
     pub events: Vec<Event>,
     pub(crate) delegations_asked: u32,
     pub(crate) steps: u32,
-    /// The least trusted words that it has heard, which may be in whatever it says from then on.
+    /// The lowest trust of any text that it has read, which may be in all its later output.
     pub heard: Trust,
-    /// The sources of those that are not trusted to lead to an act outwards.
+    /// The sources of that text that need an approval before an act outside.
     pub(crate) untrusted: BTreeSet<String>,
     pub(crate) watched: UnreportedUsage,
-    /// Bytes in its key-value space, once they were counted.
+    /// Bytes in its key-value space, once counted.
     pub(crate) space_bytes: Option<u64>,
 }
 
@@ -130,8 +130,8 @@ impl Ctx {
         })
     }
 
-    /// Closes what the guest left open, its streams too: what it printed and did not end by a line feed is in its
-    /// log then, and the guest at the other end of a pipe reads its end. It makes no call after this.
+    /// Closes the guest's open streams: printed text without a final line feed is in its log then, and the guest at the
+    /// other end of a pipe reads the end. It makes no call after this.
     pub fn close(&mut self) {
         self.table = ResourceTable::new();
         if let Some(pipe) = &self.pipe {
@@ -139,7 +139,7 @@ impl Ctx {
         }
     }
 
-    /// Its effects on their way.
+    /// Its effects in flight.
     #[must_use]
     pub fn in_flight(&self) -> InFlight {
         self.in_flight.clone()
@@ -151,8 +151,8 @@ impl Ctx {
         self.log.clone()
     }
 
-    /// Counts a call of an import. Every interface is linked with this, so what wasmtime itself enters the host for,
-    /// such as a yield, the growth of a memory or a large copy, is no call.
+    /// Counts a call of an import. Every interface is linked with this, so wasmtime's own entries into the host, such
+    /// as a yield, the growth of a memory or a large copy, are no calls.
     ///
     /// The call over the cap finds nothing to work with, and [`Ctx::check_calls`] ends it.
     pub(crate) fn called(&mut self) -> &mut Self {
@@ -173,7 +173,7 @@ impl Ctx {
         if used > max { Err(LimitHit::new("host_calls_max", used, max).into()) } else { Ok(()) }
     }
 
-    /// Somebody else's words reach it from a source, in words for people.
+    /// Notes that it reads text of this trust from a source, which is named for people.
     pub(crate) fn hears(&mut self, words: Trust, source: &str) {
         self.heard = self.heard.max(words);
         if !is_untrusted(words) || self.untrusted.contains(source) {
@@ -190,7 +190,7 @@ impl Ctx {
     }
 }
 
-/// Whether whoever hears these words is asked about before they act outwards.
+/// Whether an agent that has read such text needs an approval before it acts outside.
 fn is_untrusted(words: Trust) -> bool {
     words >= Trust::Web
 }

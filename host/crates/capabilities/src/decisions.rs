@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Bytes of all texts of a decision: as many as of a value in `recall`, since a search reads 2 000 of both.
 const DECISION_BYTES_MAX: usize = 64 << 10;
 
-/// Decisions that a search looks at, the newest ones. What is older is not found.
+/// Newest decisions that a search considers. Older ones are not found.
 const SEARCHED_MAX: usize = 2_000;
 
 impl decisions::Host for Ctx {
@@ -52,14 +52,14 @@ impl decisions::Host for Ctx {
 }
 
 impl Ctx {
-    /// Keeps a decision, or says which cap has no room for it.
+    /// Stores a decision, or returns the cap that is full.
     async fn keep_decision(
         &mut self,
         handle: EntryHandle,
         decision: Decision,
         bytes: u64,
     ) -> Result<StoredReply<String>, Stop> {
-        // The ticket's key is the same in every attempt, so a repeated record overwrites itself.
+        // The handle's key is the same in every attempt, so a repeated record overwrites itself.
         let id = handle.key.clone();
         let kept = self.kept(&id, decision);
         let (store, project) = (Arc::clone(&self.services.store), self.scope.project.clone());
@@ -73,7 +73,7 @@ impl Ctx {
         }
     }
 
-    /// The decision as it is kept.
+    /// The stored form of a decision.
     fn kept(&self, id: &str, decision: Decision) -> decision::Decision {
         let Decision { context, decision, reasoning, tags, came_out, lesson } = decision;
         decision::Decision {
@@ -103,7 +103,7 @@ fn broken(error: impl std::fmt::Display) -> Stop {
     Stop::Broken(error.to_string())
 }
 
-/// What a guest sees of a decision.
+/// The guest's view of a decision.
 fn told(kept: decision::Decision) -> Decision {
     let decision::Decision { context, decision, reasoning, tags, outcome, lesson, .. } = kept;
     Decision {

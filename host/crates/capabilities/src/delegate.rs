@@ -1,4 +1,4 @@
-//! Hand work to a sub-agent, which is an invocation of its own with a journal of its own.
+//! Delegates work to a sub-agent, which is an invocation of its own with a journal of its own.
 //!
 //! Its name is derived from the parent's entry, so an unfinished delegation resumes its child. The end
 //! of the child's journal and the parent's answer are one transaction, so neither is there alone.
@@ -23,12 +23,12 @@ const ASSIGNMENTS_AT_ONCE_MAX: usize = 64;
 
 type Answer = Result<Outcome, DelegateError>;
 
-/// What the journal keeps of a delegation.
+/// The journal's record of a delegation.
 #[derive(Serialize, Deserialize)]
 struct StoredDelegation {
     answer: Answer,
     used: WorkUsage,
-    /// A journal of before does not say it.
+    /// A journal of an earlier version has no such field.
     #[serde(default)]
     heard: Trust,
 }
@@ -56,13 +56,13 @@ fn bound(answer: Answer) -> Result<BoundOutcome, delegate::DelegateError> {
     answer.map(BoundOutcome::from).map_err(delegate::DelegateError::from)
 }
 
-/// A delegation on its way: the answer that is known, or how to get it.
+/// A delegation in progress: the known answer, or how to get it.
 enum Pending {
     Known(Answer),
     Work(EntryHandle, String, Box<Task>),
 }
 
-/// What came of it.
+/// The result of a delegation.
 enum DelegationResult {
     Known(Answer),
     Worked(EntryHandle, String, Result<Delegated, Interrupted>),
@@ -80,14 +80,14 @@ async fn work(delegate: &dyn Delegate, caller: &InvocationId, told: Trust, pendi
 }
 
 impl Ctx {
-    /// Announces all in order, has them done beside each other, and gives the answers in order.
+    /// Announces all in order, runs them in parallel, and returns the answers in order.
     async fn delegate_each(&mut self, assignments: Vec<Assignment>) -> Result<Vec<Answer>, Stop> {
         let told = self.heard;
         let mut pending = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             pending.push(self.announce_delegation(assignment).await?);
         }
-        // A cancelled sub-agent waits for what it has on its way, so its caller waits for it.
+        // A cancelled sub-agent waits for its effects in flight, so its caller waits for it.
         let on_its_way = self.in_flight.leave(EffectClass::Acts);
         let (delegate, invocation) = (Arc::clone(&self.services.delegate), self.invocation.clone());
         let done = join_all(pending.into_iter().map(|one| work(&*delegate, &invocation, told, one))).await;
@@ -95,7 +95,7 @@ impl Ctx {
         self.keep_each(done).await
     }
 
-    /// All answers that are there are kept, also when a sibling ends the invocation.
+    /// Stores all available answers, even when a sibling ends the invocation.
     async fn keep_each(&mut self, done: Vec<DelegationResult>) -> Result<Vec<Answer>, Stop> {
         let (mut answers, mut broken) = (Vec::new(), None);
         for one in done {
@@ -121,7 +121,7 @@ impl Ctx {
             Err(handle) => handle,
         };
         if let Some(refusal) = self.refuse_delegation(&agent) {
-            // A refusal is an entry too: a replay answers it again, also when the grant was mended meanwhile.
+            // A refusal is an entry too: a replay gives the same refusal, even if the grant was corrected since.
             let refused = Delegated::refused(refusal);
             return Ok(Pending::Known(self.keep_delegated(handle, &agent, refused).await?));
         }

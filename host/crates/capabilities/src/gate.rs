@@ -1,4 +1,4 @@
-//! The one way from a capability to its journal.
+//! The path of every capability to the journal.
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
@@ -9,17 +9,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// What the journal says to a call, with the answer read.
+/// The journal's verdict on a call, with the answer parsed.
 pub(crate) enum JournalReply<T> {
     /// The answer is known.
     Answered(T),
-    /// Do it, then hand in the answer.
+    /// Execute the call, then record the answer.
     Go(EntryHandle),
-    /// It was cut off: ask `verify` with what `prepare` noted.
+    /// It was interrupted: call `verify` with the note of `prepare`.
     Verify(EntryHandle, String),
     /// A person said that it happened, with this output.
     Happened(EntryHandle, String),
-    /// A person said not to do it.
+    /// A person said to skip it.
     Skipped(EntryHandle),
 }
 
@@ -38,7 +38,7 @@ impl Ctx {
         let bytes = serde_json::to_vec(arguments).map_err(unreadable)?;
         self.check_moved(bytes.len())?;
         self.check_calls()?;
-        // Before it is announced: an announced effect is one that may have happened.
+        // Checked before the announcement: an announced effect is one that may have happened.
         self.may_go_on()?;
         let call = NewCall { name, summary, arguments: Digest::of(&bytes), class, fuel_used: self.fuel_used };
         let next = self.journal()?.ask(call).await?;
@@ -70,7 +70,7 @@ impl Ctx {
         })
     }
 
-    /// Hands the answer to the journal and gives it back when it is durable.
+    /// Records the answer and returns it when it is durable.
     pub(crate) async fn answer<T: Serialize>(&mut self, handle: EntryHandle, answer: T) -> Result<T, Stop> {
         self.answer_with(handle, answer, Batch::new()).await
     }
@@ -95,7 +95,7 @@ impl Ctx {
         self.journal.clone().ok_or_else(|| Stop::Broken("this world has no journal".into()))
     }
 
-    /// What one call may move, in either direction.
+    /// Checks the bytes that one call moves, in either direction.
     fn check_moved(&self, bytes: usize) -> Result<(), LimitHit> {
         let (bytes, max) = (bytes as u64, self.limits.host_bytes_max);
         if bytes > max { Err(LimitHit::new("host_bytes_max", bytes, max)) } else { Ok(()) }

@@ -1,8 +1,8 @@
-//! Code in steps: an agent adds and changes them, and what a change touches runs again.
+//! Graphs of code steps: an agent adds and changes steps, and the steps that a change affects run again.
 //!
-//! A graph is its invocation's own. Its steps run in a sandbox that sees nothing, so no grant is asked and every call
-//! may be repeated: a change of a graph and the entry that answers it are one transaction, and steps that ran are
-//! kept as they end. Nothing here knows a language; see [`longhaul_core::graph::Graphs`].
+//! A graph belongs to its invocation. Its steps run in a sandbox without access, so no grant is needed and every call
+//! may be repeated: a change of a graph and the entry that answers it are one transaction, and each step is stored as
+//! it ends. This module knows no language; see [`longhaul_core::graph::Graphs`].
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
@@ -78,7 +78,7 @@ impl Ctx {
             .and_then(|answer| if let GraphAnswer::Changed(changes) = answer { Ok(changes.into()) } else { odd() }))
     }
 
-    /// The answer of the journal, or of the graph, which the journal then keeps, a refusal too.
+    /// The answer from the journal, or from the graph; the journal then records that, even a refusal.
     async fn ask_graph(
         &mut self,
         call: &'static str,
@@ -101,7 +101,7 @@ impl Ctx {
     }
 }
 
-/// Names and sources are the guest's: bounded before anything keeps them.
+/// Names and sources are untrusted: bounded before anything stores them.
 fn acceptable(graph: &str, ask: &GraphOperation) -> Result<(), Refusal> {
     check_name("graph", graph).map_err(Refusal::Invalid)?;
     let (GraphOperation::Add { step, source } | GraphOperation::Change { step, source }) = ask else { return Ok(()) };
@@ -113,7 +113,7 @@ fn acceptable(graph: &str, ask: &GraphOperation) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a line of the journal names beside the graph.
+/// The subject in a line of the journal, beside the graph.
 fn subject(ask: &GraphOperation) -> &str {
     match ask {
         GraphOperation::Add { step, .. }

@@ -1,9 +1,9 @@
 //! Outgoing HTTP for tools and memory backends.
 //!
-//! Who may be reached is the affair of `longhaul_egress`; here are the words of `wasi:http`, the times that a guest
-//! asks for, and the limits on size. A redirect goes back to the guest, which asks again and is checked again. A
-//! refusal is an error of `wasi:http` and a line of the plugin's log. Pure worlds do not have this module. In tests
-//! an [`Exchange`] stands behind the grant and the limits, and nothing leaves the process.
+//! `longhaul_egress` decides about destinations; this module implements `wasi:http`, the guest's timeouts, and the
+//! limits on size. A redirect goes back to the guest, which sends another request that is checked again. A refusal is
+//! an error of `wasi:http` and a line of the plugin's log. Pure worlds do not have this module. In tests an
+//! [`Exchange`] stands behind the grant and the limits, and nothing leaves the process.
 
 mod body;
 mod fault;
@@ -47,10 +47,10 @@ pub(crate) struct Outgoing {
     gate: Gate,
 }
 
-/// What `wasi:http` asks when a guest sends a request.
+/// The hooks of `wasi:http` for a guest's request.
 struct Gate(Arc<Rules>);
 
-/// What decides on a request.
+/// The rules for a request.
 struct Rules {
     plugin: String,
     meter: Meter,
@@ -61,7 +61,7 @@ struct Rules {
     permits: Arc<Semaphore>,
 }
 
-/// How long each part of an exchange may take: ours, or the guest's where that is shorter.
+/// Timeouts of the parts of an exchange: the host's, or the guest's if that is shorter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Times {
     connect: Duration,

@@ -1,10 +1,9 @@
-//! Effects that are on their way, and the wish to end.
+//! Effects in flight, and the closing of an invocation for new ones.
 //!
-//! Who pauses a run wants no new effect, and wants to know of the ones that have left: one that is cut
-//! off has an outcome that nobody knows. So no call leaves after [`InFlight::close`], and whoever
-//! cancels may wait for those before with [`InFlight::landed`]. What touches nothing is not counted.
-//! A model that is asked touches nothing and is paid for: who hands a run over waits for its answer,
-//! too, with [`InFlight::answered`].
+//! A run that pauses starts no new effect, and has to know the outcome of those in flight: an interrupted one has an
+//! unknown outcome. So no call starts after [`InFlight::close`], and a cancel may wait for the earlier ones with
+//! [`InFlight::landed`]. Calls without effects are not counted. A model call has no effect and costs money: a run that
+//! is handed over also waits for its answer, with [`InFlight::answered`].
 
 use longhaul_core::journal::EffectClass;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct InFlight {
     count: Arc<watch::Sender<usize>>,
-    /// Models that are asked.
+    /// Model calls in flight.
     asked: Arc<watch::Sender<usize>>,
     closing: Arc<AtomicBool>,
 }
@@ -28,25 +27,25 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// From now on no call leaves.
+    /// From now on no call starts.
     pub fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
     }
 
-    /// Returns when no effect is on its way.
+    /// Returns when no effect is in flight.
     pub async fn landed(&self) {
-        // The sender is ours, so waiting cannot fail.
+        // The sender lives in this value, so waiting cannot fail.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// Returns when no effect is on its way and no model is asked.
+    /// Returns when no effect and no model call is in flight.
     pub async fn answered(&self) {
         // An answer may lead to an effect; after [`InFlight::close`] it leads to none.
         let _ = self.asked.subscribe().wait_for(|count| *count == 0).await;
         self.landed().await;
     }
 
-    /// A model is asked until what is answered is dropped, with its answer kept.
+    /// A model call is in flight until the returned value is dropped, after its answer is stored.
     pub(crate) fn ask_model(&self) -> InFlightEffect {
         InFlightEffect::on(&self.asked)
     }
@@ -55,13 +54,13 @@ impl InFlight {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// An effect of this class is on its way until what is answered is dropped.
+    /// An effect of this class is in flight until the returned value is dropped.
     pub(crate) fn leave(&self, class: EffectClass) -> Option<InFlightEffect> {
         (class != EffectClass::ReadOnly).then(|| InFlightEffect::on(&self.count))
     }
 }
 
-/// One effect, or one question to a model.
+/// One effect, or one model call.
 pub(crate) struct InFlightEffect(Arc<watch::Sender<usize>>);
 
 impl InFlightEffect {

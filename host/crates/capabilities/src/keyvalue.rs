@@ -7,7 +7,7 @@ use longhaul_core::store::{Batch, Key, Op, StoreError, Table};
 
 /// Keys of one page.
 const PAGE_KEYS_MAX: usize = 1_000;
-/// Rows that are read at once for it: with the largest values, 32 MiB.
+/// Rows that one read of a page returns: with the largest values, 32 MiB.
 const ROWS_AT_ONCE: usize = 8;
 /// Bytes of a key, and of a value.
 const KEY_BYTES_MAX: usize = 1_024;
@@ -37,7 +37,7 @@ impl keyvalue::Host for Ctx {
         }
         let batch = Batch::new().put(Table::KeyValue, self.space().and(&key), value);
         let kept = self.services.store.commit(batch).await;
-        // Counted again after a failure, of which nobody knows what it left.
+        // Counted again after a failure, whose result is unknown.
         self.space_bytes = kept.is_ok().then_some(held);
         Ok(kept.map_err(failed))
     }
@@ -60,8 +60,8 @@ impl keyvalue::Host for Ctx {
         let mut after = cursor.map(|cursor| space.clone().and(&cursor).as_bytes().to_vec());
         let mut names = Vec::new();
         let mut full = false;
-        // The store gives values with their keys, and values are the guest's: a whole page of them at
-        // once could be gigabytes.
+        // The store returns values with their keys, and values are the guest's: a whole page of them at once could be
+        // gigabytes.
         while !full {
             let found =
                 self.services.store.scan(Table::KeyValue, &space, after.as_deref(), ROWS_AT_ONCE).map_err(stored)?;
@@ -76,7 +76,7 @@ impl keyvalue::Host for Ctx {
 }
 
 impl Ctx {
-    /// Bytes of the space but for one key. All of it is read the first time.
+    /// Bytes of the space without one key. The first call reads all of it.
     fn held_without(&mut self, key: &str) -> wasmtime::Result<u64> {
         let all = match self.space_bytes {
             Some(bytes) => bytes,

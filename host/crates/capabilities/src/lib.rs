@@ -1,9 +1,9 @@
-//! What a guest may do: one file a capability.
+//! The capabilities of a guest: one file for each.
 //!
-//! Each host function is a gate, a call and a conversion: it checks the grant, asks the journal, has
-//! the work done by a trait of `core`, and hands the answer to the journal before the guest sees it.
-//! A refusal is data for the guest; a [`Stop`] ends the invocation. Nothing here compiles, links or
-//! limits instances, and nothing reads the machine's clock in a pure world.
+//! Each host function is a gate, a call and a conversion: it checks the grant, asks the journal, has a trait of `core`
+//! do the work, and records the answer in the journal before the guest sees it. A refusal is data for the guest; a
+//! [`Stop`] ends the invocation. Nothing here compiles, links or limits instances, and nothing reads the machine's
+//! clock in a pure world.
 
 mod approval;
 mod artifact;
@@ -52,13 +52,13 @@ use wasmtime::component::{HasSelf, Linker};
 /// The capabilities that a world may import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// Talk with a model.
+    /// Conversations with a model.
     Conversation,
-    /// Call tools.
+    /// Calls of tools.
     Tools,
-    /// Run pinned checks.
+    /// Runs of pinned checks.
     Checks,
-    /// Hand work to sub-agents.
+    /// Delegation to sub-agents.
     Delegate,
     /// Working and episodic memory.
     Recall,
@@ -66,15 +66,15 @@ pub enum Capability {
     Decisions,
     /// The log of progress.
     Progress,
-    /// The hand-off between invocations.
+    /// The artifact of an agent's runs.
     Artifact,
-    /// Code in steps, of which only what is touched runs again.
+    /// Graphs of code steps, of which only affected ones run again.
     Graph,
     /// A private key-value space.
     Keyvalue,
     /// The time.
     Clock,
-    /// Sleep.
+    /// Durable sleep.
     Timer,
     /// The plugin's log.
     Log,

@@ -20,7 +20,7 @@ impl log::Host for Ctx {
             log::Level::Error => "error",
         };
         self.log.write(level, &text);
-        // A guest yields by what it computes, and one that has megabytes copied hardly computes.
+        // A guest yields by its fuel, and one that has megabytes copied uses hardly any.
         self.logged_bytes = self.logged_bytes.saturating_add(text.len());
         if self.logged_bytes >= YIELD_BYTES {
             self.logged_bytes = 0;

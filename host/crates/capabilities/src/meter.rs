@@ -1,14 +1,14 @@
-//! What an instance holds: memories, tables and instances, each summed over the whole component.
+//! The resources of an instance: memories, tables and instances, each summed over the whole component.
 
 use longhaul_core::process_registry::GuestRecord;
 use longhaul_core::{LimitHit, Limits};
 use std::sync::Arc;
 use wasmtime::ResourceLimiter;
 
-/// Counts what the instance holds and says no at the caps.
+/// Counts the resources of the instance and refuses growth beyond the caps.
 ///
-/// A guest that asks for more memory than it may have sees `memory.grow` fail, as the specification
-/// has it. The cap that was hit is remembered, since most guests trap next without saying why.
+/// A guest that requests too much memory sees `memory.grow` fail, as the specification defines. The cap is remembered,
+/// since most guests trap next without a reason.
 #[derive(Debug)]
 pub struct Meter {
     memory_bytes: u64,
@@ -18,13 +18,13 @@ pub struct Meter {
     instances_max: usize,
     /// The highest sum of all memories, in bytes.
     pub memory_bytes_peak: u64,
-    /// The last cap that said no.
+    /// The last cap that refused growth.
     pub refused: Option<LimitHit>,
-    /// How others see the instance.
+    /// The instance's entry in the registry.
     pub guest: Arc<GuestRecord>,
 }
 
-/// Memories and tables that a component may have. Ours only: every one that grows is also summed.
+/// Memories and tables that a component may have. Only the host's own bound: every one that grows is also summed.
 const MEMORIES_MAX: usize = 100;
 
 impl Meter {
@@ -52,7 +52,7 @@ fn grown(sum: u64, current: usize, desired: usize, name: &str, max: u64) -> Resu
 
 impl ResourceLimiter for Meter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        // The module's own maximum is refused later without this being told, so look at it here.
+        // wasmtime applies the module's own maximum later without a call of this, so it is checked here.
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }

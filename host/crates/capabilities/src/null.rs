@@ -1,6 +1,6 @@
 //! Null implementations of the services that a guest's world does not import.
 //!
-//! Each method answers at once that it has nothing, or refuses. None waits, keeps anything or reaches the network.
+//! Each method returns at once that it has nothing, or refuses. None waits, stores anything or reaches the network.
 
 use crate::setup::Services;
 use longhaul_core::approval::{Approvals, CallDecision, Intent, Undecided};
@@ -17,10 +17,10 @@ use longhaul_core::work::{CheckReport, Task};
 use longhaul_core::{Clock, Digest, InvocationId, Outage};
 use std::sync::Arc;
 
-/// Implements every service of a guest, and refuses or answers that it has nothing.
+/// Null implementations of every service of a guest.
 pub struct NullServices;
 
-/// Null services beside the clock. A guest reaches the network itself where a grant allows it.
+/// Null services and the clock. A guest can still reach the network itself if a grant allows it.
 pub fn services(clock: Arc<dyn Clock>) -> Services {
     let null = Arc::new(NullServices);
     let memory = Arc::new(Embedded::new(null.clone(), Arc::clone(&clock)));
@@ -40,7 +40,7 @@ pub fn services(clock: Arc<dyn Clock>) -> Services {
     }
 }
 
-/// No call passes without approval, and there is nobody who could give it.
+/// No call passes without approval, and no person could give one.
 #[async_trait::async_trait]
 impl Approvals for NullServices {
     fn is_free(&self, _intent: &Intent) -> bool {

@@ -1,7 +1,8 @@
-//! A pipe between two guests: what one prints the other reads.
+//! A pipe between two guests: each reads the other's output.
 //!
-//! Each direction holds at most [`HELD_BYTES_MAX`]: who prints more waits for the reader. When either end is let go of,
-//! the other reads what is there and then the end, and can print no more. Nothing here looks at the bytes.
+//! Each direction buffers at most [`HELD_BYTES_MAX`]: a writer of more waits for the reader. When either end is
+//! dropped, the other reads the remaining bytes and then the end, and can write no more. Nothing here looks at the
+//! bytes.
 
 use bytes::{Bytes, BytesMut};
 use std::future::poll_fn;
@@ -15,10 +16,10 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 /// Bytes of one write to standard output or error; as much as wasmtime-wasi usually allows.
 pub(crate) const PRINT_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes on their way in one direction.
+/// Bytes in flight in one direction.
 const HELD_BYTES_MAX: usize = PRINT_BYTES_MAX;
 
-/// One end of a pipe. Closed by the last clone of it that goes, or before.
+/// One end of a pipe. Closed when its last clone is dropped, or before.
 #[derive(Clone, Debug)]
 pub struct PipeEnd(Arc<Ends>);
 
@@ -30,17 +31,17 @@ impl PipeEnd {
         (Self(Arc::new(here)), Self(Arc::new(Ends { incoming: there, outgoing: back })))
     }
 
-    /// What a guest has as its standard input.
+    /// Standard input of a guest.
     pub(crate) fn incoming(&self) -> Incoming {
         Incoming(self.clone())
     }
 
-    /// What a guest has as its standard output.
+    /// Standard output of a guest.
     pub(crate) fn outgoing(&self) -> Outgoing {
         Outgoing(self.clone())
     }
 
-    /// Nothing more goes through it.
+    /// Closes the pipe for both directions.
     pub(crate) fn close(&self) {
         self.0.close();
     }
@@ -74,7 +75,7 @@ struct Channel(Mutex<Held>);
 struct Held {
     bytes: BytesMut,
     is_closed: bool,
-    /// Who waits: at each end of a direction is one guest.
+    /// The waiting tasks: at each end of a direction is one guest.
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -90,14 +91,14 @@ impl Channel {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes what is held, and wakes whoever waits.
+    /// Changes the buffer, and wakes the waiting tasks.
     fn change<T>(&self, change: impl FnOnce(&mut Held) -> T) -> T {
         let (changed, waiting) = self.look(|held| (change(held), [held.reader.take(), held.writer.take()]));
         waiting.into_iter().flatten().for_each(Waker::wake);
         changed
     }
 
-    /// Ready when there is something to read, or never will be.
+    /// Ready when there is something to read, or the end.
     fn poll_reader(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.look(|held| {
             let is_ready = !held.bytes.is_empty() || held.is_closed;
@@ -105,7 +106,7 @@ impl Channel {
         })
     }
 
-    /// Ready when there is room, or nobody to read.
+    /// Ready when there is space, or no reader.
     fn poll_writer(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.look(|held| {
             let is_ready = held.room() > 0 || held.is_closed;
@@ -113,7 +114,7 @@ impl Channel {
         })
     }
 
-    /// At most `bytes_max`; none when nothing is there yet.
+    /// At most `bytes_max`; empty when nothing is there yet.
     fn read(&self, bytes_max: usize) -> StreamResult<Bytes> {
         self.change(|held| {
             if held.bytes.is_empty() && held.is_closed {
@@ -124,7 +125,7 @@ impl Channel {
         })
     }
 
-    /// As much as there is room for.
+    /// Writes as many bytes as there is space for.
     fn write(&self, bytes: &[u8]) -> StreamResult<usize> {
         self.change(|held| {
             if held.is_closed {
@@ -166,7 +167,7 @@ impl StdinStream for Incoming {
         Box::new(self.clone())
     }
 
-    // Not the adapter of wasmtime-wasi: it reads ahead in a task of its own, and keeps what it has read.
+    // Not the adapter of wasmtime-wasi: it reads ahead in a task of its own, and keeps the bytes.
     fn p2_stream(&self) -> Box<dyn InputStream> {
         Box::new(self.clone())
     }
@@ -188,7 +189,7 @@ impl Pollable for Incoming {
 impl AsyncRead for Incoming {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
         self.channel().poll_reader(cx).map(|()| {
-            // Closed is the end: nothing is put into the buffer.
+            // A closed pipe is the end: nothing is put into the buffer.
             let bytes = self.channel().read(buf.remaining()).unwrap_or_default();
             buf.put_slice(&bytes);
             Ok(())
@@ -224,7 +225,7 @@ impl StdoutStream for Outgoing {
 
 impl OutputStream for Outgoing {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        // A guest asks how much there is room for, and writes no more.
+        // A guest asks for the free space, and writes no more than that.
         if self.channel().write(&bytes)? < bytes.len() {
             return Err(StreamError::trap("more was written to a pipe than there is room for"));
         }
@@ -284,7 +285,7 @@ mod tests {
         write(&here, b"ask").unwrap();
         write(&there, b"answer").unwrap();
         assert!(is_ready(&mut there.incoming()));
-        // Each stream of an end goes on where another one stopped.
+        // Each stream of an end continues where another one stopped.
         assert_eq!(there.incoming().read(2).unwrap(), "as");
         assert_eq!(there.incoming().read(10).unwrap(), "k");
         assert_eq!(here.incoming().read(10).unwrap(), "answer");

@@ -1,11 +1,10 @@
 //! Waiting for the clock in pure worlds: a poll on a clock is a durable sleep.
 //!
-//! Shadows `wasi:clocks/monotonic-clock`, and `wasi:io/poll` with it: `ready` of a pollable of
-//! wasmtime-wasi can neither fail nor see its neighbours, but a full journal must end the invocation,
-//! and of several deadlines only the earliest is slept for. Whatever else a pure guest can poll is
-//! ready at once: its output goes to its log and its input is at its end. A wait for longer than
-//! `wall_ms_max` could only end at that limit, so it ends there without the wait. No real time is
-//! read here.
+//! Shadows `wasi:clocks/monotonic-clock`, and `wasi:io/poll` with it: `ready` of a pollable of wasmtime-wasi can
+//! neither fail nor see its neighbours, but a full journal must end the invocation, and of several deadlines only the
+//! earliest is slept for. Every other pollable of a pure guest is ready at once: its output goes to its log and its
+//! input is at its end. A wait for longer than `wall_ms_max` could only end at that limit, so it ends there without the
+//! wait. No real time is read here.
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
@@ -59,7 +58,7 @@ impl poll::Host for Ctx {
             return Ok(ready);
         }
         self.sleep_until(earliest_us, now_us).await?;
-        // Not before the deadline, wherever a clock rounds down.
+        // Not before the deadline, even if a clock rounds down.
         let now_us = self.clock.read_us().max(earliest_us);
         self.ready_at(&pollables, now_us).await
     }
@@ -67,7 +66,7 @@ impl poll::Host for Ctx {
 
 impl poll::HostPollable for Ctx {
     async fn ready(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<bool> {
-        // Reading moves the clock, so that a guest that asks in a loop gets there.
+        // Reading moves the clock, so that a guest that polls in a loop reaches its deadline.
         let now_us = self.clock.read_us();
         self.is_ready_at(&pollable, now_us).await
     }
@@ -94,7 +93,7 @@ impl Ctx {
     /// Sleeps through the journal and leaves the guest's clock at the deadline or after it.
     async fn sleep_until(&mut self, until_us: u64, now_us: u64) -> Result<(), Stop> {
         let (ms, ms_max) = (until_us.saturating_sub(now_us).div_ceil(1_000), self.limits.wall_ms_max);
-        // Limits of time are off in a replay: what was slept once was within the limit of then.
+        // Limits of time are off in a replay: a recorded sleep was within the limit of that time.
         if ms > ms_max && !self.is_replaying() {
             return Err(LimitHit::new("wall_ms_max", ms, ms_max).into());
         }
@@ -121,14 +120,14 @@ impl Ctx {
     }
 }
 
-/// What a pollable of a clock refers to in the table; its deadline is in [`Ctx::timers`], since a
-/// `DynPollable` does not give away what it refers to.
+/// The table's target of a clock's pollable; its deadline is in [`Ctx::timers`], since a `DynPollable` does not expose
+/// its target.
 struct Deadline;
 
 #[async_trait::async_trait]
 impl Pollable for Deadline {
     async fn ready(&mut self) {
-        // Nobody waits here: the poll above knows this pollable from the list of timers.
+        // Nothing waits here: the poll above recognises this pollable by the list of timers.
         std::future::pending().await
     }
 }

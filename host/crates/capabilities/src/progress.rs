@@ -1,4 +1,4 @@
-//! What was done, for whoever works on the project next.
+//! The log of finished work, for later sessions of the project.
 
 use crate::counted::{CountedKind, StoredReply};
 use crate::ctx::Ctx;

@@ -1,10 +1,10 @@
-//! Working memory of the run and episodic memory of the project, in whichever backend the operator chose.
+//! Working memory of the run and episodic memory of the project, in the operator's backend.
 //!
-//! What is remembered is kept as a note: by whom, in which run and invocation, and whether the agent had heard a tool
-//! or the network by then. What it recalls it has heard too: whoever notes a web page's words again after finding them
-//! here notes the web's words. Where the backend is the store itself, a note and the entry of the journal are one
-//! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. A backend that is
-//! away ends the attempt, as a model that is away does; a backend's refusal is an answer.
+//! An entry is stored as a note: with its author, its run and invocation, and the lowest trust of any text that the
+//! agent had read by then. Recalled text counts as read too: an agent that notes a web page's text again after finding
+//! it here notes text of the web. If the backend is the store itself, a note and the entry of the journal are one
+//! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. An unavailable
+//! backend ends the attempt, like an unavailable model; a backend's refusal is an answer.
 
 use crate::counted::{CountReservation, CountedKind};
 use crate::ctx::Ctx;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 const KEY_BYTES_MAX: usize = 512;
 const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// An answer in the journal. A journal of before has no refusals in it.
+/// An answer in the journal. A journal of an earlier version has no refusals in it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Answer<T> {
@@ -31,10 +31,10 @@ enum Answer<T> {
     Fine(T),
 }
 
-/// How often a note is made anew because somebody else noted the same key meanwhile, on another machine.
+/// Attempts to rebuild a note because another machine noted the same key meanwhile.
 const NOTED_MAX: u32 = 20;
 
-/// What was recalled. A journal of before does not say whose words it was.
+/// Recalled memory. A journal of an earlier version does not record its trust.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Recalled<T> {
@@ -105,7 +105,7 @@ impl Ctx {
         }
     }
 
-    /// Hands out what was recalled, which the agent has heard from then on.
+    /// Returns recalled memory, which the agent has read from then on.
     fn recalls<T>(&mut self, recalled: Recalled<T>, is_nothing: impl Fn(&T) -> bool) -> T {
         let (found, words_of) = match recalled {
             Recalled::Said { found, words_of } => (found, words_of),
@@ -120,7 +120,7 @@ impl Ctx {
 
     async fn keep_note(&mut self, handle: EntryHandle, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
         let namespace = self.namespace(tier);
-        // Until it is durable: what somebody else notes meanwhile takes this one's place, and must find it there.
+        // Held until it is durable: another note of the key replaces this one, and must find it there.
         let _turn = turns(&namespace, [key]).await;
         match self.put_note(tier, &namespace, key, value).await {
             Ok((batch, room)) => self.answer_with(handle, Answer::Fine(()), room.counted(batch)).await,
@@ -131,8 +131,8 @@ impl Ctx {
         }
     }
 
-    /// Keeps a note, or gives what keeps it. What a run notes for itself it may change as it likes; a fact of the
-    /// project that contradicts an earlier one is kept with that one beside it.
+    /// Stores a note, or returns the batch that stores it. A run may change its own notes freely; a fact of the project
+    /// that contradicts an earlier one is stored with that one beside it.
     async fn put_note(
         &mut self,
         tier: Tier,
@@ -186,7 +186,7 @@ impl Ctx {
     }
 }
 
-/// What the journal keeps. A backend that is away is asked again by the next attempt.
+/// The journal's answer. An unavailable backend is asked again by the next attempt.
 fn answered<T>(result: Result<T, MemoryError>) -> Result<Answer<T>, Stop> {
     match result {
         Ok(value) => Ok(Answer::Fine(value)),

@@ -1,4 +1,4 @@
-//! Records that capabilities keep in the store, read with suspicion.
+//! Records that capabilities keep in the store; their content is not trusted.
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
@@ -27,13 +27,13 @@ impl Ctx {
     }
 }
 
-/// Keeps the content of a batch that the store does not have. What only a conversation names does not come along with a
-/// checkpoint, and is there again once its journal is replayed.
+/// Stores the content of a batch that the store lacks. Content that only a conversation names is not in a checkpoint,
+/// and is restored by the replay of its journal.
 pub(crate) async fn keep_missing(store: Arc<dyn Store>, batch: Batch) -> Result<(), Stop> {
     let mut missing = Batch::new();
     for op in batch.ops {
         let Op::Blob(digest, _) = &op else { continue };
-        // A store that cannot be read says so to whoever reads it again.
+        // An unreadable store reports that to the next reader.
         if matches!(store.blob(digest), Ok(None)) {
             missing.push(op);
         }

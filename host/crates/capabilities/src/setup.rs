@@ -21,14 +21,14 @@ use longhaul_core::{Clock, InvocationId, Limits};
 use longhaul_egress::SecretPlaceholders;
 use std::sync::Arc;
 
-/// Answers requests in place of the network, in tests. What gets here has passed its grant.
+/// Answers requests in place of the network, in tests. Only requests that passed their grant reach it.
 #[async_trait::async_trait]
 pub trait Exchange: Send + Sync {
     /// The answer to a request.
     async fn answer(&self, request: Request<Bytes>) -> Response<Bytes>;
 }
 
-/// Everything that does work for capabilities.
+/// The services behind the capabilities.
 #[derive(Clone)]
 #[expect(missing_docs, reason = "each field is its trait")]
 pub struct Services {
@@ -43,42 +43,42 @@ pub struct Services {
     pub memory: Arc<dyn MemoryBackend>,
     pub clock: Arc<dyn Clock>,
     pub watch: Arc<dyn Watch>,
-    /// In place of the network; none: the network itself.
+    /// Replaces the network; none: the network itself.
     pub exchange: Option<Arc<dyn Exchange>>,
 }
 
-/// Whose memory an invocation reads and writes.
+/// The scope of an invocation's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvocationScope {
     /// The project: decisions, progress and episodes are shared within it.
     pub project: String,
-    /// The plugin's name in `longhaul.toml`: hand-offs and key-value spaces are its own.
+    /// The plugin's name in `longhaul.toml`: artifacts and key-value spaces are its own.
     pub plugin: String,
 }
 
-/// What an invocation starts with.
+/// The setup of an invocation.
 #[derive(Clone)]
 pub struct InvocationSetup {
-    /// Which one.
+    /// Its id.
     pub invocation: InvocationId,
-    /// Whose memory.
+    /// The scope of its memory.
     pub scope: InvocationScope,
-    /// What it may do.
+    /// Its grants.
     pub grants: Grants,
-    /// What it may use.
+    /// Its limits.
     pub limits: Limits,
-    /// Who does the work.
+    /// The services behind its capabilities.
     pub services: Services,
     /// Its journal; none for tools and memory backends, whose whole call is an entry of the caller's.
     pub journal: Option<Arc<dyn Journal>>,
-    /// Where randomness comes from.
+    /// The seed of its randomness.
     pub seed: [u8; 32],
-    /// How its conversations are cut back, as its journal has it; none: never.
+    /// The rules that trim its conversations, as its journal has them; none: never.
     pub context: Option<PinnedContext>,
-    /// What it reads and prints, when that is not its log.
+    /// Its standard streams, when they do not go to its log.
     pub console: Option<Console>,
-    /// Secrets that it may send, and what stands for them in it.
+    /// Secrets that it may send, and their placeholders.
     pub placeholders: Arc<SecretPlaceholders>,
-    /// The least trusted words in what it is handed, beside those of who asks it; none: there are no others.
+    /// The lowest trust of text in its input, beside the text of its caller; none: there is no other.
     pub told: Option<Trust>,
 }

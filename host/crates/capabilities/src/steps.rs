@@ -1,8 +1,7 @@
-//! What people hear of an agent's work while it goes on: each thought, each action, what came of it.
+//! Live steps of an agent's work: each thought, each action, each observation.
 //!
-//! Steps are told in the order of the guest's own calls, also when the answers come from the journal, so that
-//! their numbers are the same in each attempt and nobody hears one twice. They are cut short; the journal has
-//! all of it.
+//! Steps are reported in the order of the guest's own calls, even when the answers come from the journal, so that their
+//! numbers are the same in each attempt and none is reported twice. They are cut short; the journal has all of it.
 
 use crate::ctx::Ctx;
 use longhaul_core::event::Event;
@@ -14,7 +13,7 @@ use serde_json::Value;
 /// Bytes of a thought.
 const THOUGHT_BYTES_MAX: usize = 2_000;
 
-/// Bytes of arguments and of what tools answer.
+/// Bytes of arguments and of tools' answers.
 const CALL_BYTES_MAX: usize = 500;
 
 /// Bytes of the names that a guest gives.
@@ -44,7 +43,7 @@ impl Ctx {
         );
     }
 
-    /// The guest calls a tool. Gives the step, for what comes of it.
+    /// The guest calls a tool. Returns the step, for its observation.
     pub(crate) fn tell_action(&mut self, call: &ToolCall) -> u32 {
         let step = self.next_step();
         self.tell_step(
@@ -62,7 +61,7 @@ impl Ctx {
         step
     }
 
-    /// What came of a call.
+    /// The result of a call.
     pub(crate) fn tell_observation(
         &mut self,
         of: u32,
@@ -102,8 +101,8 @@ impl Ctx {
     }
 }
 
-/// The words of a reply that say what the model thinks: those of its own field, if it replied with an object that
-/// has one; else all of them; else what it thought before.
+/// The thought in a reply: the field of that name, if the reply is an object that has one; else all its text; else the
+/// model's reasoning before it.
 fn thought(reply: &ModelReply) -> String {
     let said = serde_json::from_str::<Value>(&reply.text).ok();
     if let Some(thought) = said.as_ref().and_then(|said| said.get("thought")).and_then(Value::as_str) {

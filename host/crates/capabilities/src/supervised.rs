@@ -1,7 +1,7 @@
-//! What an invocation has to do with those who look after it: what it may spend, and what people say to it.
+//! An invocation's supervision: its budget, and people's corrections.
 //!
-//! A correction is an entry in front of the request that it is told with, and a request that nobody corrected has none.
-//! What is spent is written in the transaction of the answer that it was spent for, so that no kill loses or repeats it.
+//! A correction is an entry in front of the request that includes it, and a request without one has none. Spending is
+//! written in the transaction of the answer that was paid for, so that no kill loses or repeats it.
 
 mod watched;
 
@@ -20,7 +20,7 @@ use longhaul_core::supervisor::{InvocationTotals, UsageDelta};
 const STEERED: &str = "conversation.steered";
 
 impl Ctx {
-    /// Tells the conversation what people said since its last request.
+    /// Adds people's corrections since the last request to the conversation.
     pub(crate) async fn hear_corrections(&mut self, at: usize) -> Result<(), Stop> {
         let upcoming = self.journal()?.upcoming();
         if upcoming.as_ref().is_some_and(|(name, _)| name != STEERED) {
@@ -43,7 +43,7 @@ impl Ctx {
         Ok(())
     }
 
-    /// What it did since its start.
+    /// Its totals since its start.
     #[must_use]
     pub fn done(&self) -> InvocationTotals {
         InvocationTotals {
@@ -54,12 +54,12 @@ impl Ctx {
         }
     }
 
-    /// What was used up besides and nobody was told yet.
+    /// Usage that was not reported yet.
     pub fn take_more(&mut self) -> UsageDelta {
         std::mem::take(&mut self.watched.more)
     }
 
-    /// Looks whether the run has room for one more effect. What is answered from the journal is none.
+    /// Checks that the run has budget for one more effect. An answer from the journal is no effect.
     pub(crate) fn may_go_on(&mut self) -> Result<(), Stop> {
         if self.watched.is_cleared || self.is_replaying() {
             return Ok(());
@@ -68,7 +68,7 @@ impl Ctx {
         self.services.supervisor.go_on(&self.invocation, done, more).map_err(Stop::Budget)
     }
 
-    /// As [`Self::may_go_on`], for a batch of calls of tools.
+    /// As [`Self::may_go_on`], for a batch of tool calls.
     pub(crate) fn may_call(&mut self, calls: usize) -> Result<(), Stop> {
         if self.is_replaying() {
             return Ok(());
@@ -80,12 +80,12 @@ impl Ctx {
         self.services.supervisor.go_on(&self.invocation, done, more).map_err(Stop::Budget)
     }
 
-    /// From here on, or until here, nothing is refused: see [`Self::may_call`].
+    /// Starts or ends a section in which nothing is refused: see [`Self::may_call`].
     pub(crate) fn set_cleared(&mut self, is_cleared: bool) {
         self.watched.is_cleared = is_cleared;
     }
 
-    /// Holds what a request may cost until its answer is kept. `again`: it may have been made before.
+    /// Reserves the cost of a request until its answer is stored. `again`: it may have been made before.
     pub(crate) async fn reserve(&mut self, most: Usage, again: bool) -> Result<(), Stop> {
         let supervisor = self.services.supervisor.clone();
         let held = supervisor.reserve(&self.invocation, most, again).await.map_err(Stop::Budget)?;
@@ -94,14 +94,14 @@ impl Ctx {
         Ok(())
     }
 
-    /// Gives back what was held for a request that has no answer to be kept.
+    /// Releases the reservation of a request without a storable answer.
     pub(crate) fn let_go(&mut self) {
         if let Some(held) = self.watched.held.take() {
             held.settle();
         }
     }
 
-    /// What was spent for an answer, to be stored with it. Without usage there was no reply.
+    /// The spending for an answer, to be stored with it. Without usage there was no reply.
     pub(crate) fn spent_for(&mut self, usage: Option<Usage>) -> Batch {
         let mut more = self.take_more();
         more.usage = more.usage.plus(usage.unwrap_or_default());
@@ -109,18 +109,18 @@ impl Ctx {
         let done =
             InvocationTotals { model_calls: done.model_calls.saturating_add(u32::from(usage.is_some())), ..done };
         let batch = self.services.supervisor.spent(&self.invocation, done, more);
-        // It is counted now, so nothing has to be held for it.
+        // It is counted now, so the reservation can go.
         self.let_go();
         batch
     }
 
-    /// An answer of so many bytes was stored.
+    /// Counts the bytes of a stored answer.
     pub(crate) fn note_stored(&mut self, bytes: usize) {
         let more = &mut self.watched.more;
         more.stored_bytes = more.stored_bytes.saturating_add(bytes as u64);
     }
 
-    /// The caps of the invocation itself on calls of models and tokens.
+    /// The invocation's own caps on model calls and tokens.
     pub(crate) fn check_model_limits(&self) -> Result<(), LimitHit> {
         let (calls, calls_max) = (self.used.model_calls, self.limits.model_calls_max);
         if calls >= calls_max {

@@ -34,7 +34,7 @@ impl timer::Host for Ctx {
 }
 
 impl Ctx {
-    /// The one way to sleep: durably where there is a journal.
+    /// Sleeps: durably if there is a journal.
     pub(crate) async fn sleep(&mut self, ms: u64) -> Result<(), Stop> {
         self.check_calls()?;
         if self.journal.is_none() {

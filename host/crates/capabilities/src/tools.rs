@@ -1,4 +1,4 @@
-//! Call the tools that were granted. A whole call of a tool is one entry of the caller's journal.
+//! Calls the granted tools. A whole call of a tool is one entry of the caller's journal.
 
 use crate::conversation::CALL;
 use crate::ctx::Ctx;
@@ -20,7 +20,7 @@ use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Veri
 use longhaul_core::{Clock, Denial, Digest, InvocationId, LimitHit};
 use std::sync::Arc;
 
-/// Bytes of an answer from which on it is kept, so that an agent that shows its model the beginning can read on.
+/// Bytes from which on an answer is kept as content, so that an agent that shows its model the beginning can read on.
 const KEPT_BYTES_MIN: usize = 4_000;
 
 /// Calls that one `call-many` may make. Each is an entry, so the journal's cap holds as well.
@@ -60,20 +60,20 @@ fn bound(answer: Answer) -> Result<ToolResult, BoundError> {
     answer.map(ToolResult::from).map_err(BoundError::from)
 }
 
-/// A call on its way: the answer that is known, or how to get it.
+/// A call in progress: the known answer, or how to get it.
 enum Pending {
     Known(Answer),
     Work(JournalReply<Answer>, EffectClass, ToolCall, Option<InFlightEffect>),
 }
 
 impl Ctx {
-    /// What the tools say of themselves, one entry of the journal, asked once an invocation.
+    /// The tools' descriptions, one entry of the journal, fetched once for each invocation.
     pub(crate) async fn granted_tools(&mut self) -> Result<Vec<ToolInfo>, Stop> {
         if let Some(infos) = &self.tool_infos {
             return Ok(infos.clone());
         }
         let granted = self.grants.tools.clone();
-        // What was granted is no argument: a replay gets the list as it was, whatever was granted since.
+        // The grants are no argument: a replay gets the recorded list, whatever was granted since.
         let known = self.ask_repeatable("tools.list", granted.join(" "), &(), EffectClass::ReadOnly).await?;
         let infos: Vec<ToolInfo> = match known {
             Ok(infos) => infos,
@@ -87,7 +87,7 @@ impl Ctx {
         Ok(infos)
     }
 
-    /// Announces all calls in order, does them beside each other, and gives the answers in order.
+    /// Announces all calls in order, runs them in parallel, and returns the answers in order.
     async fn call_each(&mut self, calls: Vec<ToolCall>) -> Result<Vec<Answer>, Stop> {
         let replays = self.is_replaying();
         self.may_call(calls.len())?;
@@ -116,7 +116,7 @@ impl Ctx {
             output_bytes_max: self.limits.host_bytes_max,
             keeps_long: self.can_read(),
         };
-        // All are waited for, even when one stops the invocation: a sibling's answer is kept.
+        // All are awaited, even when one stops the invocation: a sibling's answer is stored.
         let done = join_all(pending.into_iter().map(|one| doer.finish(one))).await;
         self.clock.entry_was_answered();
         let done = done.into_iter().collect::<Result<Vec<_>, Stop>>()?;
@@ -187,13 +187,13 @@ impl Ctx {
         }))
     }
 
-    /// What a person answered or refused stands in place of the call.
+    /// A person's answer or refusal takes the place of the call.
     async fn settled(&mut self, call: ToolCall, answer: Answer) -> Result<Pending, Stop> {
         self.note_call();
         self.keep_answer(call, answer).await
     }
 
-    /// A refusal is an entry: a replay answers it again, also when the grant was mended meanwhile.
+    /// A refusal is an entry: a replay gives the same refusal, even if the grant was corrected since.
     async fn keep_answer(&mut self, call: ToolCall, answer: Answer) -> Result<Pending, Stop> {
         let known = self.ask_repeatable("tools.call", call.summary(), &call, EffectClass::ReadOnly).await?;
         Ok(Pending::Known(match known {
@@ -211,7 +211,7 @@ impl Ctx {
     }
 }
 
-/// Does calls, and keeps their answers.
+/// Executes calls, and stores their answers.
 struct Doer {
     invocation: InvocationId,
     supervisor: Arc<dyn Supervisor>,
@@ -219,7 +219,7 @@ struct Doer {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     output_bytes_max: u64,
-    /// Whether the guest can read again what is kept.
+    /// Whether the guest can read kept content again.
     keeps_long: bool,
 }
 
@@ -251,12 +251,12 @@ impl Doer {
         if class == EffectClass::Verifiable {
             match self.tools.prepare(call).await {
                 Ok(prepared) => self.journal.prepared(&handle, prepared).await?,
-                // What cannot even be prepared has no effect: that is its answer.
+                // A call that cannot be prepared has no effect: the error is its answer.
                 Err(error) => return Ok((handle, Err(error))),
             }
         }
         match self.tools.call(call, &handle.key, handle.attempt).await {
-            // As after a kill: an answer would invite the agent to do it once more.
+            // As after a kill: an answer would invite the agent to repeat the call.
             Err(ToolError::OutcomeUnknown(why)) if class == EffectClass::Acts => Err(self.question(&handle, &why)),
             answer => Ok((handle, answer)),
         }
@@ -282,7 +282,7 @@ impl Doer {
 
     async fn keep(&self, handle: EntryHandle, answer: Answer) -> Result<Answer, Stop> {
         let text = serde_json::to_string(&answer).map_err(|error| Stop::Broken(error.to_string()))?;
-        // What its tool used is told by who calls it; here is the row, to be stored with the answer.
+        // The caller reports its tool's usage; this is the row that is stored with the answer.
         let more = UsageDelta { stored_bytes: text.len() as u64, ..UsageDelta::default() };
         let mut also = self.supervisor.spent(&self.invocation, InvocationTotals::default(), more);
         also.ops.extend(kept_long(&answer, self.keeps_long).ops);
@@ -291,7 +291,7 @@ impl Doer {
     }
 }
 
-/// What is there now may be there later; all else about tools is a file's fault.
+/// An unavailable tool may come back later; every other error of a tool is a fault of a file.
 fn not_listed(error: ToolError) -> Stop {
     match error {
         ToolError::Unavailable(outage) => Stop::Unavailable(outage),
@@ -303,7 +303,7 @@ fn not_listed(error: ToolError) -> Stop {
     }
 }
 
-/// What keeps a long answer, for those who can read it again.
+/// The batch that keeps a long answer, for guests that can read it again.
 fn kept_long(answer: &Answer, can_read: bool) -> Batch {
     let mut batch = Batch::new();
     if let Some(output) = long(answer).filter(|_| can_read) {
@@ -317,7 +317,7 @@ fn long(answer: &Answer) -> Option<&str> {
     answer.as_ref().ok().map(|output| output.output.as_str()).filter(|output| output.len() >= KEPT_BYTES_MIN)
 }
 
-/// A tool's output is another guest's: what is over the cap is an error with the cap's name.
+/// A tool's output is untrusted: one over the cap is an error with the cap's name.
 fn bounded(answer: Answer, max: u64) -> Answer {
     match answer {
         Ok(output) if output.output.len() as u64 > max => {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use longhaul_core::Outage;
 
-    /// What a person has to mend used to be tried again and again, with waits of minutes.
+    /// A fault that a person has to correct used to be retried again and again, with waits of minutes.
     #[test]
     fn only_what_may_be_there_later_is_waited_for() {
         let outage = Outage { reason: "away".into(), retry_after_ms: None };

@@ -1,4 +1,4 @@
-//! WASI: deterministic for pure worlds, granted for the worlds that act.
+//! WASI: deterministic for pure worlds, granted for acting worlds.
 //!
 //! A pure guest has a clock that follows its journal, randomness from its seed, output that goes to
 //! its log, and no arguments, variables, directories or sockets. A tool or a memory backend has the

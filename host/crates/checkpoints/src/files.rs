@@ -1,7 +1,7 @@
-//! The files of a run's trees, as they go into a snapshot and come out of it.
+//! The files of a run's trees, in their form in a snapshot.
 //!
-//! Regular files alone: a link is left out and said, and so is a repository within the tree. What comes from a snapshot
-//! is written below the tree and nowhere else, whatever its paths say.
+//! A snapshot holds regular files alone: a link is left out and listed, and so is a repository within the tree. Files
+//! of a snapshot are written below the tree and nowhere else, whatever their paths say.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -23,7 +23,7 @@ const FILES_MAX: usize = 20_000;
 pub struct SnapshotFile {
     /// The number of the tree.
     pub tree: u32,
-    /// Within it, its parts separated by `/`.
+    /// The path within the tree, its parts separated by `/`.
     pub path: String,
     /// Whether it may be executed.
     pub executable: bool,
@@ -43,7 +43,7 @@ pub(super) fn read(tree: u32, root: &Path, left_out: &mut Vec<String>) -> fault:
             let inside = path.strip_prefix(root).unwrap_or(&path);
             let name = inside.to_str().map(str::to_owned);
             match name {
-                // `write` would refuse all of it for one repository that an agent made in its tree.
+                // `write` would refuse the whole snapshot for one repository that an agent made in its tree.
                 _ if is_git => left_out.push(inside.to_string_lossy().into_owned()),
                 _ if found.is_dir() => folders.push(path),
                 Some(name) if found.is_file() => {
@@ -88,7 +88,7 @@ pub(super) fn write(root: &Path, files: &[&SnapshotFile]) -> fault::Result<()> {
     fs::rename(&half, root).with_context(|| format!("cannot make `{}`", root.display()))
 }
 
-/// A path that stays where it is put.
+/// Checks that a path stays below its directory.
 pub(super) fn plain(path: &str) -> fault::Result<PathBuf> {
     let parts = Path::new(path).components();
     let is_plain = !path.is_empty()

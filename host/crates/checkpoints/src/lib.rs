@@ -1,19 +1,20 @@
-//! Checkpoints: a run as it stands, as one JSON value that another data directory, or another machine, can go on from.
+//! Checkpoints: the state of a run as one JSON value, from which another data directory or another machine can
+//! continue.
 //!
-//! The journal stays the truth. A checkpoint is a position in it: before each `checkpoint_every`th step of an agent,
-//! and before each approval, found by reading and never written, so that none can be missing or wrong and none costs a
-//! byte. What is written is a snapshot, when somebody exports or saves one.
+//! The journal remains the source of truth. A checkpoint is a position in it: before each `checkpoint_every`th step of
+//! an agent, and before each approval. Checkpoints are found by reading and never written, so that none can be missing
+//! or wrong and none costs a byte. Only an export or a save writes a snapshot.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `positions` | the checkpoints of a run, and what a key names |
-//! | `snapshot` | a run as JSON, and back |
+//! | `positions` | the checkpoints of a run, and the keys that name them |
+//! | `snapshot` | a run as JSON, and its restoration |
 //! | `files` | the files of its trees |
-//! | `snapshot_store` | snapshots that are saved under a key, for a time |
-//! | `shared` | snapshots on a server, and who may go on with one |
+//! | `snapshot_store` | snapshots saved under a key, with an expiry |
+//! | `shared` | snapshots on a server, and the leases of runs |
 //!
-//! This crate refuses to put back what a person allowed elsewhere, and to go on with a run: it stores what the next resume
-//! finds.
+//! This crate refuses to restore approvals that a person gave elsewhere, and to resume a run: it stores the state that
+//! the next resume reads.
 
 mod files;
 mod positions;

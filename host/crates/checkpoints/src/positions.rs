@@ -1,4 +1,4 @@
-//! The checkpoints that a run has, and what a key names.
+//! The checkpoints of a run, and the keys that name them.
 //!
 //! A key is a run, for all of it, or `RUN:PART` for the newest work of an agent, such as `r-3f9c02d1a4be:agents.code`.
 
@@ -11,15 +11,15 @@ use longhaul_core::{InvocationId, RunId};
 use longhaul_records::invocation::{APPROVAL, STEP};
 use longhaul_records::record;
 
-/// Entries of one journal that are looked at.
+/// Entries of one journal that are read.
 pub(crate) const ENTRIES_MAX: usize = 100_000;
 
-/// What a key names.
+/// A parsed key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointKey {
     /// The run, as it was typed.
     pub run: String,
-    /// The part of the run, such as `agents.code`; none: all of it.
+    /// The part of the run, such as `agents.code`; none: the whole run.
     pub part: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub fn list(store: &dyn Store, run: &RunId, every: impl Fn(&str) -> u32) -> faul
     Ok(found)
 }
 
-/// Steps before a position, entries before it, why it is one, and when.
+/// The steps before a position, the entries before it, its reason, and its time.
 fn positions(entries: &[(u32, JournalEntry)], every: u32) -> Vec<(u32, u32, Cause, u64)> {
     let (mut step, mut found) = (0, Vec::new());
     for (number, entry) in entries {
@@ -77,7 +77,7 @@ fn positions(entries: &[(u32, JournalEntry)], every: u32) -> Vec<(u32, u32, Caus
     found
 }
 
-/// The invocations of a run in the order in which they began, those that others asked for behind them.
+/// The invocations of a run in the order in which they began; delegations follow their callers.
 fn invocations(store: &dyn Store, run: &RunId) -> fault::Result<Vec<InvocationId>> {
     let (mut found, mut after) = (Vec::new(), 0);
     loop {

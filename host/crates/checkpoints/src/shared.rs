@@ -1,10 +1,12 @@
-//! Runs that several machines know of: whoever works on one holds its lease, and leaves a snapshot when it rests.
+//! Runs that several machines share: the machine that works on a run holds its lease, and leaves a snapshot when the
+//! run rests.
 //!
-//! The server knows who has a run. Where that is somebody else, they may have gone on with it meanwhile: it is refused
-//! until their snapshot is imported, and an import that fails changes nothing of that. While a run is worked on there is
-//! no snapshot of it, so a machine that dies at work has to go on itself: what it had done since would be done again
-//! elsewhere. A lease has a fencing number, and a snapshot under an old one is not taken. A holder that cannot renew its
-//! lease stops its work before the lease is over. Refuses to be the truth: that is the store of who holds the lease.
+//! The server knows the holder of a run. A run whose last holder is another machine may have progressed there: it is
+//! refused until that machine's snapshot is imported, and a failed import does not change that. While a run is worked
+//! on it has no snapshot, so a machine that dies at work has to continue the run itself: its work since then would be
+//! repeated elsewhere. A lease has a fencing number, and the server rejects a snapshot under an old one. A holder that
+//! cannot renew its lease stops its work before the lease expires. The server is never the source of truth: that is the
+//! store of the lease's holder.
 
 use super::positions::CheckpointKey as Named;
 use super::snapshot::{Snapshot, take};
@@ -22,17 +24,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Makes the client of a server that several machines share. The program that opens the data directory has one.
+/// Makes the client of a server that several machines share. The program that opens the data directory provides it.
 pub trait RunShareFactory: Send + Sync {
-    /// The server that `[checkpoints.redis]` names; none where there is no such table. Relative paths of the table are
-    /// below `directory`. The server itself is not asked.
+    /// The server that `[checkpoints.redis]` names; none without such a table. Relative paths of the table are below
+    /// `directory`. The server itself is not contacted.
     ///
     /// # Errors
-    /// When the table names something that is not there, such as a variable.
+    /// When the table names something missing, such as a variable.
     fn open(&self, config: &CheckpointConfig, directory: &Path) -> fault::Result<Option<Box<dyn RunShare>>>;
 }
 
-/// The server of a project.
+/// The shared server of a project.
 pub struct SharedServer {
     runs: Box<dyn RunShare>,
     holder: String,
@@ -40,7 +42,7 @@ pub struct SharedServer {
 }
 
 impl SharedServer {
-    /// The server that a project shares its runs on, if it does.
+    /// The shared server of a project, if it has one.
     pub fn open(
         home: &Home,
         factory: &dyn RunShareFactory,
@@ -48,16 +50,16 @@ impl SharedServer {
         directory: &Path,
     ) -> fault::Result<Option<Self>> {
         let Some(runs) = factory.open(config, directory).context("[checkpoints.redis]")? else { return Ok(None) };
-        // One process owns a data directory, so its place is who holds what it works on.
+        // One process owns a data directory, so the directory's path identifies the holder.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let home = Digest::of(home.path().as_os_str().as_encoded_bytes()).short();
         Ok(Some(Self { runs, holder: format!("{}/{home}", host.trim()), lease_ms: config.lease_ms }))
     }
 
-    /// Takes the lease of a run that is to be worked on.
+    /// Acquires the lease of a run before work on it.
     ///
     /// # Errors
-    /// When somebody else holds it, or has gone on with the run since it was worked on here.
+    /// When another machine holds the lease, or has continued the run since this one worked on it.
     pub async fn begin(&self, run: &RunId) -> fault::Result<Lease> {
         match self.runs.acquire(run.as_str(), &self.holder, self.lease_ms, false).await {
             Err(SharedError::Moved { .. }) => bail!(Fault::conflict(format!(
@@ -66,27 +68,27 @@ impl SharedServer {
             ))),
             taken => {
                 let lease = taken?;
-                // What others see of it is out of date from here on: to go on from there would repeat effects.
+                // The snapshot on the server is out of date from here on: a resume from it would repeat effects.
                 self.runs.delete(&lease.key).await?;
                 Ok(lease)
             }
         }
     }
 
-    /// Renews a lease for as long as it is not dropped, and stops the run when that fails for too long.
+    /// Renews a lease until it is dropped, and stops the run when renewal fails for too long.
     pub async fn hold(self: Arc<Self>, lease: Lease, handle: RunHandle) {
         let patience = Duration::from_millis(self.lease_ms / 4 * 3);
         let mut renewed = Instant::now();
         loop {
             tokio::time::sleep(Duration::from_millis(self.lease_ms / 4)).await;
-            // From before it is asked: the server counts from when it hears it.
+            // Measured from before the request: the server counts from when it receives it.
             let asked = Instant::now();
             let renewing = self.runs.acquire(&lease.key, &self.holder, self.lease_ms, false);
-            // A server that does not answer is waited for no longer than one that is away.
+            // A server that does not answer gets no more time than one that is away.
             match tokio::time::timeout(patience.saturating_sub(renewed.elapsed()), renewing).await {
                 Ok(Ok(now)) if now.fence == lease.fence => renewed = asked,
                 Ok(Err(SharedError::Unavailable(_))) if renewed.elapsed() < patience => {}
-                // Somebody else holds it, or it is another lease, or the server was away for too long.
+                // Another machine holds the lease, or it is another lease, or the server was away for too long.
                 Ok(_) | Err(_) => break,
             }
         }
@@ -94,7 +96,7 @@ impl SharedServer {
         handle.stop().await;
     }
 
-    /// Leaves a run that rests for others, and gives its lease back. One that is over needs nobody any more.
+    /// Leaves the snapshot of a resting run on the server, and releases its lease. A finished run leaves none.
     pub async fn leave(&self, host: &PluginHost, lease: &Lease) -> fault::Result<()> {
         let run = RunId::from_text(lease.key.clone());
         let stored = record::load(&*host.store, &run)?.with_context(|| format!("run {run} is gone"))?;
@@ -109,13 +111,13 @@ impl SharedServer {
         Ok(self.runs.release(lease).await?)
     }
 
-    /// The runs that were left on the server.
+    /// The runs with a snapshot on the server.
     pub async fn list(&self) -> fault::Result<Vec<String>> {
         Ok(self.runs.list().await?)
     }
 
-    /// Takes a run over: its lease first, so that nobody goes on with it meanwhile, then what was left of it. Answers what
-    /// `restore` does.
+    /// Takes over a run: acquires its lease first, so that no other machine continues it meanwhile, then reads its
+    /// snapshot. Returns the result of `restore`.
     pub async fn take_over<T>(
         &self,
         key: &str,
@@ -123,7 +125,7 @@ impl SharedServer {
     ) -> fault::Result<T> {
         let lease = self.runs.acquire(key, &self.holder, self.lease_ms, true).await?;
         let taken = match self.restored(key, restore).await {
-            // Only now: what is here of a run that could not be restored is not what others have come to.
+            // Only after the restore: a partly restored run here is not the state that others reached.
             Ok(restored) => self.runs.claim(&lease).await.map(|()| restored).map_err(Fault::from),
             Err(error) => Err(error),
         };
@@ -150,7 +152,7 @@ impl SharedServer {
     }
 }
 
-/// The server of a run's project.
+/// The shared server of a run's project.
 pub fn of_record(
     home: &Home,
     factory: &dyn RunShareFactory,

@@ -1,11 +1,11 @@
-//! A run as one JSON value: its rows, the content that they name, the files of its trees; and back.
+//! A run as one JSON value: its rows, the content that they name, the files of its trees; and its restoration.
 //!
-//! What a reader wants to know stands in front, in words; what `restore` needs is in `rows`, `content` and `files`. The
-//! bytes of plugins are left out: whoever goes on has the same ones installed, which is checked by their digests. The
-//! commits of the branch are left out too: the project is a git repository, and that is how they travel. A snapshot
-//! comes from elsewhere, so `restore` writes rows of its own run and nothing else, content by its digest alone, and
-//! files below the run's trees. What a person allowed there nobody has allowed here: rules, answers that were not used
-//! yet, and leave for calls that were not made are left out, and whoever is here is asked again.
+//! The fields for human readers stand in front, as text; the data for `restore` is in `rows`, `content` and `files`.
+//! The bytes of plugins are left out: the restoring machine has the same plugins installed, which is checked by their
+//! digests. The commits of the branch are left out too: they travel with the project's git repository. A snapshot comes
+//! from elsewhere, so `restore` writes rows of its own run and nothing else, content by its digest alone, and files
+//! below the run's trees. Approvals are not restored: rules, unused answers, and permissions for calls that were not
+//! made are left out, and the person here is asked again.
 
 use super::files::{self, SnapshotFile};
 use super::positions::{CheckpointKey as Named, ENTRIES_MAX, newest_of};
@@ -36,37 +36,37 @@ use std::path::Path;
 /// The version of the format. It grows when an older reader could misread a newer snapshot.
 const VERSION: u32 = 1;
 
-/// Rows of one table that are read at once.
+/// Rows of one table that one read returns.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// Bytes of rows and content, all together: written down, with the files, it is less than a reader takes.
+/// Bytes of rows and content, all together: written as JSON with the files, it stays below the reader's limit.
 const BYTES_MAX: usize = 256 << 20;
 
 /// Hexadecimal digits of a digest.
 const DIGITS: usize = 64;
 
-/// What helps against a checkpoint that is not as it was exported.
+/// The remedy for a checkpoint that differs from its export.
 const EXPORT_AGAIN: &str = "copy it again, or have the run exported again with `longhaul checkpoint export`";
 
-/// What is said of one that cannot be read.
+/// The error for an unreadable checkpoint.
 const DAMAGED: &str =
     "the checkpoint is damaged; copy it again, or have the run exported again with `longhaul checkpoint export`";
 
-/// Longest text of others in a message, in bytes.
+/// Longest foreign text in a message, in bytes.
 const SAID_BYTES_MAX: usize = 200;
 
-/// Of what a snapshot is.
+/// The origin of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum SnapshotOrigin {
-    /// Of a run with its plan.
+    /// A run with its plan.
     Plan {
-        /// Features that are planned.
+        /// Planned features.
         features: usize,
-        /// Those that pass.
+        /// Passing features.
         passing: usize,
     },
-    /// Of an agent's work.
+    /// An agent's work.
     Agent {
         /// Its table, for example `agents.code`.
         agent_id: String,
@@ -74,42 +74,42 @@ pub enum SnapshotOrigin {
         invocation: InvocationId,
         /// Steps that it made.
         step: u32,
-        /// What it waits for an answer to: the ids of approvals.
+        /// The ids of the approvals that it waits for.
         pending: Vec<String>,
     },
 }
 
-/// A run as it stands.
+/// A run in its current state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The version of the format.
     pub longhaul_checkpoint: u32,
-    /// What it was asked for by.
+    /// The key that it was requested by.
     pub key: String,
-    /// Of what it is.
+    /// The origin.
     #[serde(flatten)]
     pub origin: SnapshotOrigin,
     /// The run.
     pub run: RunId,
     /// Its project.
     pub project: String,
-    /// How it stands, in a word.
+    /// Its status, in a word.
     pub status: String,
     /// The branch.
     pub branch: String,
-    /// The commit that it started from, and those that its features came to: the repository must have them.
+    /// The commit that it started from, and those of its features: the repository must have them.
     pub commits: Vec<String>,
     /// Plugins by their digests: they must be installed.
     pub plugins: BTreeMap<String, Digest>,
     /// When it was taken, in milliseconds since 1970-01-01 UTC.
     pub taken_ms: u64,
-    /// Paths of its trees that are not in it: they are no files.
+    /// Paths of its trees that are left out because they are no files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     rows: Vec<StoredRow>,
     content: Vec<String>,
     files: Vec<SnapshotFile>,
-    /// By the data directory that it was taken from, over all that stands before it.
+    /// The signature of the data directory that it was taken from, over all fields before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signed: Option<Signed>,
 }
@@ -160,11 +160,11 @@ impl TableName {
         }
     }
 
-    /// What the keys of a run's rows start with.
+    /// The prefix of the keys of a run's rows.
     fn prefix(self, run: &RunId) -> Key {
         match self {
             Self::Runs | Self::States | Self::Events => Key::of(run.as_str()),
-            // An invocation's name begins with its run's and a stroke, and ends later.
+            // An invocation's name begins with its run's and a slash.
             Self::Journal => Key::from_bytes(format!("{run}/").into_bytes()),
             Self::Memory => Key::of("working").and(run.as_str()),
             Self::GraphHeads => of_agents(&longhaul_graph::record::heads(), run),
@@ -174,7 +174,7 @@ impl TableName {
     }
 }
 
-/// What the keys of the graphs of a run's agents start with: their names start with the invocation's.
+/// The prefix of the keys of the graphs of a run's agents: their names start with the invocation's.
 fn of_agents(kind: &Key, run: &RunId) -> Key {
     Key::from_bytes([kind.as_bytes(), format!("{run}/").as_bytes()].concat())
 }
@@ -204,7 +204,7 @@ pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Resu
         record.pins.iter().map(|(table, pin)| (table.clone(), pin.digest)).collect();
     let content = content_of(store, run, plugins.values().copied().collect(), bytes)?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
-    // A run that was never begun on has none.
+    // A run that never began work has none.
     let beside = if host.home.tree(run).is_dir() { host.home.trees_beside(run)? } else { Vec::new() };
     for tree in [0].into_iter().chain(beside) {
         let root = host.home.tree_of(run, tree);
@@ -263,8 +263,8 @@ fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec
     }
 }
 
-/// The content that rows, which have so many bytes, name by digests, and that such content names, without that of
-/// `known`.
+/// The content that the given rows (of this total size) name by digest, and the content that this content names,
+/// without that in `known`.
 fn content_of(
     store: &dyn Store,
     run: &RunId,
@@ -281,7 +281,7 @@ fn content_of(
             if !seen.insert(digest) {
                 continue;
             }
-            // Not everything that looks like a digest is one of content here.
+            // Some texts look like a digest and are none of content here.
             let Some(found) = store.blob(&digest)? else { continue };
             bytes += found.len();
             if bytes > BYTES_MAX {
@@ -296,7 +296,7 @@ fn content_of(
     Ok(content)
 }
 
-/// Whatever looks like a digest in a text.
+/// Every digest in a text.
 pub fn digests(text: &[u8]) -> Vec<Digest> {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
     let words = text.split(|byte| !is_digit(byte)).filter(|word| word.len() == DIGITS);
@@ -318,7 +318,7 @@ impl Snapshot {
             );
         }
         let snapshot: Self = serde_json::from_slice(bytes).or_invalid(|| DAMAGED)?;
-        // A signature holds for what was read of it, and what was not read must not seem to be signed.
+        // A signature covers the parsed fields, and unparsed ones must not seem to be signed.
         if let Some(Signed { signer, .. }) = &snapshot.signed
             && snapshot.write()? != bytes.trim_ascii_end()
         {
@@ -331,38 +331,39 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Whether all of it can be read and is of its run alone, as far as that does not depend on this machine.
+    /// Checks that all of it can be read and belongs to its run alone, as far as that does not depend on this machine.
     pub fn check(&self) -> fault::Result<()> {
         record_of(self)?;
         disowned(rows(self)?, self)?;
         self.files.iter().try_for_each(|file| files::plain(&file.path).map(drop))
     }
 
-    /// Its JSON.
+    /// The snapshot as JSON.
     pub fn write(&self) -> fault::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)
     }
 
-    /// With a signature by a key.
+    /// Adds a signature by a key.
     pub fn sign(mut self, key: &SigningKey) -> fault::Result<Self> {
         self.signed = None;
         self.signed = Some(key.sign(&self.write()?, &format!("longhaul checkpoint of {}", self.run)));
         Ok(self)
     }
 
-    /// The signature, and what it is of.
+    /// Takes the signature out, with the signed bytes.
     pub fn take_signature(&mut self) -> fault::Result<(Option<Signed>, Vec<u8>)> {
         let signed = self.signed.take();
         Ok((signed, self.write()?))
     }
 
-    /// What the file asks for that the run began with. Of an import none of it counts: that of the local file does.
+    /// The powers in the configuration that the run began with. An import uses none of them: the local file's powers
+    /// apply.
     pub fn powers(&self) -> fault::Result<BTreeSet<Power>> {
         Ok(powers::of(&record_of(self)?.config()?))
     }
 }
 
-/// Puts a run into this data directory as a snapshot has it, for the project in `directory`, which has this id here.
+/// Restores a snapshot's run into this data directory, for the project in `directory`, which has this id here.
 pub async fn restore(
     host: &PluginHost,
     snapshot: &Snapshot,
@@ -402,7 +403,7 @@ pub async fn restore(
         let value = if table == Table::Runs { moved.clone() } else { value };
         batch.push(Op::Put(table, key, value));
     }
-    // The trees first: a run that is there without them would begin them anew from the branch.
+    // The trees first: a run without its trees would begin them anew from the branch.
     write_trees(&host.home, snapshot)?;
     host.store.commit(batch).await?;
     Ok(())
@@ -430,7 +431,7 @@ fn rows(snapshot: &Snapshot) -> fault::Result<TableRows> {
     Ok(rows)
 }
 
-/// The rows without what people allowed elsewhere.
+/// The rows without the approvals that people gave elsewhere.
 fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
     let run = &snapshot.run;
     let blobs = snapshot.content.iter().map(|text| BASE64.decode(text).or_invalid(|| DAMAGED));
@@ -447,7 +448,7 @@ fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
     for (invocation, mut rows) in journals {
         rows.sort();
         let disowned = longhaul_journal::disowned(&invocation, rows, &|digest| blobs.get(digest).cloned());
-        // What is wrong with it is wrong with the checkpoint, and not with a journal of ours.
+        // A fault here is one of the checkpoint, and not of a journal of this data directory.
         let (rows, taken) = disowned.map_err(|error| Fault::from(error).or_code(FaultCode::Invalid))?;
         kept.extend(rows.into_iter().map(|(key, value)| (Table::Journal, Key::from_bytes(key), value)));
         undecided.extend(taken.into_iter().map(|entry| (invocation.clone(), entry)));
@@ -462,14 +463,14 @@ fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
     Ok(owned)
 }
 
-/// Whose journal a row is of: the first part of its key.
+/// The invocation of a journal row: the first part of its key.
 fn invocation_of(key: &Key) -> Option<InvocationId> {
     let bytes = key.as_bytes();
     let end = bytes.windows(2).position(|pair| pair == [0, 0])?;
     std::str::from_utf8(&bytes[..end]).ok().map(InvocationId::from_text)
 }
 
-/// Whether it is a name as runs are given one. It becomes a part of paths and of keys, so nothing else may be in it.
+/// Whether it has the form of a run id. It becomes a part of paths and of keys, so it may hold nothing else.
 fn is_run_name(run: &RunId) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
     run.as_str()
@@ -477,7 +478,7 @@ fn is_run_name(run: &RunId) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.len() <= DIGITS && rest.bytes().all(is_plain))
 }
 
-/// What the run was begun with.
+/// The record of the run.
 fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     if !is_run_name(&snapshot.run) {
         bail!(
@@ -489,7 +490,7 @@ fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     let row = row.or_invalid(|| format!("the checkpoint has no record of run {}; {EXPORT_AGAIN}", snapshot.run))?;
     let record: RunRecord =
         serde_json::from_slice(&BASE64.decode(&row.value).or_invalid(|| DAMAGED)?).or_invalid(|| DAMAGED)?;
-    // An ask has no branch; whatever else says so would move one that is not its own.
+    // An ask has no branch; another value would move a branch that is not its own.
     let branch = if record.ask.is_some() { String::new() } else { format!("longhaul/{}", record.project) };
     if record.run != snapshot.run || record.project != snapshot.project || record.branch != branch {
         let said = [record.run.as_str(), &record.project, &record.branch].map(|said| printable(said, SAID_BYTES_MAX));
@@ -505,10 +506,10 @@ fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     Ok(record)
 }
 
-/// What a checkpoint brings of a configuration is never used here: the file here is. So it must be of the same project,
-/// the two things that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must what it
-/// grants, or the run would go on with other powers than it began with. Only addresses that the host itself sends to, such
-/// as those of models, may be others on another machine.
+/// The configuration in a checkpoint is never used here: the local file is. So it must be of the same project; the two
+/// parts that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must its grants, or
+/// the run would continue with other powers than it began with. Only addresses that the host itself sends to, such as
+/// those of models, may differ on another machine.
 fn check_alike(record: &RunRecord, config: &Config, redactor: &SecretRedactor) -> fault::Result<()> {
     let pinned = record.config()?;
     if pinned.project.name != record.project {
@@ -527,7 +528,7 @@ fn check_alike(record: &RunRecord, config: &Config, redactor: &SecretRedactor) -
             redactor.scrub(&difference)
         );
     }
-    // What holds a run back here does so whatever it began with.
+    // Restrictions of the local file apply here whatever the run began with.
     let is_granted = |power: &Power| !matches!(power.kind, PowerKind::Endpoint | PowerKind::Guard);
     let granted = |config: &Config| -> BTreeSet<Power> { powers::of(config).into_iter().filter(is_granted).collect() };
     if let Some(difference) = powers::difference(&granted(config), &granted(&pinned)) {
@@ -539,7 +540,7 @@ fn check_alike(record: &RunRecord, config: &Config, redactor: &SecretRedactor) -
     Ok(())
 }
 
-/// What a run pins of a configuration, a line a value.
+/// The pinned values of a configuration, one a line.
 fn pinned_lines(config: &Config) -> fault::Result<BTreeSet<String>> {
     let mut lines = BTreeSet::new();
     for (name, check) in &config.checks {
@@ -556,8 +557,7 @@ fn lines_of(table: &str, values: &serde_json::Value) -> Vec<String> {
     values.map(|(key, value)| format!("[{table}] {key} = {value}")).collect()
 }
 
-/// The record with the project, its file and its plugins as they are here, and with nothing that is done to models
-/// elsewhere.
+/// The record with the local project, file and plugins, and without the model options of the other machine.
 fn moved(record: &RunRecord, id: &str, pins: PinnedPlugins, directory: &Path, config: &str) -> RunRecord {
     RunRecord {
         directory: directory.to_owned(),
@@ -599,9 +599,10 @@ pub fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     Ok(batch)
 }
 
-/// The plugins of the run as they are installed here, with what they ask for here.
+/// The run's plugins as installed here, with their local grant requests.
 ///
-/// Content alone proves nothing: an earlier checkpoint may have brought it. What a run here has pinned was installed here.
+/// Content in the store proves nothing: an earlier checkpoint may have brought it. A plugin that a local run pinned was
+/// installed here.
 fn pins_here(
     host: &PluginHost,
     record: &RunRecord,

@@ -1,7 +1,7 @@
-//! Snapshots that are saved in the data directory under a key, for a time.
+//! Snapshots that are saved in the data directory under a key, with an expiry.
 //!
-//! A key is a row's, so it may be of any length and have any characters, and names no file. One that is over is not
-//! given any more; it is removed by `gc`, as are those of a certain age.
+//! A key is part of a row's key, so it may have any length and any characters, and names no file. An expired snapshot
+//! is not returned any more; `gc` removes it, as it removes those of a certain age.
 
 use longhaul_api::checkpoints::SavedSnapshot;
 use longhaul_core::Clock;
@@ -14,15 +14,15 @@ pub struct SnapshotStore<'a> {
 }
 
 impl<'a> SnapshotStore<'a> {
-    /// Those of a store, by this clock.
+    /// The snapshots of a store, by this clock.
     pub fn new(store: &'a dyn Store, clock: &'a dyn Clock) -> Self {
         Self { store, clock }
     }
 
-    /// Keeps a snapshot for so long, in place of one with the same key.
+    /// Saves a snapshot for this time, in place of one with the same key.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub async fn save(&self, key: &str, snapshot: Vec<u8>, ttl_ms: u64) -> Result<SavedSnapshot, StoreError> {
         let saved_ms = self.clock.now_ms();
         let until_ms = saved_ms.saturating_add(ttl_ms);
@@ -33,29 +33,29 @@ impl<'a> SnapshotStore<'a> {
         Ok(saved)
     }
 
-    /// The snapshot of a key, if it is not over.
+    /// The snapshot of a key, unless it has expired.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let about = self.store.get(Table::States, &about_key(key))?;
         let living = about.and_then(|bytes| read(&bytes)).is_some_and(|saved| saved.until_ms > self.clock.now_ms());
         if living { self.store.get(Table::States, &snapshot_key(key)) } else { Ok(None) }
     }
 
-    /// Those that are not over, in the order of their keys.
+    /// The snapshots that have not expired, in the order of their keys.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub fn list(&self) -> Result<Vec<SavedSnapshot>, StoreError> {
         let now_ms = self.clock.now_ms();
         Ok(self.all()?.into_iter().filter(|saved| saved.until_ms > now_ms).collect())
     }
 
-    /// Removes those that are over, and those that were saved longer ago than `age_ms`; answers how many.
+    /// Removes expired snapshots, and those saved longer ago than `age_ms`; returns how many.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub async fn purge(&self, age_ms: u64) -> Result<usize, StoreError> {
         let old = self.older(age_ms)?;
         for saved in &old {
@@ -67,7 +67,7 @@ impl<'a> SnapshotStore<'a> {
     /// How many [`Self::purge`] would remove.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub fn old(&self, age_ms: u64) -> Result<usize, StoreError> {
         Ok(self.older(age_ms)?.len())
     }
@@ -78,10 +78,10 @@ impl<'a> SnapshotStore<'a> {
         Ok(self.all()?.into_iter().filter(is_old).collect())
     }
 
-    /// Removes one.
+    /// Removes one snapshot.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub async fn remove(&self, key: &str) -> Result<(), StoreError> {
         let mut batch = Batch::new();
         batch.push(Op::Delete(Table::States, about_key(key)));

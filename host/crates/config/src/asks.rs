@@ -1,44 +1,44 @@
-//! What a plugin asks for in its `plugin.toml`. All of it is the plugin's own claim; what it may do is
-//! [`crate::grants`].
+//! The grants that a plugin requests in its `plugin.toml`. All of them are the plugin's own claim; [`crate::grants`]
+//! decides.
 
 use longhaul_core::grant::Access;
 use longhaul_core::text::printable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Longest name of a directory or a host that is shown, in bytes.
+/// Longest name of a directory or a host in a line, in bytes.
 const LINE_BYTES_MAX: usize = 200;
 
-/// `[asks]`: what a plugin asks for. Without a manifest it asks for nothing.
+/// `[asks]`: the grants that a plugin requests. Without a manifest it requests nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Asks")]
 pub struct RequestedGrants {
-    /// Whether it talks with models.
+    /// Whether it calls models.
     pub models: bool,
     /// Whether it calls tools.
     pub tools: bool,
-    /// Whether it delegates.
+    /// Whether it delegates to agents.
     pub agents: bool,
     /// Directories, as the guest names them.
     pub directories: Vec<RequestedDirectory>,
-    /// Hosts, as patterns; `"*"` asks for whichever the operator gives.
+    /// Hosts, as patterns; `"*"` requests any hosts that the operator grants.
     pub hosts: Vec<String>,
 }
 
-/// A directory that a plugin asks for.
+/// A directory that a plugin requests.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AskedDirectory")]
 pub struct RequestedDirectory {
-    /// Where it wants to see it.
+    /// Its path in the guest.
     pub guest: String,
-    /// How it would use it.
+    /// The requested access.
     pub access: Access,
 }
 
 impl RequestedGrants {
-    /// One line for each thing that is asked for, fit to be shown; none when it asks for nothing.
+    /// One printable line for each request; empty when it requests nothing.
     pub fn lines(&self) -> Vec<String> {
         let worlds = [
             (self.models, "to ask the models that you name"),

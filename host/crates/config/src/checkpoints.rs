@@ -1,4 +1,4 @@
-//! `[checkpoints]`: how often a run can be gone on from, and the server on which runs that rest are left.
+//! `[checkpoints]`: how often a run has a checkpoint, and the server for the snapshots of resting runs.
 
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_redis::RedisConfig;
@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
-    /// After how many steps of an agent there is a checkpoint, from the first step on; an agent's own
-    /// `checkpoint_every` goes first. Default 0: none but those before approvals.
+    /// Steps of an agent between two checkpoints, from the first step on; an agent's own `checkpoint_every` has
+    /// precedence. Default 0: only those before approvals.
     pub every: u32,
-    /// The server on which runs that rest are left for other machines, for its `ttl_s`. Default: none.
+    /// The server on which resting runs are left for other machines, for its `ttl_s`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redis: Option<RedisConfig>,
-    /// For how long a run is held that is worked on, unless that is renewed, in milliseconds. Default 60,000; at least
-    /// 1,000.
+    /// How long the lease of a run is valid without renewal, in milliseconds. Default 60,000; at least 1,000.
     pub lease_ms: u64,
 }
 
@@ -26,7 +25,7 @@ impl Default for CheckpointConfig {
 }
 
 impl CheckpointConfig {
-    /// Refuses what cannot be meant.
+    /// Refuses invalid values.
     pub fn check(&self) -> fault::Result<()> {
         if self.lease_ms < 1_000 {
             bail!("[checkpoints] lease_ms is {}; take 1000 or more", self.lease_ms);

@@ -1,4 +1,4 @@
-//! What the verdicts of a project rest on: the evidence of its native checks, and whether any model judges.
+//! The evidence behind a project's verdicts: that of its native checks, and whether any model judges.
 
 use crate::asks::RequestedGrants;
 use crate::part::PluginConfig;
@@ -14,7 +14,7 @@ impl Config {
         self.checks.iter().filter(|(_, check)| is_exit(check)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// What the pass of other native checks rests on that have no counterexamples.
+    /// The evidence of other native checks that have no counterexamples.
     pub fn weak_checks(&self) -> BTreeMap<String, Evidence> {
         let weak = |check: &NativeCheck| match check.evidence_kind() {
             EvidenceKind::Junit => Some(Evidence::Junit),
@@ -24,7 +24,7 @@ impl Config {
         self.checks.iter().filter_map(|(name, check)| Some((name.clone(), weak(check)?))).collect()
     }
 
-    /// The evaluator when it judges by checks alone: it is the one that asks no model, or it has none.
+    /// The evaluator, if it judges by checks alone: the one that asks no model, or one without models.
     pub fn checks_only(&self, asks: Option<&RequestedGrants>) -> Option<String> {
         let PluginConfig { plugin, models, .. } = &self.evaluator;
         let is_modelless = asks.is_some_and(|asks| asks.models) && models.is_empty();

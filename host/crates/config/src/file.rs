@@ -1,4 +1,4 @@
-//! Where `longhaul.toml` lies, and how much of it is read.
+//! The path of `longhaul.toml`, and the limit of its size.
 
 use longhaul_home::text_file;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// The operator's file, in the root of a project.
 pub const FILE: &str = "longhaul.toml";
 
-/// Bytes of `longhaul.toml`. The longest of ours has 4 KiB.
+/// Bytes of `longhaul.toml`. The longest one of this repository has 4 KiB.
 pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// The text of `longhaul.toml` in a project.

@@ -1,11 +1,12 @@
-//! What a plugin may do. It is decided here and nowhere else: what it asks for, as far as the operator gives it.
+//! The grants of a plugin. They are decided here and nowhere else: the requested ones, as far as the operator gives
+//! them.
 
 use crate::asks::RequestedGrants;
 use crate::part::{DirectoryConfig, PluginConfig, TREE};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use std::path::Path;
 
-/// What a plugin may do: what it asks for, as far as the operator gives it.
+/// The grants of a plugin: the requested ones, as far as the operator gives them.
 pub fn grants(table: &str, part: &PluginConfig, asks: &RequestedGrants, project: &Path, tree: &Path) -> Grants {
     let listed = |asked: bool, given: &[String]| if asked { given.to_vec() } else { Vec::new() };
     Grants {
@@ -24,7 +25,7 @@ fn directory(given: &DirectoryConfig, asks: &RequestedGrants, project: &Path, tr
     Some(DirectoryGrant { guest: given.guest.clone(), host, access: given.access.min(asked.access) })
 }
 
-/// A host as far as the plugin asks for it.
+/// A host, as far as the plugin requests it.
 fn asked_host(asks: &RequestedGrants, given: &HostPattern) -> Vec<HostPattern> {
     let asked = |asked: &String| match asked.as_str() {
         "*" => Some(given.clone()),

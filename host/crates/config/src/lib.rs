@@ -1,21 +1,21 @@
-//! What operators configure: `longhaul.toml` of a project, `server.toml` and `resources.toml` of a data directory.
+//! The operator's configuration: `longhaul.toml` of a project, `server.toml` and `resources.toml` of a data directory.
 //!
-//! Reading is strict, and a slip is an error with its line. What a plugin may do is decided here and nowhere else: what it
-//! asks for, intersected with what the operator gives. What a configuration asks for itself is listed here, so that a
-//! person can agree to it. This crate reads the files that it names and writes none but those of a new project; it
+//! Reading is strict, and a slip is an error with its line. A plugin's grants are decided here and nowhere else: the
+//! requested ones, intersected with the operator's. The powers of a configuration itself are listed here, so that a
+//! person can agree to them. This crate reads the files that it names and writes none but those of a new project; it
 //! refuses to start, to open or to send anything.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `tables.rs`, `part.rs` | the tables of `longhaul.toml`, and that of one plugin |
 //! | `memory.rs`, `checkpoints.rs`, `notify.rs`, `protect.rs`, `secrets.rs` | tables with checks of their own |
-//! | `quarantine.rs` | the data that an agent in quarantine hands back |
+//! | `quarantine.rs` | the schema of the data that a quarantined agent returns |
 //! | `tools.rs` | the rules of tables of tools |
-//! | `file.rs`, `parse.rs`, `toml_text.rs` | reading, and saying what is wrong in one line |
-//! | `rules.rs` | what has to hold across fields and tables |
-//! | `parts.rs`, `limits.rs`, `evidence.rs` | what the tables say together |
-//! | `asks.rs`, `grant.rs` | what a plugin asks for, and what it may do |
-//! | `powers.rs` | what a configuration asks for |
+//! | `file.rs`, `parse.rs`, `toml_text.rs` | reading, and errors in one line |
+//! | `rules.rs` | rules across fields and tables |
+//! | `parts.rs`, `limits.rs`, `evidence.rs` | values that several tables determine together |
+//! | `asks.rs`, `grant.rs` | the requested grants of a plugin, and its grants |
+//! | `powers.rs` | the powers of a configuration |
 //! | `template.rs` | the configuration of a new project |
 //! | `server.rs`, `resources.rs` | the files of a data directory |
 

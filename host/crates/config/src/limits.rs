@@ -1,6 +1,6 @@
-//! Limits and rules for conversations: those of all, with the fields of one part over them.
+//! Limits and context rules: the common ones, overlaid with the fields of one part.
 //!
-//! Refuses nothing when they are asked for: what does not fit is refused when the file is read.
+//! Refuses nothing at this point: invalid values are refused when the file is read.
 
 use crate::part::PluginConfig;
 use crate::tables::Config;
@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 impl Config {
-    /// What the plugin of a table may use.
+    /// The limits of a table's plugin.
     pub fn limits_of(&self, part: &PluginConfig) -> Limits {
-        // What does not fit was refused when the file was read.
+        // Invalid values were refused when the file was read.
         self.own_limits(part).unwrap_or_else(|_| self.limits.clone())
     }
 
@@ -23,9 +23,9 @@ impl Config {
         overlaid(&self.limits, &part.limits)
     }
 
-    /// When and how the conversations of the plugin of a table are cut back.
+    /// The rules that trim the conversations of a table's plugin.
     pub fn context_of(&self, part: &PluginConfig) -> ContextRules {
-        // What does not fit was refused when the file was read.
+        // Invalid values were refused when the file was read.
         self.own_context(part).unwrap_or_else(|_| self.context.clone())
     }
 
@@ -35,12 +35,12 @@ impl Config {
 
     /// The caps of an ask.
     pub fn ask_limits(&self) -> HarnessLimits {
-        // What does not fit was refused when the file was read.
+        // Invalid values were refused when the file was read.
         overlaid(&HarnessLimits::of_ask(), &self.ask.limits).unwrap_or_else(|_| HarnessLimits::of_ask())
     }
 }
 
-/// The fields of all, with those of one over them.
+/// The common fields, overlaid with a part's own.
 pub(crate) fn overlaid<T: Serialize + DeserializeOwned>(all: &T, own: &toml::Table) -> fault::Result<T> {
     let mut fields = toml::Table::try_from(all)?;
     fields.extend(own.clone());

@@ -1,4 +1,4 @@
-//! `[memory]`: where a project's memory is kept, and how much of it is told.
+//! `[memory]`: the backend of a project's memory, and how much of it planners and sessions get.
 
 use crate::part::PluginConfig;
 use crate::toml_text;
@@ -6,26 +6,26 @@ use longhaul_core::fault::{self, Fault, bail};
 use longhaul_redis::RedisConfig;
 use serde::{Deserialize, Serialize};
 
-/// The table of the component that memory is kept by.
+/// The table of the memory component.
 pub const PLUGIN: &str = "memory.plugin";
 
 /// `[memory]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Where memory is kept. Default `embedded`.
+    /// The backend of memory. Default `embedded`.
     pub backend: BackendName,
-    /// The model that says what is remembered of a run, by its name under `[models]`. Default: none is asked, and a
-    /// rule keeps what each feature came to.
+    /// The model that extracts the memory of a run, by its name under `[models]`. Default: none, and a rule keeps the
+    /// outcome of each feature.
     pub model: Option<String>,
-    /// Whether anything of a run is remembered when it ends, and told to later ones. Default true.
+    /// Whether runs are remembered when they end, and later runs get that memory. Default true.
     pub episodic: bool,
-    /// Episodes that a planner or a session is told of. Default 3.
+    /// Episodes that a planner or a session gets. Default 3.
     pub episodes_max: usize,
-    /// Facts that it is told of. Default 20.
+    /// Facts that it gets. Default 20.
     pub facts_max: usize,
-    /// The sentence model by which memories are found that say the same in other words; `minilm` is one. Default: none,
-    /// and what shares no word with a question is not found.
+    /// The sentence model that finds memories with the same meaning in other words; `minilm` is one. Default: none, and
+    /// a memory that shares no word with a question is not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<String>,
     /// The server, for the backend `redis`.
@@ -36,16 +36,16 @@ pub struct MemoryConfig {
     pub plugin: Option<PluginConfig>,
 }
 
-/// Where memory is kept.
+/// The backend of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BackendName {
-    /// In the data directory.
+    /// The data directory.
     #[default]
     Embedded,
-    /// On a server that several machines share.
+    /// A server that several machines share.
     Redis,
-    /// Wherever a component keeps it.
+    /// A component.
     Plugin,
 }
 
@@ -65,7 +65,7 @@ impl Default for MemoryConfig {
 }
 
 impl MemoryConfig {
-    /// Refuses what cannot be meant.
+    /// Refuses invalid values.
     pub fn check(&self, models: &[&String]) -> fault::Result<()> {
         if let Some(model) = self.model.as_ref().filter(|model| !models.contains(model)) {
             let or = toml_text::or_make(model, models, &format!("add [models.{model}], or remove the line"));

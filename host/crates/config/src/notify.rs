@@ -1,4 +1,4 @@
-//! `[notify]`: who is told of what.
+//! `[notify]`: the recipients of notifications, and their events.
 
 use longhaul_core::fault::{self, bail};
 use reqwest::Url;
@@ -9,24 +9,24 @@ use std::fmt;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyConfig {
-    /// What somebody is told of. Default: all four.
+    /// The events that are reported. Default: all four.
     pub on: Vec<NotificationEvent>,
-    /// A program and its arguments, run in the project's directory, or of `server.toml` in the data directory, with the
-    /// letter as one line of JSON on standard input. It has 10 s, no shell, and of the environment only what finds
-    /// programs and a desktop.
+    /// A program and its arguments, run in the project's directory, or for `server.toml` in the data directory, with
+    /// the notification as one line of JSON on standard input. It has 10 s, no shell, and only those variables of the
+    /// environment that find programs and a desktop.
     pub command: Vec<String>,
-    /// An address that the letter is posted to as JSON. Redirects are not followed.
+    /// An address that gets the notification as JSON by POST. Redirects are not followed.
     pub webhook: Option<String>,
     /// The variable of the environment that holds such an address, where the address itself is a secret.
     pub webhook_env: Option<String>,
     /// A mailbox.
     pub email: Option<EmailConfig>,
-    /// Whether letters hold what agents and models wrote: questions, arguments, results. Default false.
+    /// Whether notifications hold text of agents and models: questions, arguments, results. Default false.
     pub texts: bool,
-    /// Letters of one project, or of the data directory, in an hour. Those beyond are not sent, and the next one says
-    /// how many. Default 20.
+    /// Notifications of one project, or of the data directory, in an hour. Those beyond are not sent, and the next one
+    /// gives their number. Default 20.
     pub per_hour_max: u32,
-    /// Attempts for one letter on one way. Default 5.
+    /// Attempts for one notification on one channel. Default 5.
     pub attempts_max: u32,
     /// The wait after the first attempt, in milliseconds; each further one is four times as long. Default 5,000.
     pub retry_wait_ms: u64,
@@ -36,17 +36,17 @@ pub struct NotifyConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmailConfig {
-    /// Who gets it.
+    /// The recipients.
     pub to: Vec<String>,
-    /// Who it is from.
+    /// The sender.
     pub from: String,
     /// The program that takes a message on standard input. Default `/usr/sbin/sendmail -t -i`, which every mail server
-    /// and `msmtp` bring: it queues, it tries for days, and it holds the password that Longhaul then need not know.
+    /// and `msmtp` bring: it queues, retries for days, and holds the password, so that Longhaul needs none.
     #[serde(default = "default_sendmail")]
     pub sendmail: Vec<String>,
 }
 
-/// What somebody may be told of.
+/// An event that can be reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationEvent {
@@ -54,13 +54,13 @@ pub enum NotificationEvent {
     Asks,
     /// The run waits for a person for another reason.
     Parks,
-    /// It ended, and not everything passes. Or a task of a schedule failed, and is not tried again by itself.
+    /// The run ended, and not everything passes. Or a task of a schedule failed, and is not retried automatically.
     Fails,
-    /// It ended, and everything passes.
+    /// The run ended, and everything passes.
     Completes,
 }
 
-/// A way on which a letter is sent.
+/// A channel for notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationChannel {
@@ -108,7 +108,7 @@ fn default_sendmail() -> Vec<String> {
 }
 
 impl NotifyConfig {
-    /// The ways that are configured.
+    /// The configured channels.
     pub fn ways(&self) -> Vec<NotificationChannel> {
         let webhook = self.webhook.is_some() || self.webhook_env.is_some();
         let ways = [
@@ -124,7 +124,7 @@ impl NotifyConfig {
         self.retry_wait_ms.saturating_mul(4_u64.saturating_pow(attempts.saturating_sub(1)))
     }
 
-    /// Refuses what could reach nobody, or somebody else.
+    /// Refuses settings that could reach nobody, or somebody else.
     pub fn check(&self) -> fault::Result<()> {
         if self.ways().is_empty() {
             bail!("[notify] tells nobody; add command, webhook or [notify.email]");
@@ -149,7 +149,7 @@ impl NotifyConfig {
     }
 }
 
-/// Refuses what is no address of a server.
+/// Refuses an address that is not a server's.
 pub fn check_address(address: &str) -> fault::Result<Url> {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),

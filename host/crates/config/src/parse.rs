@@ -1,7 +1,7 @@
-//! Reading `longhaul.toml`.
+//! Parses `longhaul.toml`.
 //!
-//! Reading is strict: a misspelt field is an error with its line, and so is what breaks one of the rules. The text that a
-//! run was begun with is read without the rules.
+//! Parsing is strict: a misspelt field is an error with its line, and so is a broken rule. The text that a run was
+//! begun with is parsed without the rules.
 
 use crate::file::{FILE, of_config};
 use crate::part::PluginConfig;
@@ -10,13 +10,13 @@ use crate::toml_text;
 use longhaul_core::fault::{self, Context, Fault};
 use std::path::Path;
 
-/// Something in `longhaul.toml` that cannot be meant.
+/// An invalid value in `longhaul.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{text}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Diagnostic {
     /// The line, counted from 1, where it is known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do, in one line.
+    /// The fault and its remedy, in one line.
     pub text: String,
 }
 
@@ -38,7 +38,7 @@ impl Config {
         })
     }
 
-    /// Reads the text that a run was begun with: what it says was looked at then, by the rules of then.
+    /// Parses the text that a run was begun with: it was checked then, by the rules of that version.
     pub fn parse_pinned(text: &str) -> fault::Result<Self> {
         Self::read_text(text).map_err(|error| Fault::invalid(toml_text::of_toml(text, &error).1))
     }
@@ -46,7 +46,7 @@ impl Config {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// All faults that the text alone shows; where it cannot be read as a whole, the first.
+    /// All faults that the text alone shows; if it cannot be parsed as a whole, the first one.
     pub fn parse_all(text: &str) -> Result<Self, Vec<Diagnostic>> {
         let config = Self::read_text(text).map_err(|error| {
             let (line, said) = toml_text::of_toml(text, &error);
@@ -69,10 +69,10 @@ impl Config {
         Ok(config)
     }
 
-    /// A planner and an evaluator where the file has no such table: with the models that the operator gave to whoever
-    /// works, so that a goal in free words can be planned and judged.
+    /// Adds a planner and an evaluator where the file has no such table: with the models that the operator gave to the
+    /// agents, so that a goal in free text can be planned and judged.
     fn fill_in(&mut self, written: &toml::Table) {
-        // A name of nothing is the fault of the table that has it.
+        // The table with a missing model reports that fault.
         let is_there = |name: &&String| self.models.contains_key(*name);
         let models = self.agents.get("code").map_or(&[][..], |part| &part.models);
         let models: Vec<String> = models.iter().filter(is_there).cloned().collect();
@@ -86,12 +86,12 @@ impl Config {
     }
 }
 
-/// The table that is not there.
+/// The table that is added.
 fn default_part(plugin: &str, models: &[String]) -> PluginConfig {
     PluginConfig { plugin: plugin.into(), models: models.to_vec(), ..PluginConfig::default() }
 }
 
-/// What is said of a value, which may have line breaks of its own.
+/// An error text in one line.
 fn one_line(said: &str) -> String {
     longhaul_core::text::printable(said, usize::MAX)
 }

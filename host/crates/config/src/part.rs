@@ -1,6 +1,6 @@
-//! The table of one plugin: which component or tool plays a part, and what it is given.
+//! The table of one plugin: the component or tool of a part, and the operator's grants to it.
 //!
-//! Refuses to say what a plugin may do: that is what it asks for as well, see [`crate::grants`].
+//! Refuses to decide a plugin's grants: those depend on its requests as well, see [`crate::grants`].
 
 use crate::secrets::SecretConfig;
 use longhaul_approval::ApprovalPolicy;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The word that stands for the tree of a run where a directory is granted.
 pub(crate) const TREE: &str = "tree";
 
-/// A table that says which plugin plays a part, and what it may do.
+/// A table that names the plugin of a part, and the operator's grants to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PluginConfig {
@@ -25,19 +25,19 @@ pub struct PluginConfig {
     pub agents: Vec<String>,
     /// Categories of features that go to this agent, over the usual ones. Only for agents.
     pub categories: Vec<String>,
-    /// After how many of its steps there is a checkpoint, over `every` of `[checkpoints]`. Only for agents.
+    /// Steps between its checkpoints, over `every` of `[checkpoints]`. Only for agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u32>,
-    /// Whether it hears untrusted words in quarantine: it has only tools that read, and hands back only data that fits
+    /// Whether it reads untrusted text in quarantine: it has only tools that read, and returns only data that fits
     /// `schema`. Only for agents that others delegate to.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quarantine: bool,
-    /// The data that an agent in quarantine hands back; see [`crate::quarantine`].
+    /// The schema of the data that a quarantined agent returns; see [`crate::quarantine`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<serde_json::Value>,
-    /// What it is good at, for whoever chooses between agents. Only for agents.
+    /// Its strengths, for the choice between agents. Only for agents.
     pub description: Option<String>,
-    /// Whether its own opinion of how sure it is counts in an ask. Default true. Only for agents.
+    /// Whether its own confidence counts in an ask. Default true. Only for agents.
     pub confidence_from_llm: Option<bool>,
     /// Directories that it may use. Only for tools.
     pub directories: Vec<DirectoryConfig>,
@@ -45,19 +45,19 @@ pub struct PluginConfig {
     pub hosts: Vec<HostPattern>,
     /// Secrets that it may send, each to its hosts and in its header. Only for tools.
     pub secrets: Vec<SecretConfig>,
-    /// Whether the operator vouches for what the tool says of its effects. Without it every effect
-    /// that its grants do not prove harmless counts as `acts`.
+    /// Whether the operator vouches for the tool's claims about its effects. Without it every effect that its grants do
+    /// not prove harmless counts as `acts`.
     pub confirm_effects: bool,
-    /// What asks first, and what is refused, of a tool's calls. Only for tools.
+    /// Calls of the tool that need an approval, and calls that are refused. Only for tools.
     pub approval: ApprovalPolicy,
-    /// Commands that run without a question. Only for `builtin:shell`; see [`longhaul_approval::AllowedCommand`].
+    /// Commands that run without an approval. Only for `builtin:shell`; see [`longhaul_approval::AllowedCommand`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Handed to the plugin as it is.
+    /// Passed to the plugin unchanged.
     pub settings: serde_json::Map<String, serde_json::Value>,
-    /// Its own limits, over those of `[limits]`: a field that is missing is as there.
+    /// Its own limits, over those of `[limits]`: a missing field has the value there.
     pub limits: toml::Table,
-    /// When and how its conversations are cut back, over `[context]` in the same way.
+    /// The rules that trim its conversations, over `[context]` in the same way.
     pub context: toml::Table,
 }
 
@@ -65,7 +65,7 @@ pub struct PluginConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectoryConfig {
-    /// Where the guest sees it.
+    /// Its path in the guest.
     pub guest: String,
     /// `tree` for the tree of the run, otherwise a path, relative to the project.
     #[serde(default = "default_tree")]

@@ -1,6 +1,6 @@
-//! The parts of a configuration: every table that names a plugin, and what all of them together say.
+//! The parts of a configuration: every table that names a plugin, and values across all of them.
 //!
-//! Refuses to look at what a part's limits are: that is `limits.rs`.
+//! Refuses to compute a part's limits: `limits.rs` does.
 
 use crate::memory;
 use crate::part::{DirectoryConfig, PluginConfig};
@@ -37,7 +37,7 @@ impl Config {
         }
     }
 
-    /// Without what reaches beyond a run and its tree: programs, hosts, directories and secrets.
+    /// The configuration without powers beyond a run and its tree: programs, hosts, directories and secrets.
     #[must_use]
     pub fn without_powers(mut self) -> Self {
         self.notify = None;
@@ -57,30 +57,30 @@ impl Config {
         self
     }
 
-    /// After how many steps of a part there is a checkpoint.
+    /// Steps of a part between two checkpoints.
     pub fn checkpoint_every(&self, table: &str) -> u32 {
         self.part(table).and_then(|part| part.checkpoint_every).unwrap_or(self.checkpoints.every)
     }
 
-    /// Whether anybody may ask that model.
+    /// Whether any part may ask that model.
     pub fn uses_model(&self, name: &String) -> bool {
         let of_the_host = [&self.ask.model, &self.memory.model];
         of_the_host.contains(&&Some(name.clone())) || self.parts().any(|(_, part)| part.models.contains(name))
     }
 
-    /// The models that anybody may ask, by their names.
+    /// The models that any part may ask, by their names.
     pub fn used_models(&self) -> Vec<String> {
         self.models.keys().filter(|model| self.uses_model(model)).cloned().collect()
     }
 
-    /// The model that chooses between agents; none when nobody has one.
+    /// The model that chooses between agents; none when no part has one.
     pub fn chooser(&self) -> Option<String> {
         let of_parts =
             || std::iter::once(&self.planner).chain(self.agents.values()).find_map(|part| part.models.first());
         self.ask.model.as_ref().or_else(of_parts).cloned()
     }
 
-    /// The agents of those categories that were given to one.
+    /// The agent of each assigned category.
     pub fn categories(&self) -> BTreeMap<String, String> {
         let of = |(name, part): (&String, &PluginConfig)| {
             part.categories.iter().map(|category| (category.clone(), name.clone())).collect::<Vec<_>>()
@@ -88,13 +88,13 @@ impl Config {
         self.agents.iter().flat_map(of).collect()
     }
 
-    /// What agents are good at, by their names.
+    /// The descriptions of agents, by their names.
     pub fn described(&self) -> BTreeMap<String, String> {
         let of = |(name, part): (&String, &PluginConfig)| Some((name.clone(), part.description.clone()?));
         self.agents.iter().filter_map(of).collect()
     }
 
-    /// Agents whose own opinion of how sure they are counts for nothing.
+    /// Agents whose own confidence is ignored.
     pub fn confidence_ignored(&self) -> BTreeSet<String> {
         let ignored = self.agents.iter().filter(|(_, part)| part.confidence_from_llm == Some(false));
         ignored.map(|(name, _)| name.clone()).collect()

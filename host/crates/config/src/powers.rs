@@ -1,10 +1,10 @@
-//! The powers that a `longhaul.toml` asks for, one line each: programs it starts, hosts it reaches, directories, secrets,
-//! tools. Imports compare them, trust is given to them, and people are shown them.
+//! The powers of a `longhaul.toml`, one line each: programs it starts, hosts it reaches, directories, secrets, tools.
+//! Imports compare them, a person trusts them, and people see them.
 //!
 //! A power is *plain* when it reaches nothing that a run without any configuration could not reach: the run's own tree,
-//! tools over it, checks in the full sandbox, a provider's own address. A *guard* is the opposite of a power: a wall that
-//! the file makes higher. It is listed beside them, so that somebody is asked before it goes. `powers/found.rs` goes
-//! through the tables. Refuses to grant anything: that is [`crate::grants`].
+//! tools over it, checks in the full sandbox, a provider's own address. A *guard* is the opposite of a power: a
+//! restriction that the file tightens. It is listed beside them, so that a person is asked before it goes.
+//! `powers/found.rs` goes through the tables. Refuses to grant anything: that is [`crate::grants`].
 
 mod found;
 mod power;
@@ -29,21 +29,21 @@ pub fn of(config: &Config) -> BTreeSet<Power> {
     found::of(config, None)
 }
 
-/// The same for the configuration of a project, whose own files that a command or a table with grants names are told by
-/// their digests: who changes them changes what is started.
+/// The same for the configuration of a project. Its own files that a command or a table with grants names are
+/// identified by their digests: a change of such a file changes the program that is started.
 #[must_use]
 pub fn of_project(config: &Config, directory: &Path) -> BTreeSet<Power> {
     found::of(config, Some(directory))
 }
 
-/// The row of what a run may do that went on by a file which gives more than the one it began with. It is not under the
-/// run's own name: no checkpoint brings it along.
+/// The key of the row with the powers of a run that continued with a file which grants more than the one it began with.
+/// It is not under the run's own name, so no checkpoint brings it along.
 #[must_use]
 pub fn key_of_run(run: &RunId) -> Key {
     Key::of("run-powers").and(run.as_str())
 }
 
-/// The digest of what an agreement keeps.
+/// The digest of the powers that an agreement keeps.
 #[must_use]
 pub fn digest(powers: &BTreeSet<Power>) -> Digest {
     let lines: Vec<String> = powers.iter().filter(|power| power.is_agreed_on()).map(unabridged).collect();
@@ -62,7 +62,7 @@ pub fn difference<'a>(
     bounded(lines.chain(before.difference(&after).map(|power| format!("- {power}"))).collect())
 }
 
-/// The same of two sets of lines.
+/// The same for two sets of lines.
 #[must_use]
 pub fn differing_lines(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Option<String> {
     let line = |sign: &str, line: &String| format!("{sign} {}", printable(line, POWER_BYTES_MAX));
@@ -164,7 +164,7 @@ mod tests {
         one("[telemetry]\ncontent = true", "[telemetry] content = true");
         let check = "[checks]\nunit = { argv = [\"/home/u/venv/bin/pytest\"] }";
         one(check, "[checks.unit] sees /home/u/venv/bin/pytest in the sandbox, with its tool chain");
-        // A key is as good as sent where the repository names the address.
+        // A key is as good as sent if the repository names the address.
         let model = "[models.m]\nprovider = \"openai\"\nid = \"m\"\nbase_url = \"https://x.example/v1\"\n";
         one(model, "[models.m] sends prompts to https://x.example/v1");
         one(
@@ -206,7 +206,7 @@ mod tests {
         assert_ne!(telemetry("mine"), telemetry("theirs"));
     }
 
-    /// Another component in the place of one used to get all that its table grants.
+    /// Another component in its place used to get all that its table grants.
     #[test]
     fn a_plugin_is_a_power_where_its_table_reaches_on_and_where_it_is_a_file() {
         let tool = |plugin: &str, more: &str| asked(&format!("[tools.t]\nplugin = \"{plugin}\"\n{more}"));
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// A script behind a command could be changed by whoever writes to the repository, and nobody was asked.
+    /// Everyone who writes to the repository could change a script behind a command without an agreement.
     #[test]
     fn a_file_of_the_project_that_a_command_names_is_told_by_its_digest() {
         let (folder, outside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

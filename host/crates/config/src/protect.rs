@@ -1,4 +1,4 @@
-//! `[protect]`: which files a feature may change only with a person's approval.
+//! `[protect]`: files that a feature may change only with a person's approval.
 //!
 //! To the list of [`longhaul_worktree::PROTECTED`] come the files of the project that `longhaul.toml` itself names
 //! (`protect/files.rs`). Refuses patterns that lead out of the tree.
@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 pub struct ProtectConfig {
     /// Further paths, as in `.gitignore`: `/deploy/**`, `*.tf`.
     pub paths: Vec<String>,
-    /// Paths, of the built-in ones too, that agents may change without being asked about.
+    /// Paths, including built-in ones, that agents may change without an approval.
     pub allow: Vec<String>,
 }
 
 impl ProtectConfig {
-    /// Refuses what names no file of a tree.
+    /// Refuses patterns that name no file of a tree.
     pub fn check(&self) -> fault::Result<()> {
         for (key, patterns) in [("paths", &self.paths), ("allow", &self.allow)] {
             for pattern in patterns {

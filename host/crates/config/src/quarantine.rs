@@ -1,10 +1,10 @@
-//! Agents in quarantine: they hear untrusted words, and hand back nothing but data of a declared shape.
+//! Agents in quarantine: they read untrusted text, and return only data of a declared schema.
 //!
-//! Such an agent has tools that read and no others, so whatever a page tells it to do, it cannot. What it hands back can
-//! hardly carry instructions either: each text is one of a list, or has few characters of a plain alphabet. Whoever is
-//! told only numbers, yes or no, and words of lists has heard a tool, and not the web; who is told a text of the agent's
-//! own, however short, has heard what the agent heard. So has who is told a long list of whatever: numbers can be the
-//! codes of letters, and a list of letters spells any word. Refuses schemas that let longer text out.
+//! Such an agent has only tools that read, so it cannot do what a page tells it to. Its data can hardly carry
+//! instructions either: each text is one of a list, or has few characters of a plain alphabet. Data of numbers,
+//! booleans and listed words alone has the trust of a tool, and not of the web; data with a text of the agent's own,
+//! however short, has the trust of the text that the agent read. So has a long list of any values: numbers can encode
+//! letters, and a list of letters spells any word. Refuses schemas that allow longer text.
 
 use crate::part::PluginConfig;
 use crate::tables::Config;
@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 const TEXT_CHARS_MAX: u64 = 64;
 const ITEMS_MAX: u64 = 1_000;
 
-/// Values of lists, all together, that spell nothing: with more, what comes is taken for text.
+/// Values of all lists together that cannot spell a message: data with more counts as text.
 const LISTED_MAX: u64 = 16;
 
 /// How deep a schema may be.
 const DEPTH_MAX: usize = 16;
 
-/// Tools of the host's own that only read.
+/// Host tools that only read.
 const READING: [&str; 1] = ["builtin:search"];
 
 /// Data that may leave a quarantine.
@@ -52,7 +52,7 @@ pub enum Shape {
     Fields(BTreeMap<String, (Shape, bool)>),
 }
 
-/// The shape of what an agent hands back; none for one that is not in quarantine.
+/// The schema of an agent's data; none for an agent that is not in quarantine.
 pub fn shape_of(part: &PluginConfig) -> fault::Result<Option<Shape>> {
     if !part.quarantine {
         return Ok(None);
@@ -61,7 +61,7 @@ pub fn shape_of(part: &PluginConfig) -> fault::Result<Option<Shape>> {
     Shape::read(schema, 0).map(Some)
 }
 
-/// Refuses a quarantine that would hold nothing.
+/// Refuses a quarantine that would restrict nothing.
 pub fn check(config: &Config, table: &str, part: &PluginConfig) -> fault::Result<()> {
     if !part.quarantine {
         if part.schema.is_some() {
@@ -77,7 +77,7 @@ pub fn check(config: &Config, table: &str, part: &PluginConfig) -> fault::Result
     }
     shape_of(part).with_context(|| format!("[{table}] is in quarantine"))?;
     for tool in &part.tools {
-        // A name of nothing is the fault of the list that has it.
+        // The list with a missing tool reports that fault.
         let why = config.tools.get(tool).map_or(Some("is an MCP server"), more_than_reads);
         if let Some(why) = why.filter(|_| config.tools.contains_key(tool) || tool.starts_with("mcp-")) {
             bail!("[{table}] is in quarantine, and its tool `{tool}` {why}; give it tools that only read");
@@ -162,7 +162,7 @@ impl Shape {
         Ok(Self::Fields(properties.iter().map(read).collect::<fault::Result<_>>()?))
     }
 
-    /// Whether all that fits was chosen by the operator, but for numbers: no word of it is the agent's, nor spelled by it
+    /// Whether the operator chose all valid data, except numbers: none of its words is the agent's, nor spelled by it
     /// in a list.
     pub fn is_wordless(&self) -> bool {
         !self.has_text() && self.listed() <= LISTED_MAX
@@ -177,7 +177,7 @@ impl Shape {
         }
     }
 
-    /// Values that fit into its lists.
+    /// Values of its lists.
     fn listed(&self) -> u64 {
         match self {
             Self::OneOf(_) | Self::Boolean | Self::Number { .. } | Self::Text(_) => 0,
@@ -186,7 +186,7 @@ impl Shape {
         }
     }
 
-    /// Values that fit.
+    /// Possible values.
     fn values(&self) -> u64 {
         match self {
             Self::OneOf(_) | Self::Boolean | Self::Number { .. } | Self::Text(_) => 1,
@@ -219,7 +219,7 @@ impl Shape {
         }
     }
 
-    /// What leaves: the data alone, or an error of the host's words.
+    /// The data that leaves the quarantine, or an error in the host's words.
     pub fn let_out(&self, table: &str, answer: Result<Outcome, DelegateError>) -> Result<Outcome, DelegateError> {
         let held = |what: &str| DelegateError::Failed(format!("[{table}] is in quarantine, and {what}"));
         let outcome = match answer {

@@ -1,7 +1,7 @@
-//! `resources.toml` of the data directory: what is kept free, and what children may use.
+//! `resources.toml` of the data directory: reserved resources, and the limits of child processes.
 //!
-//! The file is looked at again when it has changed, so a limit can be changed while the host runs. Refuses a
-//! misspelt field: what was valid before goes on, and the log says what is wrong.
+//! A changed file is read again, so a limit can be changed while the host runs. Refuses a misspelt field: the last
+//! valid settings stay, and the log names the fault.
 
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::process_registry::{Child, ChildKind};
@@ -21,22 +21,21 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ResourceSettings {
-    /// What is left to the rest of the machine when something wants to begin. Default 256 MB, and nothing of graphics
-    /// cards.
+    /// The reserve for the rest of the machine when work wants to begin. Default 256 MB, and nothing of graphics cards.
     pub reserve: Reserve,
-    /// For how long a child may have more of the processors than `max_cpu_percent`, in seconds. Default 60.
+    /// How long a child may use more of the processors than `max_cpu_percent`, in seconds. Default 60.
     #[serde(rename = "busy_s_max")]
     pub busy_s_max: u64,
-    /// What a compiler may use. Default: what `[compile]` says.
+    /// The limits of a compiler. Default: those of `[compile]`.
     pub compiler: PartialLimits,
-    /// What a check, or a program of an agent, may use with all that it starts. Default: four times the memory that each
+    /// The limits of a check, or an agent's program, with all that it starts. Default: four times the memory that each
     /// of its processes may have, and as many processes as its own limit says.
     pub program: PartialLimits,
-    /// The same of a program that goes on between calls, such as a browser.
+    /// The limits of a program that lives on between calls, such as a browser.
     pub kept: PartialLimits,
-    /// What an MCP server may use. Default 1,024 MB and 64 processes.
+    /// The limits of an MCP server. Default 1,024 MB and 64 processes.
     pub mcp_server: PartialLimits,
-    /// What a model on this machine may use. Default: what its own limit says.
+    /// The limits of a model on this machine. Default: its own limit.
     pub model: PartialLimits,
 }
 
@@ -50,10 +49,10 @@ impl Default for ResourceSettings {
 }
 
 impl ResourceSettings {
-    /// Those of a data directory; the defaults where it has none.
+    /// The settings of a data directory; the defaults without a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is not what it should be.
+    /// The file cannot be read, or is invalid.
     pub fn read(home: &Path) -> fault::Result<Self> {
         let path = home.join(FILE);
         let text = match std::fs::metadata(&path) {
@@ -67,7 +66,7 @@ impl ResourceSettings {
         toml::from_str(&text).or_invalid(|| format!("`{}`", path.display()))
     }
 
-    /// What a child may use: the lower one of what is said here and of what it was started with.
+    /// The limits of a child: the lower one of these settings and of those that it was started with.
     pub fn rule(&self, child: &Child) -> PartialLimits {
         let named = match child.kind {
             ChildKind::Compiler => self.compiler,
@@ -85,7 +84,7 @@ impl ResourceSettings {
     }
 }
 
-/// Settings that may change.
+/// Settings that are read again when the file changes.
 pub struct WatchedSettings {
     home: PathBuf,
     last: Mutex<Last>,
@@ -98,13 +97,13 @@ struct Last {
 }
 
 impl WatchedSettings {
-    /// Those of a data directory. Nothing is read yet.
+    /// The settings of a data directory. Nothing is read yet.
     pub fn of(home: PathBuf) -> Self {
         let last = Last { stamp: None, settings: Arc::default(), has_read: false };
         Self { home, last: Mutex::new(last) }
     }
 
-    /// As they stand.
+    /// The current settings.
     pub fn now(&self) -> Arc<ResourceSettings> {
         let found = std::fs::metadata(self.home.join(FILE)).ok();
         let stamp = found.and_then(|found| Some((found.modified().ok()?, found.len())));

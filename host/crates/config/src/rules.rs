@@ -1,7 +1,7 @@
-//! The rules that `longhaul.toml` has to keep, beyond the types of its fields.
+//! The rules of `longhaul.toml`, beyond the types of its fields.
 //!
-//! What the text alone shows is found here, all of it, each with the path of its key. Refuses to look at the machine:
-//! whether a program, a directory or a key is there.
+//! This module finds all faults that the text alone shows, each with the path of its key. Refuses to look at the
+//! machine: whether a program, a directory or a key exists.
 
 use crate::limits::overlaid;
 use crate::notify::NotifyConfig;
@@ -15,7 +15,7 @@ use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
 use std::collections::BTreeMap;
 
-/// What is found wrong while a configuration is examined, each with the path of its key.
+/// The faults of a configuration, each with the path of its key.
 #[derive(Default)]
 struct Found(Vec<(String, String)>);
 
@@ -28,7 +28,7 @@ impl Found {
 }
 
 impl Config {
-    /// What is wrong, with the path of the key that it is about.
+    /// The faults, each with the path of its key.
     pub(crate) fn faults(&self) -> Vec<(String, String)> {
         let mut found = Found::default();
         found.at("project.name", self.check_name());
@@ -37,7 +37,7 @@ impl Config {
         found.at("run.contract_by", self.check_contract());
         found.at("agents", self.check_categories());
         found.at("notify", self.notify.as_ref().map_or(Ok(()), NotifyConfig::check));
-        // The environment is looked at when something is to be sent.
+        // The environment is read when something is to be sent.
         found.at("telemetry", self.telemetry.settings(&|_| None).map(drop).map_err(Into::into));
         found.at("context", self.context.check().map_err(|wrong| Fault::invalid(format!("[context]: {wrong}"))));
         found.at("checkpoints", self.checkpoints.check());
@@ -84,7 +84,7 @@ impl Config {
         Ok(())
     }
 
-    /// A cap on money that nobody can hold is worse than none.
+    /// A cap on money that cannot be enforced is worse than none.
     fn check_cost_caps(&self) -> fault::Result<()> {
         let name = "cost_microdollars_max";
         let table = match self.run.limits.cost_microdollars_max {
@@ -103,7 +103,7 @@ impl Config {
         Ok(())
     }
 
-    /// What only a run with a repository asks for.
+    /// Checks the fields that only a run with a repository needs.
     pub fn check_run(&self) -> fault::Result<()> {
         if !self.agents.contains_key("code") {
             bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
@@ -158,7 +158,7 @@ impl Config {
         rules.check().map_err(|wrong| Fault::invalid(format!("[{table}.context]: {wrong}")))
     }
 
-    /// Each is one that features can have, and goes to one agent.
+    /// Each category is valid, and goes to one agent.
     fn check_categories(&self) -> fault::Result<()> {
         for (table, part) in self.parts().filter(|(_, part)| !part.categories.is_empty()) {
             if !table.starts_with("agents.") {
@@ -240,13 +240,13 @@ mod tests {
             &format!("{}[ask.limits]\ncost_microdollars_max = 5", model("mine", "")),
             "[ask.limits] cost_microdollars_max",
         );
-        // Another host may ask another price for the same name.
+        // Another host may have another price for the same name.
         check(&format!("{}{cap}", model("gpt-5-mini", "base_url = \"http://127.0.0.1:1/v1\"\n")), unknown);
         let prices = "price_input_usd_per_million = 0.0\nprice_output_usd_per_million = 0.0\n";
         for known in [model("mine", prices), model("gpt-5-mini", "")] {
             Config::parse(&format!("{SMALL}{known}{cap}")).expect(&known);
         }
-        // A model that nobody asks costs nothing.
+        // A model that no part asks costs nothing.
         let unused = model("mine", "").replacen("models = [\"m\"]\n", "", 1);
         Config::parse(&format!("{SMALL}{unused}{cap}")).expect("unused");
         Config::parse(&format!("{SMALL}{}", model("mine", ""))).expect("no cap");

@@ -1,6 +1,6 @@
-//! Secrets in the tables of tools: which one a tool may send, in which header, and where it may go.
+//! Secrets in the tables of tools: name, header, and hosts.
 //!
-//! Refuses to know a value: the table names it, and the store of secrets has it.
+//! Refuses to know a value: the table names the secret, and the store of secrets has its value.
 
 use http::HeaderName;
 use longhaul_core::fault::{self, Context, bail};
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub struct SecretConfig {
     /// The name that it was set under.
     pub name: String,
-    /// Where it may go.
+    /// The hosts that it may be sent to.
     pub hosts: Vec<HostPattern>,
     /// The header that may carry it. Default `authorization`.
     #[serde(default = "default_header")]
@@ -25,7 +25,7 @@ fn default_header() -> String {
     "authorization".into()
 }
 
-/// Refuses what could not be sent, or would cross the network readable.
+/// Refuses secrets that could not be sent, or would cross the network in plain text.
 pub fn check(table: &str, secrets: &[SecretConfig]) -> fault::Result<()> {
     if !secrets.is_empty() && !table.starts_with("tools.") {
         bail!("[{table}] has secrets; only tools reach hosts, so write them under [tools.NAME]");

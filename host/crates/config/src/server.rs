@@ -1,7 +1,8 @@
-//! `server.toml` of the data directory: how the server is reached and by whom, and who is told of tasks that failed.
+//! `server.toml` of the data directory: the address and access of the server, and the recipients of notifications about
+//! failed tasks.
 //!
-//! `[server]` is read when the server starts and at SIGHUP. What only a start can change is named then, and left as it
-//! was. `[notify]` is read whenever somebody may be told.
+//! `[server]` is read when the server starts and at SIGHUP. Fields that only a start can change are reported then, and
+//! keep their value. `[notify]` is read whenever a notification may be due.
 
 use crate::notify::NotifyConfig;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -20,12 +21,12 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 #[serde(default, deny_unknown_fields)]
 struct Written {
     server: ServerSettings,
-    /// Who is told of tasks of schedules that failed for good. Default: nobody.
+    /// The recipients of notifications about tasks of schedules that failed for good. Default: none.
     notify: Option<NotifyConfig>,
 }
 
 impl Written {
-    /// Reads the file of a data directory; without one everything is as by default.
+    /// Reads the file of a data directory; without one all values are the defaults.
     fn read(home: &Path) -> fault::Result<Self> {
         let path = home.join(FILE);
         let found = match std::fs::metadata(&path) {
@@ -47,7 +48,7 @@ impl Written {
     }
 }
 
-/// `[notify]` of a data directory; none: nobody is told. A file that is wrong elsewhere is wrong here, too.
+/// `[notify]` of a data directory; none: nobody is notified. A fault elsewhere in the file is a fault here, too.
 pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
     Ok(Written::read(home)?.notify)
 }
@@ -56,15 +57,15 @@ pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
-    /// Where it listens. Default 127.0.0.1:7717. Only a start changes it.
+    /// The address to listen on. Default 127.0.0.1:7717. Only a start changes it.
     pub listen: SocketAddr,
-    /// Whether clients need a token. Default yes; without, it listens on loopback alone. Only a start changes it.
+    /// Whether clients need a token. Default yes; without tokens it listens on loopback alone. Only a start changes it.
     pub tokens: bool,
-    /// Names that clients may reach it by, beside those of loopback and the address that it listens at: without port.
+    /// Host names by which clients may reach it, beside those of loopback and its own address: without port.
     pub hosts: Vec<String>,
-    /// Requests in a second that the holder of one token, or one address without a token, may make. Default 200.
+    /// Requests per second for each token, or for each address without a token. Default 200.
     pub requests_per_second: u32,
-    /// Requests at once, likewise. Default 400.
+    /// Requests in a burst, likewise. Default 400.
     pub requests_burst: u32,
     /// Connections at once; more wait to be accepted. Default 512. Only a start changes it.
     pub connections_max: usize,
@@ -93,7 +94,7 @@ impl Default for ServerSettings {
 }
 
 impl ServerSettings {
-    /// `[server]` of a data directory; without the file everything is as by default.
+    /// `[server]` of a data directory; without the file all values are the defaults.
     pub fn read(home: &Path) -> fault::Result<Self> {
         Ok(Written::read(home)?.server)
     }
@@ -120,7 +121,7 @@ impl ServerSettings {
         }
     }
 
-    /// What a server that runs takes over from a file that was changed, and the fields that it cannot.
+    /// The settings of a running server after a change of the file, and the fields that need a restart.
     pub fn reloaded(&self, mut now: Self) -> (Self, Vec<&'static str>) {
         let mut kept = Vec::new();
         let mut keep = |name, differs: bool| differs.then(|| kept.push(name));
@@ -131,12 +132,12 @@ impl ServerSettings {
         (now, kept)
     }
 
-    /// Whether a client may call the server by this name, which has no port.
+    /// Whether a client may address the server by this host name, which has no port.
     pub fn answers_to(&self, host: &str) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let own = self.listen.ip();
         let is_local = ["localhost", "127.0.0.1", "::1"].iter().any(|name| host.eq_ignore_ascii_case(name));
-        // Who listens at a network's address alone is not called by a name of loopback.
+        // A server that listens only on a network's address has no loopback name.
         (is_local && (own.is_loopback() || own.is_unspecified()))
             || host.parse() == Ok(own)
             || self.hosts.iter().any(|name| host.eq_ignore_ascii_case(name))

@@ -1,7 +1,7 @@
 //! The tables of `longhaul.toml`, as types.
 //!
-//! Each table that another crate owns has its type there. Refuses to check anything beyond the type of a field: that is
-//! `rules.rs`.
+//! A table that another crate owns has its type there. Refuses to check anything beyond the type of a field: `rules.rs`
+//! does.
 
 use crate::checkpoints::CheckpointConfig;
 use crate::memory::MemoryConfig;
@@ -25,63 +25,64 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What the project is.
+    /// The project.
     pub project: ProjectConfig,
-    /// How a run goes.
+    /// The settings of runs.
     #[serde(default)]
     pub run: RunConfig,
-    /// Who agrees to a plan.
+    /// Acceptance of plans.
     #[serde(default)]
     pub plan: PlanConfig,
-    /// How an ask goes.
+    /// The settings of asks.
     #[serde(default)]
     pub ask: AskConfig,
-    /// What every invocation may use.
+    /// The limits of every invocation.
     #[serde(default)]
     pub limits: Limits,
-    /// When and how every conversation is cut back.
+    /// The rules that trim every conversation.
     #[serde(default)]
     pub context: ContextRules,
-    /// What compiling a plugin may cost.
+    /// The limits of compiling a plugin.
     #[serde(default)]
     pub compile: CompileLimits,
-    /// Who turns the goal into features.
+    /// The planner, which turns the goal into features.
     ///
     /// Default: `initializer`, with the models of `[agents.code]`.
     #[serde(default)]
     pub planner: PluginConfig,
-    /// Who judges. Default: `rubric-evaluator`, with the models of `[agents.code]`; `check-evaluator` where there are none.
+    /// The evaluator. Default: `rubric-evaluator`, with the models of `[agents.code]`; `check-evaluator` without
+    /// models.
     #[serde(default)]
     pub evaluator: PluginConfig,
-    /// Who works, by name. The harness asks for `code`, `research`, `testing` and `documentation`, and
-    /// takes `code` where there is no other.
+    /// The agents, by name. The harness asks for `code`, `research`, `testing` and `documentation`, and takes `code` if
+    /// there is no other.
     #[serde(default)]
     pub agents: BTreeMap<String, PluginConfig>,
-    /// What agents may be given.
+    /// The tools that agents may get.
     #[serde(default)]
     pub tools: BTreeMap<String, PluginConfig>,
     /// MCP servers. Agents know `[mcp.NAME]` as the tool `mcp-NAME`.
     #[serde(default)]
     pub mcp: BTreeMap<String, McpConfig>,
-    /// Models, by the names that plugins know them by.
+    /// Models, by the names that plugins use.
     #[serde(default)]
     pub models: BTreeMap<String, ModelConfig>,
     /// Native checks: fixed commands that decide features.
     #[serde(default)]
     pub checks: BTreeMap<String, NativeCheck>,
-    /// Where traces, metrics and logs of runs are sent. Default: nowhere.
+    /// The destination of traces, metrics and logs of runs. Default: none.
     #[serde(default)]
     pub telemetry: TelemetryConfig,
-    /// Where agents remember, and what of a run is remembered.
+    /// The memory of agents and runs.
     #[serde(default)]
     pub memory: MemoryConfig,
-    /// Where runs can be gone on from, and who may.
+    /// Checkpoints of runs, and the server that shares them.
     #[serde(default)]
     pub checkpoints: CheckpointConfig,
-    /// Which files a feature may change only with a person's approval.
+    /// Files that a feature may change only with a person's approval.
     #[serde(default)]
     pub protect: ProtectConfig,
-    /// Who is told when a run asks, parks, fails or completes. Default: nobody.
+    /// Notifications when a run asks, parks, fails or completes. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyConfig>,
 }
@@ -92,7 +93,8 @@ pub struct Config {
 pub struct ProjectConfig {
     /// Letters, digits, `-` and `_`. The branch is `longhaul/NAME`.
     pub name: String,
-    /// The project's id, which no file says: the data directory does, see `identity.rs`. Empty where the name is it.
+    /// The project's id, which the data directory stores and no file has, see `identity.rs`. Empty when the name is the
+    /// id.
     #[serde(skip)]
     pub id: String,
     /// The goal's file, Markdown. Default `GOAL.md`.
@@ -104,23 +106,23 @@ pub struct ProjectConfig {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// `session` or `pipeline`: what becomes of a plan whose steps fail. Default `session`.
+    /// `session` or `pipeline`: how the run continues after a failed step of the plan. Default `session`.
     pub strategy: Strategy,
-    /// The agent, by its name under `[agents]`, that is asked for criteria and checks which a feature lacks
-    /// before another begins to work on it. Default none.
+    /// The agent, by its name under `[agents]`, that adds missing criteria and checks of a feature before another agent
+    /// begins to work on it. Default none.
     pub contract_by: Option<String>,
-    /// The least sandbox level that must hold checks and all other native programs: `runsc`, `full`, `namespaces`,
-    /// `landlock` or `none`. Where this machine gives less, they are not started. Default `full`.
+    /// The lowest sandbox level for checks and all other native programs: `runsc`, `full`, `namespaces`, `landlock` or
+    /// `none`. If this machine gives less, they are not started. Default `full`.
     pub sandbox_min: Level,
     /// The caps of a run.
     pub limits: HarnessLimits,
-    /// What the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A run for
-    /// which there is no room waits, and says so. Default 256 MB of memory, and none of a graphics card.
+    /// Resources that the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A
+    /// run without enough of them waits, and reports it. Default 256 MB of memory, and none of a graphics card.
     pub needs: Option<Need>,
 }
 
 impl RunConfig {
-    /// What the machine must have free before work begins.
+    /// Resources that the machine must have free before work begins.
     pub fn needs(&self) -> Need {
         self.needs.unwrap_or(Need { memory_mb: 256.0, gpu_memory_mb: 0.0 })
     }
@@ -130,7 +132,7 @@ impl RunConfig {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanConfig {
-    /// Who agrees to the checks that a planner wrote, which are pinned then.
+    /// Who agrees to the checks that a planner wrote; they are pinned then.
     pub accept: PlanAcceptance,
 }
 
@@ -138,10 +140,10 @@ pub struct PlanConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanAcceptance {
-    /// Nobody is asked: a plan is shown and worked on. The default, so that a run needs no person.
+    /// No person is asked: a plan is shown and worked on. The default, so that a run needs no person.
     #[default]
     Auto,
-    /// A person: the run pauses once there is a plan, and a resume agrees to it.
+    /// A person: the run pauses after planning, and a resume agrees to the plan.
     Ask,
 }
 
@@ -150,11 +152,11 @@ pub enum PlanAcceptance {
 #[serde(default, deny_unknown_fields)]
 pub struct AskConfig {
     /// The model that chooses between agents, by its name under `[models]`. Default: the planner's, or else that of the
-    /// first agent that has one.
+    /// first agent with one.
     pub model: Option<String>,
-    /// The agent, by its name under `[agents]`, for what is given to nobody known. Default: the first by name.
+    /// The agent, by its name under `[agents]`, for tasks with an unknown agent. Default: the first by name.
     pub agent: Option<String>,
-    /// The caps of an ask, over its defaults: a field that is missing is as there.
+    /// The caps of an ask, over its defaults: a missing field has its default.
     pub limits: toml::Table,
 }
 
@@ -163,7 +165,7 @@ fn default_goal() -> PathBuf {
 }
 
 impl Config {
-    /// What is kept of the project is found by this.
+    /// The key under which data of the project is stored.
     pub fn scope(&self) -> &str {
         if self.project.id.is_empty() { &self.project.name } else { &self.project.id }
     }

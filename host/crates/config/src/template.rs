@@ -1,4 +1,4 @@
-//! The configuration that a new project is made with, and the making of a whole project.
+//! The configuration of a new project, and the creation of a whole project.
 
 use crate::file::FILE;
 use crate::tables::Config;
@@ -8,8 +8,8 @@ use std::path::Path;
 /// `longhaul.toml` of a new project; `{{name}}` stands for its name.
 pub const CONFIG: &str = include_str!("template/longhaul.toml");
 
-/// Makes a directory with a repository, whose first commit holds a configuration and a goal. Without a template
-/// the configuration is that of `longhaul new`; in one, `{{name}}` stands for the name.
+/// Creates a directory with a repository, whose first commit holds a configuration and a goal. Without a template the
+/// configuration is that of `longhaul new`; in a template, `{{name}}` stands for the name.
 pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&str>) -> fault::Result<()> {
     let config = template.unwrap_or(CONFIG).replace("{{name}}", name);
     Config::parse(&config)?;
@@ -17,7 +17,7 @@ pub fn make_whole(directory: &Path, name: &str, goal: &str, template: Option<&st
     Ok(())
 }
 
-/// The directory's name, as far as a project may have it.
+/// The directory's name, restricted to the characters of a project's name.
 pub fn plain_name(directory: &Path) -> fault::Result<String> {
     let name = std::path::absolute(directory)?;
     let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -1,20 +1,20 @@
-//! What is wrong with a text that somebody wrote, in one line: where it stands, and what was probably meant. Pure.
+//! Error messages about a user's TOML text, in one line: the place, and the name that was probably meant. Pure.
 //!
 //! Refuses to read files, and to guess where no name is near.
 
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// How alike two names are from which on one counts as the other written wrong: `prio` and `priority` are, at 0.90,
-/// `gone` and `one` at 0.92; `fake` and `file` at 0.73 are not.
+/// The similarity from which on one name counts as a misspelling of the other: `prio` and `priority` are similar at
+/// 0.90, `gone` and `one` at 0.92; `fake` and `file` at 0.73 are not.
 const LIKENESS_MIN: f64 = 0.82;
 
-/// Names that are listed where none is near.
+/// Names that are listed if none is similar.
 const LISTED_MAX: usize = 40;
 
 /// The known name that a word was probably meant for.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // What stands before a colon is alike in all names of a kind.
+    // The part before a colon is the same in all names of a kind.
     let own = |name: &str| name.rsplit_once(':').map_or(name, |(_, own)| own).to_lowercase();
     let word = own(word);
     let likeness = |name: &str| strsim::jaro_winkler(&word, &own(name));
@@ -22,7 +22,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
 }
 
-/// The end of a message about a name that is not known: the one that was probably meant, or those that there are.
+/// The end of a message about an unknown name: the probable name, or the list of known ones.
 pub fn or_one_of<T: AsRef<str>>(word: &str, known: &[T]) -> String {
     match (nearest(word, known.iter().map(AsRef::as_ref)), known) {
         (Some(near), _) => format!("; did you mean `{near}`?"),
@@ -34,7 +34,7 @@ pub fn or_one_of<T: AsRef<str>>(word: &str, known: &[T]) -> String {
     }
 }
 
-/// The end of a message about a name that is not known and that can be made: the one that was probably meant, or `make`.
+/// The end of a message about an unknown name that can be created: the probable name, or `make`.
 pub fn or_make<T: AsRef<str>>(word: &str, known: &[T], make: &str) -> String {
     match nearest(word, known.iter().map(AsRef::as_ref)) {
         Some(near) => format!("; did you mean `{near}`?"),
@@ -42,7 +42,7 @@ pub fn or_make<T: AsRef<str>>(word: &str, known: &[T], make: &str) -> String {
     }
 }
 
-/// What a reader of TOML says of a text: the line, counted from 1, and one line with the remedy.
+/// Converts a TOML parser's error: the line, counted from 1, and one line with the remedy.
 pub fn of_toml(text: &str, error: &toml::de::Error) -> (Option<usize>, String) {
     let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
     let names = in_backticks(&message);
@@ -59,7 +59,8 @@ pub fn of_toml(text: &str, error: &toml::de::Error) -> (Option<usize>, String) {
     (line, format!("{table}{said}"))
 }
 
-/// The line, counted from 1, of a key by its path such as `agents.code.models`, or of the nearest above it that is there.
+/// The line, counted from 1, of a key by its path such as `agents.code.models`, or of the nearest existing one above
+/// it.
 pub fn line_of(text: &str, path: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
@@ -75,12 +76,12 @@ pub fn line_of(text: &str, path: &str) -> Option<usize> {
     found
 }
 
-/// The line, counted from 1, that a byte is in.
+/// The line, counted from 1, of a byte.
 fn line_at(text: &str, byte: usize) -> usize {
     text.bytes().take(byte).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Of a table that is read as a whole, the span is all of it: then the line of the key is looked for.
+/// For a table that is parsed as a whole, the span is all of it: then the line of the key is searched.
 fn line_of_error(text: &str, span: Option<Range<usize>>, name: Option<&str>) -> Option<usize> {
     let start = span.as_ref().map(|span| span.start);
     let rest = text.get(start.unwrap_or(0)..)?;
@@ -96,7 +97,7 @@ fn line_of_error(text: &str, span: Option<Range<usize>>, name: Option<&str>) -> 
     }
 }
 
-/// The table whose header stands last before a line, or on it.
+/// The last table header before a line, or on it.
 fn table_at(text: &str, line: usize) -> Option<&str> {
     let headers = text.lines().take(line).filter_map(|line| line.trim().strip_prefix('['));
     let header = headers.last()?.trim_start_matches('[');

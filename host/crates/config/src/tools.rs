@@ -1,9 +1,9 @@
-//! The rules of the tables of tools: those of the host's own, those that are MCP servers, and which reach a network.
+//! The rules of the tables of tools: built-in tools, MCP servers, and network access.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `tools/built_in.rs` | tools that the host answers itself |
-//! | `tools/approval.rs` | which of a tool's calls ask a person |
+//! | `tools/built_in.rs` | built-in tools |
+//! | `tools/approval.rs` | the approval policies of tools |
 //! | `tools/mcp.rs` | MCP servers as tools |
 //!
 //! Refuses to open a tool.
@@ -16,15 +16,15 @@ use crate::tables::Config;
 use longhaul_sandbox::Level;
 use mcp::tool_name;
 
-/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and what of the host's own is not known to
-/// stay here.
+/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and any built-in tool that is not known to
+/// be local.
 pub fn is_web_tool(config: &Config, tool: &str) -> bool {
     let Some(part) = config.tools.get(tool) else {
-        // A server of MCP reaches what it likes. What is no tool at all was refused, by the host's own words.
+        // An MCP server can reach anything. An unknown tool was refused before.
         return config.mcp.keys().any(|name| tool_name(name) == tool);
     };
     match part.plugin.strip_prefix("builtin:") {
-        // Its programs have no network, unless the operator lets them run without a sandbox.
+        // Its programs have no network, unless the operator runs them without a sandbox.
         Some("shell") => match part.settings.get("sandbox_min") {
             Some(least) => least == "none",
             None => config.run.sandbox_min == Level::None,

@@ -1,8 +1,8 @@
-//! Compiled code by digest, in a directory that nobody else can write.
+//! Compiled code by digest, in a directory that no other user can write.
 //!
-//! Loading compiled code is running it, so the directory must be ours alone: it is made with mode
-//! 0700, and refused when it belongs to somebody else or others can write it. And each file has a seal, without which it
-//! is compiled anew (see `seal.rs`).
+//! Loading compiled code is running it, so the directory must be private: it is made with mode 0700, and refused when
+//! it belongs to another user or others can write it. Each file also has a seal, without which it is compiled again
+//! (see `seal.rs`).
 
 use crate::error::LoadError;
 use crate::jail::Jail;
@@ -46,7 +46,7 @@ impl Cache {
         Ok(Self { directory, fingerprint, sealer, crash_hook: OnceLock::new() })
     }
 
-    /// The file with the compiled code of `bytes`, compiled now if it is not there.
+    /// The file with the compiled code of `bytes`, compiled now if it does not exist.
     pub(crate) async fn compiled(
         &self,
         name: &str,
@@ -58,7 +58,7 @@ impl Cache {
         if path.exists() {
             match self.sealer.check(&path) {
                 Ok(()) => return Ok(path),
-                // As it is where the cache was begun by an older version.
+                // Expected if an older version began the cache.
                 Err(Unsealed::NoSeal) => tracing::info!(plugin = name, "compiled code without a seal is compiled anew"),
                 Err(error) => tracing::warn!(plugin = name, "compiled code is not run, but compiled anew: {error}"),
             }
@@ -79,14 +79,14 @@ impl Cache {
         self.sealer
             .seal(&path, unfinished.as_file())
             .map_err(|error| self.refuse(format!("a file in it cannot be sealed: {error}")))?;
-        // Renaming is atomic: two that compile the same plugin both end with a whole file.
+        // Renaming is atomic: two processes that compile the same plugin both end with a whole file.
         unfinished.persist(&path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
         self.reach("compile.after-rename");
         Ok(path)
     }
 
-    /// Removes what killed hosts left. Others may be compiling, so only what is older than two of our
-    /// deadlines goes.
+    /// Removes files that killed hosts left. Other hosts may be compiling, so only files older than two deadlines are
+    /// removed.
     fn remove_abandoned(&self, deadline: Duration) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for entry in entries.filter_map(Result::ok) {
@@ -98,7 +98,7 @@ impl Cache {
         }
     }
 
-    /// Drops a file that is not to be loaded, so that it is compiled anew.
+    /// Drops a file that must not be loaded, so that it is compiled again.
     pub(crate) fn forget(&self, digest: &Digest) {
         let path = self.path(digest);
         self.sealer.forget(&path);
@@ -116,7 +116,7 @@ impl Cache {
         }
     }
 
-    /// The file with the compiled code of a component, if it is there and was compiled here.
+    /// The file with the compiled code of a component, if it exists and was compiled here.
     pub(crate) fn known(&self, digest: &Digest) -> Option<PathBuf> {
         let path = self.path(digest);
         self.sealer.check(&path).ok().map(|()| path)

@@ -1,8 +1,7 @@
-//! A component that is linked, and one call of it: a fresh store with limits, an instance, the export,
-//! and what it used.
+//! A linked component, and one call of it: a fresh store with limits, an instance, the export, and its usage.
 //!
-//! An instance may be made ready before there is anything to call it for, and may rehearse what calls do;
-//! it still serves one call.
+//! An instance may be prepared before there is a call for it, and may be warmed up with a rehearsal call; it still
+//! serves one call.
 
 use crate::contract::CheckedAnswer;
 use crate::deferred_drop::DeferredDrop;
@@ -21,36 +20,36 @@ use std::time::{Duration, Instant};
 use wasmtime::component::{Instance, InstancePre, ResourceTableError};
 use wasmtime::{CallHook, Store, Trap};
 
-/// A guest yields each time it has used this much fuel: at most 0.3 ms apart, measured.
+/// A guest yields each time it has used this much fuel: at most 0.3 ms apart, as measured.
 const YIELD_FUEL: u64 = 1_000_000;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub struct Called<T> {
-    /// What the export returned, or what ended it.
+    /// The export's return value, or the error that ended it.
     pub result: Result<T, CallError>,
-    /// What it used itself.
+    /// Its own usage.
     pub used: WorkUsage,
-    /// What its sub-agents used.
+    /// The usage of its sub-agents.
     pub delegated: WorkUsage,
-    /// The least trusted words that it heard, which may be in its result.
+    /// The lowest trust of the text that it read, which may be in its result.
     pub heard: Trust,
-    /// What it did since its start, for the ledger of its run.
+    /// Its totals since its start, for the ledger of its run.
     pub done: InvocationTotals,
-    /// What it used up besides that the ledger was not told.
+    /// Usage that the ledger has not received.
     pub more: UsageDelta,
-    /// What people should hear of it.
+    /// Events to report.
     pub events: Vec<Event>,
-    /// The last cap on memory or tables that said no, whatever the guest made of it.
+    /// The last refused growth of memory or tables, whatever the guest did then.
     pub refused: Option<LimitHit>,
     /// The log of the plugin.
     pub log: Vec<LogLine>,
-    /// Lines of the log that were over the cap.
+    /// Log lines beyond the cap.
     pub log_dropped: u64,
 }
 
 impl<T> Called<T> {
-    /// A call that did not come as far as its component.
+    /// A call that did not reach its component.
     #[must_use]
     pub fn not_started(error: CallError) -> Self {
         Self {
@@ -67,19 +66,19 @@ impl<T> Called<T> {
         }
     }
 
-    /// With something made of what was returned.
+    /// Converts the returned value.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Called<U> {
         let Self { result, used, delegated, heard, done, more, events, refused, log, log_dropped } = self;
         Called { result: result.map(make), used, delegated, heard, done, more, events, refused, log, log_dropped }
     }
 }
 
-/// Where a call starts: with nothing, or with an instance that was made ready before.
+/// The start of a call: a new instance, or a warm one.
 #[expect(clippy::large_enum_variant, reason = "made for one call and moved into it")]
 pub enum CallStart {
     /// A new instance.
     Fresh(InvocationSetup),
-    /// One that waits.
+    /// A warm instance.
     Ready(WarmInstance),
 }
 
@@ -96,7 +95,7 @@ impl From<WarmInstance> for CallStart {
 }
 
 impl CallStart {
-    /// What the call may use.
+    /// The limits of the call.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         match self {
@@ -106,27 +105,27 @@ impl CallStart {
     }
 }
 
-/// An instance that is ready and waits for its call. What it used so far counts for that call, unless it
-/// rehearsed, from when on nothing is used yet.
+/// A warm instance that waits for its call. Its usage so far counts for that call, unless it was rehearsed, which
+/// resets the usage.
 pub struct WarmInstance {
     store: Store<Ctx>,
     instance: Instance,
     frame: Frame,
 }
 
-/// What outlives the store of a call.
+/// State that outlives the store of a call.
 struct Frame {
     limits: Limits,
     call_deadline: Arc<OnceLock<CallDeadline>>,
     journal: Option<Arc<dyn Journal>>,
     log: LogBook,
     in_flight: InFlight,
-    /// Shown to others as long as this is there.
+    /// The entry in the registry of guests, for as long as this exists.
     guest: RegistryEntry<GuestRecord>,
 }
 
-/// Ends a guest that has the host work without using fuel of its own, and so never yields: where it calls the host, and
-/// nothing of it is on its way. What waits is the governor's.
+/// Ends a guest that makes the host work without using fuel of its own, and so never yields: at its calls of the host,
+/// while none of its effects is in flight. The governor ends guests that wait.
 struct CallDeadline {
     cancel: Cancel,
     began: Instant,
@@ -134,8 +133,8 @@ struct CallDeadline {
 }
 
 impl CallDeadline {
-    /// Entries into the host between two looks at the clock. The longest that does not wait, 8 MiB of randomness, takes
-    /// 10 ms; most take less than the look.
+    /// Entries into the host between two checks of the clock. The longest that does not wait, 8 MiB of randomness,
+    /// takes 10 ms; most take less than the check.
     const ENTRIES_PER_LOOK: u64 = 8;
 
     fn new(cancel: &Cancel, limits: &Limits) -> Self {
@@ -154,17 +153,17 @@ impl CallDeadline {
     }
 }
 
-/// A component that is linked.
+/// A linked component.
 pub(crate) struct Callee {
     pub(crate) name: String,
     pub(crate) engine: wasmtime::Engine,
     pub(crate) pre: InstancePre<Ctx>,
-    /// Who clears what a call leaves; none: its caller.
+    /// Drops what a call leaves; none: its caller drops it.
     pub(crate) deferred_drop: Option<DeferredDrop<Store<Ctx>>>,
 }
 
 impl Callee {
-    /// Makes an instance ready, within its limits.
+    /// Prepares an instance, within its limits.
     pub(crate) async fn stand_by(&self, setup: InvocationSetup) -> Result<WarmInstance, CallError> {
         const EXPORT: &str = "instantiate";
         let (mut store, frame) = self.store(setup).map_err(|reason| self.host_error(EXPORT, reason))?;
@@ -174,8 +173,8 @@ impl Callee {
         Ok(WarmInstance { store, instance, frame })
     }
 
-    /// Calls an instance that waits, so that the pages which a call touches are there when its own call
-    /// comes. What was used is not counted for that call.
+    /// Calls a waiting instance, so that the pages which a call touches exist when its own call comes. The usage does
+    /// not count for that call.
     pub(crate) async fn rehearse<T>(
         &self,
         warm_instance: WarmInstance,
@@ -192,7 +191,7 @@ impl Callee {
         Ok(WarmInstance { store, instance, frame })
     }
 
-    /// What came of work in the store, or what ended it.
+    /// The result of work in the store, or the error that ended it.
     fn governed<T>(
         &self,
         export: &'static str,
@@ -233,7 +232,7 @@ impl Callee {
             body(&mut store, &instance).await
         };
         let limits = &frame.limits;
-        // A call is made once, so nobody was before us.
+        // A call is made once, so the cell is empty.
         let _ = frame.call_deadline.set(CallDeadline::new(cancel, limits));
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight, &frame.guest).await;
         let used = used(&mut store, limits.fuel_max);
@@ -267,8 +266,8 @@ impl Callee {
         let mut store = Store::new(&self.engine, ctx);
         store.limiter(|ctx| &mut ctx.meter);
         store.set_hostcall_fuel(usize::try_from(limits.host_bytes_max).unwrap_or(usize::MAX));
-        // Those that a guest makes of resources of its own, in all its instances, without a call of the host. One that
-        // is lent counts twice.
+        // Handles that a guest makes for its own resources, in all its instances, without a call of the host. A
+        // borrowed one counts twice.
         store.set_max_component_handles((limits.handles_max as usize).saturating_mul(2));
         store.set_fuel(limits.fuel_max).map_err(|error| error.to_string())?;
         store.fuel_async_yield_interval(Some(YIELD_FUEL)).map_err(|error| error.to_string())?;
@@ -276,8 +275,8 @@ impl Callee {
         let call_deadline = Arc::new(OnceLock::<CallDeadline>::new());
         let held = Arc::clone(&call_deadline);
         let mut entries = 0_u64;
-        // wasmtime also enters the host for itself: to yield, to grow a memory, to copy. Only calls of imports are counted
-        // as such, where they are linked.
+        // wasmtime also enters the host for itself: to yield, to grow a memory, to copy. Only calls of imports count as
+        // host calls, at the place where they are linked.
         store.call_hook(move |mut store, hook| {
             match hook {
                 CallHook::CallingHost => {
@@ -302,7 +301,7 @@ impl Callee {
         CallError::Host { plugin: self.name.clone(), export, reason }
     }
 
-    /// A result is the guest's: what is over the cap never reaches the caller.
+    /// A result is untrusted: one over the cap never reaches the caller.
     fn bounded<T: serde::Serialize>(&self, export: &'static str, value: T, max: u64) -> Result<T, CallError> {
         let bytes = serde_json::to_vec(&value).map_or(u64::MAX, |bytes| bytes.len() as u64);
         if bytes > max {
@@ -321,7 +320,7 @@ impl Callee {
         CallError::Limit { plugin: self.name.clone(), export, hit }
     }
 
-    /// Which limit, stop or trap an error of wasmtime is.
+    /// The limit, stop or trap behind an error of wasmtime.
     fn explain(
         &self,
         export: &'static str,
@@ -338,7 +337,7 @@ impl Callee {
         }
         let reason = truncate(&format!("{error:#}"), 2_000);
         if cause(error).contains("concurrent limit") {
-            // The pool is exhausted: an affair of the host, which the guest must not see.
+            // The pool is exhausted: a condition of the host, which the guest must not see.
             return self.host_error(export, reason);
         }
         CallError::Trapped { plugin: self.name.clone(), export, reason }
@@ -364,7 +363,7 @@ impl Callee {
             return Some(LimitHit::new("handles_max", u64::from(limits.handles_max) + 1, limits.handles_max.into()));
         }
         if text.contains("fuel allocated for hostcalls") {
-            // wasmtime does not say how much it would have been: at least one more.
+            // wasmtime does not report the size: at least one more.
             return Some(LimitHit::new("host_bytes_max", limits.host_bytes_max + 1, limits.host_bytes_max));
         }
         if text.contains("instance count too high") {
@@ -374,12 +373,12 @@ impl Callee {
                 limits.instances_max.into(),
             ));
         }
-        // A guest whose memory may not grow traps next, mostly without saying why.
+        // A guest whose memory may not grow traps next, mostly without a reason.
         store.data().meter.refused.clone()
     }
 }
 
-/// What wasmtime itself says. The texts around it hold a back trace, whose names the guest chose.
+/// wasmtime's own message. The texts around it hold a back trace, whose names the guest chose.
 fn cause(error: &wasmtime::Error) -> String {
     error.root_cause().to_string()
 }

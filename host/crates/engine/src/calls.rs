@@ -1,5 +1,5 @@
-//! The calls of planners and of memory backends; those of the other roles are in `instance.rs`, with
-//! what all calls have in common.
+//! The calls of planners and of memory backends; `instance.rs` has those of the other roles, and the code that all
+//! calls share.
 
 use crate::callee::{CallStart, Called};
 use crate::edition::Exports;
@@ -55,7 +55,7 @@ impl Plugin {
         .await
     }
 
-    /// Has a memory backend keep an entry, in place of one with the same key.
+    /// Asks a memory backend to store an entry, in place of one with the same key.
     pub async fn put(
         &self,
         start: impl Into<CallStart>,

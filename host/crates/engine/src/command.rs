@@ -1,7 +1,7 @@
 //! Programs of WASI: a component that exports `wasi:cli/run`, called as a plugin is, with the same limits.
 //!
-//! Such a program is nobody's plugin. It has no journal and no capability of ours, only the directories
-//! and hosts that it is given, and what it prints is captured.
+//! Such a program is not a plugin. It has no journal and no capability of the host, only its granted directories and
+//! hosts, and its output is captured.
 
 use crate::callee::{Called, Callee};
 use crate::error::LoadError;
@@ -51,7 +51,7 @@ impl CommandComponent {
         self.digest
     }
 
-    /// Runs it to its end; answers its exit code.
+    /// Runs it to its end; returns its exit code.
     pub async fn run(&self, setup: InvocationSetup, cancel: &Cancel) -> Called<i32> {
         let body = async |store: &mut Store<Ctx>, instance: &Instance| {
             let command = self.indices.load(&mut *store, instance)?;

@@ -1,4 +1,4 @@
-//! How wasmtime is set up, for the host and for the child that compiles.
+//! wasmtime's configuration, for the host and for the child that compiles.
 
 use crate::deferred_drop::CLEARING_MAX;
 use longhaul_core::Digest;
@@ -11,7 +11,7 @@ const WASMTIME: &str = "48.0.8";
 /// Address space of one linear memory: all of 32-bit wasm, so that no bound needs checking.
 const MEMORY_RESERVATION_BYTES: u64 = 4 << 30;
 
-/// How many instances the pool holds. 5 maps each, of the 65 530 that Linux gives a process.
+/// Instances in the pool. 5 maps each, of the 65 530 that Linux gives a process.
 const POOL_INSTANCES: u32 = 256;
 
 /// Core instances of the pool for each place. An interpreter's component has about 40.
@@ -20,26 +20,26 @@ const CORE_INSTANCES_EACH: u32 = 16;
 /// Bytes of a memory that are zeroed by hand and stay mapped: measured to halve a warm start.
 const MEMORY_KEEP_RESIDENT_BYTES: usize = 128 << 10;
 
-/// The same where the kernel tells which pages were written (Linux 6.7), so that only those are reset. An
-/// interpreter writes about a megabyte; at worst the whole pool keeps this much a memory, 4 GiB.
+/// The same where the kernel reports the written pages (Linux 6.7), so that only those are reset. An interpreter writes
+/// about a megabyte; at worst the whole pool keeps this much a memory, 4 GiB.
 ///
-/// wasmtime looks at 32 runs of written pages and lets go of all behind them. CPython writes 350 pages in 250 runs,
-/// so that a fresh one finds most of them gone: 420 faults, 1.6 ms. To keep whole memories without a look, 32 MiB,
-/// saves those and takes 4.5 ms of copying for each call, which one who calls back to back waits for.
+/// wasmtime examines 32 runs of written pages and releases all behind them. CPython writes 350 pages in 250 runs, so
+/// that a fresh one finds most of them gone: 420 faults, 1.6 ms. Keeping whole memories without that examination, 32
+/// MiB, saves those and takes 4.5 ms of copying for each call, which a back-to-back caller waits for.
 const WRITTEN_KEEP_RESIDENT_BYTES: usize = 8 << 20;
 
 /// Bytes of tables that are reset by hand: an interpreter has 11 000 function references.
 const TABLE_KEEP_RESIDENT_BYTES: usize = 1 << 20;
 
-/// What the host may choose.
+/// Options of the host.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Whether instances are allocated one by one instead of from a pool. The pool needs terabytes of
-    /// address space; where those are not to be had it is left out without asking.
+    /// Whether instances are allocated one by one instead of from a pool. The pool needs terabytes of address space; if
+    /// those are unavailable, it is left out automatically.
     pub on_demand: bool,
-    /// Whether what a call leaves is cleared on a thread of the engine, so that the call returns before. For
-    /// interpreters, which leave much; a small instance is cleared sooner than it is handed over. What the call's
-    /// services share is let go of on that thread, too: a little after the call has returned. Default no.
+    /// Whether the remains of a call are dropped on a thread of the engine, so that the call returns before. For
+    /// interpreters, which leave much; a small instance is dropped sooner than it is handed over. The call's services
+    /// are released on that thread, too: a little after the call has returned. Default no.
     pub clears_aside: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn compile_config() -> Config {
     config
 }
 
-/// With the pool, or without it.
+/// The configuration with the pool, or without it.
 pub(crate) fn host_config(options: &EngineOptions) -> Config {
     let mut config = compile_config();
     if !options.on_demand {
@@ -97,7 +97,7 @@ fn pool(places: u32) -> PoolingAllocationConfig {
     pool
 }
 
-/// What equal fuel and equal results are promised within: wasmtime's version and its settings.
+/// Equal fuel and equal results are promised within this: wasmtime's version and its settings.
 #[must_use]
 pub fn fingerprint(engine: &wasmtime::Engine) -> String {
     // The hasher's keys are fixed, so the same settings give the same number in every process.

@@ -1,9 +1,9 @@
-//! Whether what a plugin hands over is what the contract says. It is looked at where it is made, so that the error names
-//! the plugin that made it and not the one that stumbles over it later.
+//! Checks the values of a plugin against the contract. They are checked where they are made, so that the error names
+//! the plugin that made them and not a later reader.
 //!
-//! A field of the type `json` holds one JSON value; an empty text there means `null`. A confidence is a number from 0 to
-//! 1, a score a number. The functions of a tool have names of their own. Refuses to say whether an answer is right, and
-//! to mend one that is not what the contract says.
+//! A field of the type `json` holds one JSON value; an empty text there means `null`. A confidence is a number from 0
+//! to 1, a score a number. The functions of a tool have distinct names. Refuses to judge whether an answer is right,
+//! and to repair one that breaks the contract.
 
 use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryHit};
 use longhaul_core::text::printable;
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 /// Bytes of a wrong text that its error quotes.
 const QUOTED_BYTES_MAX: usize = 40;
 
-/// What an export hands over.
+/// A value that an export returns.
 pub(crate) trait CheckedAnswer {
-    /// Holds it against the contract; the error says which field breaks it, and how.
+    /// Checks it against the contract; the error names the field that breaks it, and how.
     fn check(&mut self) -> Result<(), String>;
 }
 
 impl<T: CheckedAnswer, E> CheckedAnswer for Result<T, E> {
     fn check(&mut self) -> Result<(), String> {
-        // An error is words, and a limit, an outage or a denial of the guest's own making.
+        // An error is text, and a limit, an outage or a denial of the guest's own making.
         self.as_mut().map_or(Ok(()), CheckedAnswer::check)
     }
 }
@@ -69,7 +69,7 @@ impl CheckedAnswer for Verification {
     }
 }
 
-/// What `prepare` notes is the one text that is an answer by itself.
+/// The note of `prepare` is the only answer that is a plain text.
 impl CheckedAnswer for String {
     fn check(&mut self) -> Result<(), String> {
         json("prepared", self)
@@ -108,7 +108,7 @@ impl CheckedAnswer for MemoryEntry {
     }
 }
 
-/// Answers in which nothing can be wrong, or that their readers bound and check.
+/// Answers without constraints, or whose readers bound and check them.
 macro_rules! free {
     ($($answer:ty),*) => {
         $(impl CheckedAnswer for $answer {

@@ -1,9 +1,9 @@
-//! Turns on a thread: a guest that yields queues by a ticket, and its own task stays free to be woken.
+//! Cooperative turns on a thread: a guest that yields queues by a ticket, and its own task stays free to be woken.
 //!
-//! A task that yields stands in the runtime's queue behind all others, and nothing wakes it there: who cancels a
-//! call would wait for the turn of its guest, measured at 5 ms behind 100 busy neighbours. So the guest's task goes
-//! to sleep, and a ticket, a task that does nothing else, stands in the queue for it and wakes it when its turn has
-//! come. A cancel wakes it at any time. Who is next is not decided here: that is the runtime's queue.
+//! A task that yields stands in the runtime's queue behind all others, and nothing wakes it there: a cancel would wait
+//! for the turn of its guest, measured at 5 ms behind 100 busy neighbours. So the guest's task goes to sleep, and a
+//! ticket, a task that does nothing else, stands in the queue for it and wakes it when its turn has come. A cancel
+//! wakes it at any time. The runtime's queue decides whose turn is next, not this module.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 pub(crate) struct CooperativeCall<F> {
     call: Pin<Box<F>>,
     turn: Arc<CooperativeTurn>,
-    /// What the call is polled with: wakes through `turn`.
+    /// The waker that the call is polled with: it wakes through `turn`.
     waker: Waker,
 }
 
@@ -23,11 +23,11 @@ struct CooperativeTurn {
 
 struct QueuePlace {
     stage: Stage,
-    /// The task that polls the call, as it was polled last.
+    /// The task that polled the call last.
     task: Waker,
 }
 
-/// Where the call is.
+/// The state of the call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// It waits to be woken.
@@ -65,7 +65,7 @@ impl<F: Future> Future for CooperativeCall<F> {
 }
 
 impl CooperativeTurn {
-    /// Whether it is the call's turn; notes whom to wake otherwise.
+    /// Whether it is the call's turn; otherwise notes the task to wake.
     fn begin(&self, task: &Waker) -> bool {
         let mut place = self.lock();
         place.task.clone_from(task);
@@ -76,7 +76,7 @@ impl CooperativeTurn {
         begins
     }
 
-    /// The call left its thread. True when it yielded, and so wants a ticket.
+    /// The call left its thread. True when it yielded, and so needs a ticket.
     fn pause(&self) -> bool {
         let mut place = self.lock();
         let yields = place.stage == Stage::Yielding;
@@ -118,7 +118,7 @@ impl Wake for CooperativeTurn {
     }
 }
 
-/// A place in the queue. Calls up when it is dropped, so also where a runtime ends that held it.
+/// A place in the queue. It wakes the call when it is dropped, so also when its runtime ends.
 struct QueueTicket(Arc<CooperativeTurn>);
 
 impl Drop for QueueTicket {
@@ -137,7 +137,7 @@ fn queue(ticket: QueueTicket) {
     }
 }
 
-/// Goes behind all that wait now. Not `tokio::task::yield_now`, which comes back before them.
+/// Moves behind all tasks that wait now. Not `tokio::task::yield_now`, which comes back before them.
 async fn to_the_back() {
     let mut went = false;
     std::future::poll_fn(|cx| {
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// A guest that only yields, and how often it was on a thread.
+    /// A guest that only yields, and counts its turns on a thread.
     fn yields(polled: &AtomicUsize) -> CooperativeCall<impl Future<Output = ()>> {
         CooperativeCall::new(std::future::poll_fn(|cx| {
             polled.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +185,7 @@ mod tests {
         Pin::new(turns).poll(&mut Context::from_waker(&Waker::from(Arc::clone(task))))
     }
 
-    /// Runs work in a task, where there is a queue.
+    /// Runs work in a task, where the queue exists.
     fn in_a_task(work: impl Future<Output = ()> + Send + 'static) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async { tokio::spawn(work).await.unwrap() });

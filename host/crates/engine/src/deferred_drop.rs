@@ -1,16 +1,16 @@
-//! Clearing what a call leaves, beside the path of its caller.
+//! Drops the remains of a call off the path of its caller.
 //!
-//! Before its places in the pool serve again, the pages that an instance wrote are put back; an interpreter writes
-//! about a megabyte. An engine that is told to has a thread for it, so that a call returns before. What waits for
-//! that thread is bounded: over the bound a caller clears for itself, so that nobody can leave more than is cleared.
-//! The pool has places for what waits, beside those that it promises.
+//! Before its places in the pool serve again, the pages that an instance wrote are reset; an interpreter writes about a
+//! megabyte. An engine with this option has a thread for it, so that a call returns before. The queue of that thread is
+//! bounded: beyond the bound a caller drops for itself, so that nobody can leave more than is dropped. The pool has
+//! places for the queue, beside those that it promises.
 
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
-/// Most of what waits to be cleared, with the one that is on the thread.
+/// Highest number of waiting drops, including the one in progress.
 pub(crate) const CLEARING_MAX: u32 = 8;
 
-/// The way to the thread, which ends when every clone of this is gone and all is cleared. To clear is to drop.
+/// The queue of the thread, which ends when every clone of this is gone and the queue is empty.
 pub(crate) struct DeferredDrop<T> {
     left: SyncSender<T>,
 }
@@ -29,7 +29,7 @@ impl<T: Send + 'static> DeferredDrop<T> {
         Ok(Self { left })
     }
 
-    /// Takes what a call has left.
+    /// Takes the remains of a call.
     pub(crate) fn take(&self, left: T) {
         match self.left.try_send(left) {
             Ok(()) => {}
@@ -45,7 +45,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::thread::{ThreadId, current};
 
-    /// Tells when it begins to be dropped, and by whom, and waits until it may go on.
+    /// Reports the beginning of its drop, and its thread, and waits until it may continue.
     struct Left {
         dropped_by: Sender<ThreadId>,
         may_go: Arc<Mutex<Receiver<()>>>,

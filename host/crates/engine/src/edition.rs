@@ -1,9 +1,9 @@
-//! The versions of the contract that a host speaks, and what one of them is.
+//! The versions of the contract that a host supports, and the trait of one version.
 //!
-//! An edition is one version: what it links for a role, and how the exports of a component that was built
-//! for it are called, in the words of the host. A host that speaks one more adds it to its [`Editions`], and
-//! the components of the others run as before. Nothing here reads a component; `inspect` finds the version
-//! that one was built for. An edition grants nothing: it links what the host has, behind the host's gates.
+//! An edition is one version: the interfaces that it links for a role, and the calls of the exports of a component that
+//! was built for it, in the types of the host. A host that supports another version adds it to its [`Editions`], and
+//! the components of the others run as before. Nothing here reads a component; `inspect` finds the version that a
+//! component was built for. An edition grants nothing: it links the host's services behind the host's gates.
 
 mod editions;
 mod v0_1;
@@ -27,20 +27,20 @@ pub trait Edition: Send + Sync {
     /// edition's, as wasmtime matches names: those of `0.1.7` are, those of `0.2.0` are not.
     fn version(&self) -> &str;
 
-    /// Links what the world of a role imports of the contract. WASI is linked before.
+    /// Links the imports of a role's world. WASI is linked before.
     ///
     /// # Errors
     /// When the linker has one of the interfaces already.
     fn link(&self, role: Role, linker: &mut Linker<Ctx>) -> wasmtime::Result<()>;
 
-    /// Finds the functions of a role in a component that is linked.
+    /// Finds the functions of a role in a linked component.
     ///
     /// # Errors
-    /// When one is not there.
+    /// When a function is missing.
     fn exports(&self, role: Role, pre: &InstancePre<Ctx>) -> wasmtime::Result<Exports>;
 }
 
-/// True when `version` came out after `than`. What is no version came out never.
+/// True when `version` is later than `than`. An invalid version is never later.
 pub(crate) fn is_later(version: &str, than: &str) -> bool {
     matches!((Version::parse(version), Version::parse(than)), (Ok(one), Ok(other)) if one > other)
 }
@@ -55,17 +55,17 @@ pub enum Exports {
     Memory(Box<dyn MemoryExports>),
 }
 
-/// The instance that a function is called in. It serves one call.
+/// The instance of a call. It serves one call.
 #[expect(missing_docs, reason = "each field is its type")]
 pub struct GuestInstance<'a> {
     pub store: &'a mut Store<Ctx>,
     pub instance: &'a Instance,
 }
 
-/// What a function answered: its value, or its typed error. The error around it ended the instance.
+/// The answer of a function: its value, or its typed error. The outer error ended the instance.
 pub type ExportAnswer<T, E> = wasmtime::Result<Result<T, E>>;
 
-/// What a planner exports.
+/// The exports of a planner.
 #[async_trait]
 pub trait PlannerExports: Send + Sync {
     /// A plan for a goal.
@@ -89,14 +89,14 @@ pub trait PlannerExports: Send + Sync {
     ) -> ExportAnswer<Synthesis, RoleError>;
 }
 
-/// What an agent exports.
+/// The exports of an agent.
 #[async_trait]
 pub trait AgentExports: Send + Sync {
     /// Does a task.
     async fn run(&self, guest: GuestInstance<'_>, task: Task) -> ExportAnswer<Outcome, RoleError>;
 }
 
-/// What an evaluator exports.
+/// The exports of an evaluator.
 #[async_trait]
 pub trait EvaluatorExports: Send + Sync {
     /// Judges an output.
@@ -108,16 +108,16 @@ pub trait EvaluatorExports: Send + Sync {
     ) -> ExportAnswer<Verdict, RoleError>;
 }
 
-/// What a tool exports.
+/// The exports of a tool.
 #[async_trait]
 pub trait ToolExports: Send + Sync {
-    /// What it can do.
+    /// Describes the tool.
     async fn describe(&self, guest: GuestInstance<'_>) -> wasmtime::Result<ToolInfo>;
 
-    /// Notes what `verify` will need.
+    /// Notes the data that `verify` will need.
     async fn prepare(&self, guest: GuestInstance<'_>, call: &ToolCall) -> ExportAnswer<String, ToolError>;
 
-    /// Whether a call that was cut off has happened.
+    /// Whether an interrupted call has happened.
     async fn verify(
         &self,
         guest: GuestInstance<'_>,
@@ -125,7 +125,7 @@ pub trait ToolExports: Send + Sync {
         prepared: &str,
     ) -> ExportAnswer<Verification, ToolError>;
 
-    /// Does something.
+    /// Executes a call.
     async fn call(
         &self,
         guest: GuestInstance<'_>,
@@ -134,23 +134,23 @@ pub trait ToolExports: Send + Sync {
     ) -> ExportAnswer<ToolOutput, ToolError>;
 }
 
-/// What a tool is told beside the call.
+/// The context of a call of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallContext {
-    /// The same for every attempt of one call, different for every other call.
+    /// The same key for every attempt of one call, different for every other call.
     pub idempotency_key: String,
     /// How long the call may take, in milliseconds.
     pub remaining_ms: u32,
     /// Counts from 1.
     pub attempt: u32,
-    /// What the operator set for this tool, an object.
+    /// The operator's settings for this tool, an object.
     pub settings: serde_json::Value,
 }
 
-/// What a memory backend exports.
+/// The exports of a memory backend.
 #[async_trait]
 pub trait MemoryExports: Send + Sync {
-    /// Keeps an entry, in place of one with the same key.
+    /// Stores an entry, in place of one with the same key.
     async fn put(&self, guest: GuestInstance<'_>, namespace: &str, entry: MemoryEntry)
     -> ExportAnswer<(), MemoryError>;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a plugin: before it is called, and while it is.
+//! Errors of a plugin: before it is called, and while it is called.
 
 use longhaul_capabilities::Stop;
 use longhaul_core::journal::{EffectQuestion, JournalError};
@@ -16,7 +16,7 @@ pub enum LoadError {
         name: String,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A cap on what is compiled was reached.
@@ -32,7 +32,7 @@ pub enum LoadError {
     NotAComponent {
         /// The plugin.
         name: String,
-        /// What they are instead.
+        /// What the bytes are instead.
         reason: String,
     },
     /// The manifest that it carries cannot be read.
@@ -40,25 +40,25 @@ pub enum LoadError {
     Manifest {
         /// The plugin.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// A component of no role that we know.
+    /// The component has no known role.
     #[error("plugin `{name}` is no plugin of Longhaul: {reason}")]
     WrongWorld {
         /// The plugin.
         name: String,
-        /// What is missing or too much.
+        /// The missing or surplus export.
         reason: String,
     },
-    /// It was called for a role that it does not have.
+    /// The plugin was called for a role that it does not have.
     #[error("plugin `{name}` is a {found}, and a {wanted} is needed here")]
     WrongRole {
         /// The plugin.
         name: String,
-        /// What it is.
+        /// Its role.
         found: &'static str,
-        /// What is needed.
+        /// The required role.
         wanted: &'static str,
     },
     /// The compiler refused it.
@@ -66,7 +66,7 @@ pub enum LoadError {
     Compile {
         /// The plugin.
         name: String,
-        /// Why.
+        /// The compiler's reason.
         reason: String,
     },
     /// It nests so deep that the compiler ran out of stack, which no setting raises.
@@ -77,10 +77,10 @@ pub enum LoadError {
     TooDeep {
         /// The plugin.
         name: String,
-        /// The stack.
+        /// The size of the stack, in bytes.
         stack_bytes_max: u64,
     },
-    /// The compiler died, and of none of its limits.
+    /// The compiler died, and not of one of its limits.
     #[error(
         "plugin `{name}` cannot be compiled: the compiler died ({said}); if the machine has memory to spare, report it \
          together with the file"
@@ -88,7 +88,7 @@ pub enum LoadError {
     Died {
         /// The plugin.
         name: String,
-        /// How it ended, and its last words.
+        /// How it ended, and its last output.
         said: String,
     },
     /// The host could not compile it: its compiler did not start, could not be confined or could not write.
@@ -96,7 +96,7 @@ pub enum LoadError {
     Host {
         /// The plugin.
         name: String,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
     /// The cache of compiled code is not safe to use.
@@ -104,13 +104,13 @@ pub enum LoadError {
     Cache {
         /// The directory.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
 }
 
 impl LoadError {
-    /// True when it tells of the host, and nothing of the file.
+    /// True when the error concerns the host, and not the file.
     #[must_use]
     pub fn is_of_the_host(&self) -> bool {
         match self {
@@ -127,11 +127,11 @@ impl LoadError {
     }
 }
 
-/// Why a call of a plugin did not return what it should.
+/// Why a call of a plugin failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// A cap was reached; the instance is gone.
+    /// A cap was reached; the instance was dropped.
     #[error("plugin `{plugin}` used {} of {} {} in `{export}`", hit.used, hit.max, hit.name)]
     Limit {
         /// The plugin.
@@ -148,10 +148,10 @@ pub enum CallError {
         plugin: String,
         /// The export.
         export: &'static str,
-        /// What wasmtime says, without addresses.
+        /// wasmtime's message, without addresses.
         reason: String,
     },
-    /// What it returned is not what the contract says.
+    /// The return value breaks the contract.
     #[error("plugin `{plugin}` broke the contract in `{export}`: {breach}")]
     Contract {
         /// The plugin.
@@ -164,29 +164,29 @@ pub enum CallError {
     /// A person is asked.
     #[error("{}", .0.text)]
     Parked(EffectQuestion),
-    /// A service is not there; the same invocation goes on later.
+    /// A service is unavailable; the same invocation continues later.
     #[error(transparent)]
     Unavailable(Outage),
-    /// A cap of the run has no room for what it does next; the same invocation goes on with a higher one.
+    /// A cap of the run leaves no budget for its next effect; the same invocation continues with a higher one.
     #[error("{0}")]
     Budget(LimitHit),
-    /// A provider refuses what it needs, until a person mends something; the same invocation goes on then.
+    /// A provider refuses a request until a person corrects something; the same invocation continues then.
     #[error(transparent)]
     Rejected(Denial),
-    /// The journal ended it.
+    /// The journal ended the call.
     #[error(transparent)]
     Journal(JournalError),
-    /// Somebody cancelled it.
+    /// The call was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// The host is exhausted or broken; the same invocation goes on later.
+    /// The host is exhausted or broken; the same invocation continues later.
     #[error("plugin `{plugin}` could not run in `{export}`: {reason}")]
     Host {
         /// The plugin.
         plugin: String,
         /// The export.
         export: &'static str,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }

@@ -1,11 +1,11 @@
-//! Files that were looked at before: what they are, by what the system says of them.
+//! The cache of inspected files: their inspection, by the system's metadata.
 //!
-//! To read, check and digest an interpreter of 24 MB takes longer than all else that a process does which runs one
-//! job. So what was found is noted beside the compiled code, in the directory that nobody else can write. A note
-//! counts while the file is the same one with the same size and times, of which the time of its last change cannot
-//! be set back, and it is only written for a file that had rested: a change within one tick of the clock would not
-//! show. Nothing is trusted more for it: all that a wrong note could do is to start an older version of the file,
-//! with the same limits and grants.
+//! Reading, checking and digesting an interpreter of 24 MB takes longer than everything else in a process that runs one
+//! job. So the inspection is noted beside the compiled code, in the directory that no other user can write. A note is
+//! valid while the file is the same one with the same size and times, of which the time of its last change cannot be
+//! set back, and it is only written for a file that had rested: a change within one tick of the clock would not show.
+//! Nothing is trusted more because of it: a wrong note could at most start an older version of the file, with the same
+//! limits and grants.
 
 use crate::inspect::Inspection;
 use crate::unfinished;
@@ -19,14 +19,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a file must not have changed. Clocks of file systems tick every second at the coarsest, but for FAT's
-/// two.
+/// How long a file must be unchanged. Clocks of file systems tick every second at the coarsest, except FAT's two.
 const RESTED: Duration = Duration::from_secs(3);
 
-/// Most bytes of a note. Its list of imports and exports is the plugin's own.
+/// Most bytes of a note. The plugin chooses its list of imports and exports.
 const NOTE_BYTES_MAX: usize = 1 << 20;
 
-/// What the system says of a file, but for its bytes.
+/// The system's metadata of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileStamp {
     device: u64,
@@ -74,8 +73,8 @@ struct Written {
 }
 
 impl FileNote {
-    /// The note about `file` in `directory`. Other caps on what is loaded, and other versions of this program,
-    /// have notes of their own.
+    /// The note about `file` in `directory`. Other limits of loading, and other versions of this program, have notes of
+    /// their own.
     pub(crate) fn about(file: &Path, directory: &Path, limits: &CompileLimits) -> Self {
         let caps = format!("{} {} {}", limits.bytes_max, limits.functions_max, limits.nesting_max);
         let version = env!("CARGO_PKG_VERSION").as_bytes();
@@ -83,15 +82,15 @@ impl FileNote {
         Self { path: directory.join(format!("{key}.known")) }
     }
 
-    /// What the file is, if it was looked at as it is now.
+    /// The inspection of the file, if it was made for its present stamp.
     pub(crate) fn read(&self, stamp: &FileStamp) -> Option<Inspection> {
         let bytes = fs::read(&self.path).ok()?;
         let written: Written = serde_json::from_slice(&bytes).ok()?;
         (written.stamp == *stamp).then_some(written.inspection)
     }
 
-    /// Notes what the file is that had this stamp before it was read, had rested by then, and has it still. A note
-    /// that cannot be written is done without.
+    /// Notes the inspection of a file that had this stamp before it was read, had rested by then, and has it still. A
+    /// note that cannot be written is left out.
     pub(crate) fn write(&self, stamp: FileStamp, inspection: &Inspection) {
         let written = Written { stamp, inspection: inspection.clone() };
         if let Err(error) = self.replace(&written) {
@@ -99,7 +98,7 @@ impl FileNote {
         }
     }
 
-    /// Never in place: whoever reads meanwhile reads all of one or all of the other.
+    /// Replaces by renaming: a concurrent reader sees all of the old or all of the new note.
     fn replace(&self, written: &Written) -> std::io::Result<()> {
         let bytes = serde_json::to_vec(written)?;
         let directory = self.path.parent().filter(|_| bytes.len() <= NOTE_BYTES_MAX);
@@ -173,7 +172,7 @@ mod tests {
             fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
             FileStamp::of(&path).unwrap()
         };
-        // Again and again, until the clock of the file system ticks.
+        // Repeats until the clock of the file system ticks.
         let mut after = change();
         for _ in 0..100_000 {
             if after.changed != before.changed {

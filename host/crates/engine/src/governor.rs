@@ -1,7 +1,7 @@
-//! Time: processor time, wall time and cancel, looked at each time a guest yields.
+//! Limits of time: processor time, wall time and cancel, checked each time a guest yields.
 //!
-//! A guest yields about every million fuel, at most 0.3 ms apart, so a call ends that much late. Work
-//! of the host on its behalf is awaited here too, and so is bounded by the same wall time.
+//! A guest yields about every million fuel, at most 0.3 ms apart, so a call ends that much late. The host's work on its
+//! behalf is awaited here too, and so is bounded by the same wall time.
 
 use crate::cooperative::CooperativeCall;
 use longhaul_capabilities::{InFlight, Stop};
@@ -15,11 +15,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Cancels calls. Clones share it; once cancelled it stays so.
+/// Cancels calls. Clones share the state; a cancel is permanent.
 #[derive(Clone, Debug)]
 pub struct Cancel(Arc<watch::Sender<CancelLevel>>);
 
-/// What is wished of a call, each stronger than the one before.
+/// The requested end of a call, each stronger than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CancelLevel {
     GoOn,
@@ -34,38 +34,37 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Ends every call that was given a clone, at its next yield, or when the effects that it has on
-    /// their way are answered.
+    /// Ends every call that was given a clone, at its next yield, or when its effects in flight are answered.
     pub fn cancel(&self) {
         self.0.send_replace(CancelLevel::End);
     }
 
-    /// As [`Cancel::cancel`] for work that another process goes on with: what models were asked is waited for as well,
-    /// and all of it for up to [`HAND_OVER_MS_MAX`], since the other one would pay for it again.
+    /// As [`Cancel::cancel`] for work that another process continues: it also waits for answers of models, and all of
+    /// it for up to [`HAND_OVER_MS_MAX`], since the other process would pay for them again.
     pub fn hand_over(&self) {
         self.0.send_modify(|wish| *wish = (*wish).max(CancelLevel::HandOver));
     }
 
-    /// Whether it was.
+    /// Whether it was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow() != CancelLevel::GoOn
     }
 
-    /// Returns when it was.
+    /// Returns when it is cancelled.
     pub async fn cancelled(&self) {
         self.wished(CancelLevel::HandOver).await;
     }
 
-    /// Returns when a model's answer is not waited for any more: at once when it was cancelled, and after
-    /// [`HAND_OVER_MS_MAX`] when the work is handed over.
+    /// Returns when a model's answer is no longer awaited: at once after a cancel, and after [`HAND_OVER_MS_MAX`] when
+    /// the work is handed over.
     pub async fn waited(&self) {
         self.cancelled().await;
         let _ = tokio::time::timeout(Duration::from_millis(HAND_OVER_MS_MAX), self.wished(CancelLevel::End)).await;
     }
 
     async fn wished(&self, at_least: CancelLevel) {
-        // The sender is ours, so waiting cannot fail.
+        // The sender lives in this value, so waiting cannot fail.
         let _ = self.0.subscribe().wait_for(|wish| *wish >= at_least).await;
     }
 }
@@ -84,14 +83,14 @@ pub(crate) async fn govern<T>(
     let mut called_off = pin!(called_off(cancel, in_flight));
     let mut wall = pin!(tokio::time::sleep(Duration::from_millis(limits.wall_ms_max)));
     poll_fn(|cx| {
-        // What was cancelled before it began never runs.
+        // A call that was cancelled before it began never runs.
         if called_off.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(Stop::Cancelled));
         }
         if let Poll::Ready(done) = Pin::new(&mut watched).poll(cx) {
             return Poll::Ready(done);
         }
-        // What is cancelled while it is on a thread ends as it leaves it, and not when its turn comes again.
+        // A call that is cancelled while it is on a thread ends as it leaves the thread, and not at its next turn.
         if called_off.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(Stop::Cancelled));
         }
@@ -101,15 +100,15 @@ pub(crate) async fn govern<T>(
     .await
 }
 
-/// How long a call that was cancelled may go on for the effects that have left, in milliseconds. Most
-/// answer within it; of one that does not, a person is asked when the run goes on.
+/// How long a cancelled call may continue for its effects in flight, in milliseconds. Most answer within it; for one
+/// that does not, a person is asked when the run continues.
 pub const IN_FLIGHT_MS_MAX: u64 = 30_000;
 
-/// How long a call that is handed over may go on for its effects, and for what models were asked, in
-/// milliseconds: longer than models and tools take, so that only one that hangs is cut off.
+/// How long a call that is handed over may continue for its effects and its models' answers, in milliseconds: longer
+/// than models and tools take, so that only one that hangs is interrupted.
 pub const HAND_OVER_MS_MAX: u64 = 600_000;
 
-/// Returns when the call was cancelled and nothing of it is on its way any more that is waited for.
+/// Returns when the call was cancelled and none of its awaited effects is in flight.
 async fn called_off(cancel: &Cancel, in_flight: &InFlight) {
     cancel.cancelled().await;
     in_flight.close();
@@ -130,7 +129,7 @@ struct TimedCall<'a, F> {
 }
 
 impl<F> TimedCall<'_, F> {
-    /// While calls are answered from the journal, time is off: it would not stop at the same place.
+    /// While calls are answered from the journal, limits of time are off: they would not stop at the same place.
     fn check(&self) -> Result<(), LimitHit> {
         let used = u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX);
         let replaying = self.journal.is_some_and(|journal| journal.is_replaying());

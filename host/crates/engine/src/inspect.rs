@@ -1,4 +1,4 @@
-//! What a file is, without running or compiling it.
+//! Inspects a file without running or compiling it.
 
 use crate::edition::{Edition, Editions, is_later};
 use crate::error::LoadError;
@@ -9,13 +9,13 @@ use longhaul_core::{Digest, LimitHit};
 use longhaul_sandbox::CompileLimits;
 use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload};
 
-/// What is known of a component from its bytes.
+/// The facts in a component's bytes.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Inspection {
     /// Its role.
     #[serde(with = "role_name")]
     pub role: Role,
-    /// The version of the contract that it was built for.
+    /// Its contract version.
     pub contract: String,
     /// Its digest.
     pub digest: Digest,
@@ -44,7 +44,7 @@ mod role_name {
     }
 }
 
-/// Looks at the bytes of a plugin, as a host does that speaks the default editions.
+/// Inspects a plugin's bytes, for a host with the default editions.
 ///
 /// # Errors
 /// [`LoadError::NotAComponent`], [`LoadError::WrongWorld`] or [`LoadError::Limit`].
@@ -52,7 +52,7 @@ pub fn inspect(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Inspe
     inspect_for(&Editions::default(), name, bytes, limits).map(|(inspection, _)| inspection)
 }
 
-/// The same in a host that speaks these editions; also answers the one that the plugin was built for.
+/// The same for a host with these editions; also returns the edition that the plugin was built for.
 pub(crate) fn inspect_for<'e>(
     editions: &'e Editions,
     name: &str,
@@ -76,7 +76,7 @@ pub(crate) fn inspect_for<'e>(
     Ok((inspection, edition))
 }
 
-/// Looks at the bytes of a program of WASI; answers their digest.
+/// Inspects the bytes of a program of WASI; returns their digest.
 pub(crate) fn inspect_command(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Digest, LoadError> {
     let shape = read(name, bytes, limits)?;
     if shape.exports.iter().any(|export| export.starts_with("wasi:cli/run@0.2.")) {
@@ -87,7 +87,7 @@ pub(crate) fn inspect_command(name: &str, bytes: &[u8], limits: &CompileLimits) 
     Err(LoadError::WrongWorld { name: name.to_owned(), reason: reason.into() })
 }
 
-/// Whether the bytes are a component within the caps, whatever it is for.
+/// Checks that the bytes are a component within the caps, whatever its role.
 pub(crate) fn check_shape(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<(), LoadError> {
     read(name, bytes, limits).map(drop)
 }
@@ -99,9 +99,9 @@ fn read(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Shape, LoadE
     })
 }
 
-/// The one export that is a role, or what is wrong with the exports.
+/// The one export that is a role, or the fault of the exports.
 ///
-/// Versions that nobody speaks here count as well: what a component is does not depend on who looks at it.
+/// Unsupported versions count as well: a component's role does not depend on the host.
 fn role_of<'a>(exports: &'a [String], editions: &Editions) -> Result<(&'a str, Role), String> {
     let found: Vec<_> = exports.iter().filter_map(|export| Some((export.as_str(), role_in(export)?))).collect();
     match found[..] {
@@ -118,7 +118,7 @@ fn role_of<'a>(exports: &'a [String], editions: &Editions) -> Result<(&'a str, R
     }
 }
 
-/// The role whose interface an export is, in whatever version.
+/// The role that an exported interface belongs to, in any version.
 fn role_in(export: &str) -> Option<Role> {
     let interface = own(export)?;
     let name = interface.split_once('@').map_or(interface, |(name, _)| name);
@@ -146,7 +146,7 @@ fn no_role(exports: &[String], editions: &Editions) -> String {
     }
 }
 
-/// What to do about an export of a version that is not spoken here.
+/// The remedy for an export of an unsupported version.
 fn unspoken(export: &str, editions: &Editions) -> String {
     let one = if editions.versions().nth(1).is_some() { "one of those versions" } else { "that version" };
     let later = editions.versions().all(|spoken| is_later(version_of(export), spoken));
@@ -162,7 +162,7 @@ fn spoken(editions: &Editions) -> String {
     editions.versions().collect::<Vec<_>>().join(" and ")
 }
 
-/// The name of an export, for people. It is the plugin's own text: it may be long, and hold anything.
+/// The name of an export, for people. It is the plugin's own text: it may be long, and contain anything.
 fn shown(export: &str) -> String {
     truncate(export, 100).escape_debug().to_string()
 }
@@ -172,7 +172,7 @@ enum Wrong {
     Format(String),
 }
 
-/// What one pass over the bytes finds, the caps kept while it goes.
+/// The findings of one pass over the bytes, which enforces the caps as it goes.
 #[derive(Default)]
 struct Shape {
     imports: Vec<String>,
@@ -245,7 +245,7 @@ fn capped(name: &str, used: u64, max: u64) -> Result<(), Wrong> {
 mod tests {
     use super::*;
 
-    /// What a component with these exports is for a host of the default editions: a role, or what is wrong.
+    /// The role of a component with these exports for a host of the default editions, or its fault.
     #[track_caller]
     fn check(exports: &[&str], expected: &str) {
         let exports: Vec<String> = exports.iter().map(|&export| export.to_owned()).collect();

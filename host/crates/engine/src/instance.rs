@@ -1,4 +1,4 @@
-//! The typed calls of each role's exports: those of agents, evaluators and tools, and what all have in common.
+//! The typed calls of each role's exports: those of agents, evaluators and tools, and the code that all calls share.
 
 use crate::callee::{CallStart, Called, WarmInstance};
 use crate::contract::CheckedAnswer;
@@ -17,7 +17,7 @@ use wasmtime::component::Instance;
 const FUNCTION_BYTES_MAX: usize = 80;
 
 impl Plugin {
-    /// Has an agent do a task.
+    /// Asks an agent to do a task.
     pub async fn run(
         &self,
         start: impl Into<CallStart>,
@@ -31,7 +31,7 @@ impl Plugin {
         .await
     }
 
-    /// Has an evaluator judge an output.
+    /// Asks an evaluator to judge an output.
     pub async fn judge(
         &self,
         start: impl Into<CallStart>,
@@ -46,7 +46,7 @@ impl Plugin {
         .await
     }
 
-    /// Asks a tool what it can do.
+    /// Asks a tool for its description.
     pub async fn describe(&self, start: impl Into<CallStart>, cancel: &Cancel) -> Called<ToolInfo> {
         self.call("tool.describe", start, cancel, async move |exports, guest| {
             let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
@@ -55,7 +55,7 @@ impl Plugin {
         .await
     }
 
-    /// Asks a tool to note what `verify` will need.
+    /// Asks a tool to note the data that `verify` will need.
     pub async fn prepare(
         &self,
         start: impl Into<CallStart>,
@@ -69,7 +69,7 @@ impl Plugin {
         .await
     }
 
-    /// Asks a tool whether a call that was cut off has happened.
+    /// Asks a tool whether an interrupted call has happened.
     pub async fn verify(
         &self,
         start: impl Into<CallStart>,
@@ -84,7 +84,7 @@ impl Plugin {
         .await
     }
 
-    /// Has a tool do something. `settings` is an object that the operator wrote.
+    /// Calls a function of a tool. `settings` is the operator's object.
     pub async fn call_tool(
         &self,
         start: impl Into<CallStart>,
@@ -113,7 +113,7 @@ impl Plugin {
         called
     }
 
-    /// Makes an instance ready for a call that comes later.
+    /// Prepares an instance for a later call.
     ///
     /// # Errors
     /// As a call that ends while its instance is made.

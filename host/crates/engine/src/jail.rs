@@ -1,12 +1,11 @@
 //! Compiling in a child process of the same binary, with a limit on memory and on processor time, and a
 //! deadline behind them.
-//!
-//! Compiling hostile modules is not covered by wasmtime's own promises: a module may be made to take
-//! minutes and gigabytes, or to break the compiler. So the host never compiles; it loads only what
-//! its own child wrote. The child reads the component from a pipe and writes code into a file that the host opened for
-//! it. Before it reads a byte it confines itself to these descriptors: it opens no file and no connection, and from
-//! Linux 6.12 on signals no other process. Where Landlock or seccomp is missing it refuses to compile, unless
-//! [`CompileLimits::sandbox_min`] is `none`. It leads a process group, which ends with it, and it ends with the host.
+//! wasmtime's own promises do not cover the compilation of hostile modules: a module may be made to take minutes and
+//! gigabytes, or to break the compiler. So the host never compiles; it loads only code that its own child wrote. The
+//! child reads the component from a pipe and writes code into a file that the host opened for it. Before it reads a
+//! byte it confines itself to these descriptors: it opens no file and no connection, and from Linux 6.12 on signals no
+//! other process. Without Landlock or seccomp it refuses to compile, unless [`CompileLimits::sandbox_min`] is `none`.
+//! It leads a process group, which ends with it, and it ends with the host.
 
 use crate::config::compile_config;
 use crate::error::LoadError;
@@ -27,14 +26,14 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-/// How the child is started: this very binary, with arguments that lead to [`compile_child`].
+/// The start of the child: this very binary, with arguments that lead to [`compile_child`].
 #[derive(Clone, Debug)]
 pub struct Jail {
     /// The binary.
     pub program: PathBuf,
     /// Its first arguments.
     pub arguments: Vec<String>,
-    /// What it may use.
+    /// Its limits.
     pub limits: CompileLimits,
 }
 
@@ -75,12 +74,12 @@ impl Jail {
     }
 }
 
-/// The process group of the child, killed when it is dropped: nothing that the child starts outlives it.
+/// The process group of the child, killed when it is dropped: no descendant of the child outlives it.
 struct Group(Option<Pid>);
 
 impl Group {
     fn of(child: &Child) -> Self {
-        // Its number is the child's, which the kernel gives to nobody while the group has a member.
+        // The kernel does not reuse the child's number while the group has a member.
         Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
     }
 }
@@ -104,7 +103,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// What it says of the component.
+    /// The result of the compilation.
     fn result(self, name: &str, limits: &CompileLimits) -> Result<(), LoadError> {
         let (name, reason) = (name.to_owned(), truncate(self.text.trim(), 2_000));
         match self.status.code() {
@@ -119,7 +118,7 @@ impl Ended {
         if self.status.code() == Some(CODE_TOO_LONG) || self.status.signal() == Some(Signal::XFSZ.as_raw()) {
             return Err(reached(&name, "code_bytes_max", limits.code_bytes_max));
         }
-        // Of a death by its stack or its memory only Rust's runtime tells, in its last words.
+        // Only Rust's runtime reports a death by its stack or its memory, in its last output.
         if reason.contains("has overflowed its stack") {
             let stack_bytes_max = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
             return Err(LoadError::TooDeep { name, stack_bytes_max });
@@ -135,7 +134,7 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Ended> {
     let (group, stdin, stderr) = (Group::of(child), child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // The child may refuse before it has read all; its own words say why.
+            // The child may refuse before it has read all; its own output gives the reason.
             let _ = stdin.write_all(bytes).await;
         }
     };
@@ -149,7 +148,7 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Ended> {
     };
     let wait = async {
         let status = child.wait().await;
-        // Who holds the child's pipes still would be waited for.
+        // Otherwise a process that still holds the child's pipes would be awaited.
         drop(group);
         status
     };
@@ -157,24 +156,24 @@ async fn feed(child: &mut Child, bytes: &[u8]) -> std::io::Result<Ended> {
     Ok(Ended { status: status?, text: text? })
 }
 
-/// The child's exit code when it says on standard error what is wrong with the module.
+/// The child's exit code when standard error names a fault of the module.
 const REFUSED: i32 = 3;
 
-/// The same when it says what is wrong with the host.
+/// The exit code when it names a fault of the host.
 const FAILED: i32 = 4;
 
-/// The same where it has no more memory and could still say so; else it aborts.
+/// The exit code when it has no more memory and could still report it; otherwise it aborts.
 const OUT_OF_MEMORY: i32 = 5;
 
-/// The same where its code would be longer than it may be.
+/// The exit code when its code would be longer than the limit.
 const CODE_TOO_LONG: i32 = 6;
 
-/// Why the child did not compile: its exit code and its words.
+/// Why the child did not compile: its exit code and its output.
 type Fault = (i32, String);
 
 /// The child: reads a component from standard input and writes compiled code to standard output.
 ///
-/// Answers the process's exit code.
+/// Returns the process's exit code.
 #[must_use]
 pub fn compile_child(limits: &str) -> i32 {
     match compile_within(limits) {
@@ -209,7 +208,7 @@ fn compile_within(limits: &str) -> Result<(), Fault> {
     if code.len() as u64 > limits.code_bytes_max {
         return Err((CODE_TOO_LONG, format!("its compiled code has {} bytes", code.len())));
     }
-    // Not through the buffer of standard output, which looks for the ends of lines.
+    // Bypasses the buffer of standard output, which looks for the ends of lines.
     let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let written = file.and_then(|mut file| file.write_all(&code));
     written.map_err(|error| of_system("cannot write the compiled code", &error))
@@ -227,10 +226,10 @@ fn of_wasmtime(code: i32, error: &wasmtime::Error) -> Fault {
 fn confine(limits: &CompileLimits) -> std::io::Result<()> {
     only(Resource::As, limits.memory_bytes_max)?;
     only(Resource::Core, 0)?;
-    // Whatever has taken the compiler over could fill the disk.
+    // A compromised compiler could fill the disk.
     only(Resource::Fsize, limits.code_bytes_max)?;
     let seconds = limits.cpu_ms_max.div_ceil(1_000);
-    // The second limit kills without saying why, so it stands behind the first.
+    // The second limit kills without a reason, so it is higher than the first.
     let kill = within(Resource::Cpu, seconds.saturating_add(1));
     setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(kill)), maximum: Some(kill) })?;
     Ok(())
@@ -241,13 +240,13 @@ fn only(resource: Resource, max: u64) -> std::io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: max, maximum: max })?)
 }
 
-/// What the host itself is held to cannot be raised, and need not be.
+/// A limit of the host itself cannot be raised, and need not be.
 fn within(resource: Resource, max: u64) -> u64 {
     getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
 }
 
-/// Ends this process once nobody reads its standard error any more: then the host is gone, and with it whoever bounds its
-/// time on the clock. A terminal that ends the host does not end us, who are of another process group.
+/// Ends this process once nobody reads its standard error any more: then the host is gone, and nothing bounds its wall
+/// time. A terminal that ends the host does not end this process, which is in another process group.
 fn end_with_the_host() {
     let wait = || {
         let stderr = std::io::stderr();
@@ -256,6 +255,6 @@ fn end_with_the_host() {
             std::process::exit(FAILED);
         }
     };
-    // Without the thread its limits end it.
+    // Without the thread the limits of this process end it.
     let _ = std::thread::Builder::new().name("host".into()).spawn(wait);
 }

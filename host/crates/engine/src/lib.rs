@@ -1,8 +1,8 @@
 //! From the bytes of a component to a typed, bounded call.
 //!
-//! Bytes are compiled once, in a child process, and cached by digest; a plugin is linked once; every
-//! call gets a fresh store with limits, and its instance is dropped when it returns. This crate keeps
-//! no journal, reads no configuration and never trusts what a plugin says of itself.
+//! Bytes are compiled once, in a child process, and cached by digest; a plugin is linked once; every call gets a fresh
+//! store with limits, and its instance is dropped when it returns. This crate keeps no journal, reads no configuration
+//! and never trusts a plugin's statements about itself.
 
 mod cache;
 mod callee;

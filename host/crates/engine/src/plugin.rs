@@ -52,13 +52,13 @@ impl Engine {
         Ok(Self { inner: Arc::new(inner), editions: Editions::default() })
     }
 
-    /// With other versions of the contract than the default.
+    /// Replaces the default versions of the contract.
     #[must_use]
     pub fn with_editions(self, editions: Editions) -> Self {
         Self { editions, ..self }
     }
 
-    /// Tells `hook` before a compiler starts, and before and after what it wrote gets its name.
+    /// Calls `hook` before a compiler starts, and before and after its output gets its name.
     #[must_use]
     pub fn with_crash_hook(self, hook: Option<CrashHook>) -> Self {
         if let Some(hook) = hook {
@@ -67,13 +67,13 @@ impl Engine {
         self
     }
 
-    /// What equal fuel and equal results are promised within.
+    /// Equal fuel and equal results are promised within this fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.inner.fingerprint
     }
 
-    /// Where compiled code is kept.
+    /// The directory of compiled code.
     #[must_use]
     pub fn cache_directory(&self) -> &Path {
         self.inner.cache.directory()
@@ -96,7 +96,7 @@ impl Engine {
             return Err(unreadable(std::io::Error::other("it is no file")));
         }
         capped(found.len())?;
-        // It may grow in the meantime, so what was measured bounds nothing.
+        // The file may grow in the meantime, so its measured size bounds nothing.
         let mut bytes = Vec::new();
         let file = std::fs::File::open(path).map_err(unreadable)?;
         file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -129,7 +129,7 @@ impl Engine {
             return Ok(plugin);
         }
         let plugin = self.load(name, &self.read(name, path)?).await?;
-        // It may have changed while it was read, so often within one tick of the clock that it would not show.
+        // The file may have changed while it was read, even within one tick of the clock.
         let stays = |before: &FileStamp| before.has_rested(looked_at) && FileStamp::of(path).as_ref() == Some(before);
         if let Some(stamp) = stamp.filter(stays) {
             note.write(stamp, &plugin.inspection);
@@ -137,7 +137,7 @@ impl Engine {
         Ok(plugin)
     }
 
-    /// The plugin of a file that is known; none where its compiled code is not there, or no longer fits.
+    /// The plugin of a known file; none when its compiled code is missing, or no longer fits.
     fn known(&self, name: &str, inspection: Inspection) -> Option<Plugin> {
         let edition = self.editions.serving(&inspection.contract)?;
         let component = self.compiled(&self.inner.cache.known(&inspection.digest)?).ok()?;
@@ -165,7 +165,7 @@ impl Engine {
         Callee { name: name.to_owned(), engine: engine.clone(), pre, deferred_drop: deferred_drop.clone() }
     }
 
-    /// The caps on what is compiled.
+    /// The limits of compilation.
     pub(crate) fn compile_limits(&self) -> &CompileLimits {
         &self.inner.jail.limits
     }
@@ -180,10 +180,10 @@ impl Engine {
         if let Ok(component) = self.compiled(&path) {
             return Ok(component);
         }
-        // A file that wasmtime refuses is cut off or of other settings: compile once more.
+        // A file that wasmtime refuses is truncated or has other settings: compile once more.
         cache.forget(digest);
         let path = cache.compiled(name, digest, bytes, jail).await?;
-        // Whatever is wrong with the plugin, its compiler would have said so.
+        // The compiler would have reported any fault of the plugin.
         let unusable =
             |error: wasmtime::Error| format!("the code that was compiled just now cannot be used: {error:#}");
         self.compiled(&path).map_err(|error| LoadError::Host { name: name.to_owned(), reason: unusable(error) })
@@ -207,7 +207,7 @@ impl Engine {
     }
 }
 
-/// Why a component of an edition that is spoken here does not link.
+/// Why a component of a supported edition does not link.
 fn unlinked(inspection: &Inspection, edition: &dyn Edition, error: &wasmtime::Error) -> String {
     let (contract, spoken) = (&inspection.contract, edition.version());
     if is_later(contract, spoken) {
@@ -218,7 +218,7 @@ fn unlinked(inspection: &Inspection, edition: &dyn Edition, error: &wasmtime::Er
     format!("a {} may not import what it imports: {error:#}", inspection.role.name())
 }
 
-/// The pool where the machine gives the address space for it, otherwise one by one.
+/// The pool if the machine gives the address space for it, otherwise one by one.
 fn wasmtime_engine(options: &EngineOptions) -> wasmtime::Result<wasmtime::Engine> {
     match wasmtime::Engine::new(&host_config(options)) {
         Ok(engine) => Ok(engine),
@@ -243,7 +243,7 @@ impl Plugin {
         &self.callee.name
     }
 
-    /// What it is.
+    /// Its inspection.
     #[must_use]
     pub fn inspection(&self) -> &Inspection {
         &self.inspection

@@ -1,19 +1,19 @@
-//! The five roles: which interface one exports, and which capabilities its world imports.
+//! The five roles: the interface that each exports, and the capabilities that its world imports.
 
 use longhaul_capabilities::Capability;
 
-/// What a plugin is for.
+/// The role of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Plans and reviews.
+    /// Plans and replans.
     Planner,
     /// Does a task.
     Agent,
     /// Judges an output.
     Evaluator,
-    /// Does what a model cannot.
+    /// Executes calls that a model cannot.
     Tool,
-    /// Remembers.
+    /// Stores and searches memory.
     Memory,
 }
 
@@ -33,7 +33,7 @@ impl Role {
         }
     }
 
-    /// What its world imports. The same as in `wit/v0.1/worlds.wit`; a test compares them.
+    /// The imports of its world. The same as in `wit/v0.1/worlds.wit`; a test compares them.
     #[must_use]
     pub fn capabilities(self) -> &'static [Capability] {
         use Capability::{

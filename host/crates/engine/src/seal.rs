@@ -1,10 +1,10 @@
 //! Authenticity of compiled code: each file has a seal beside it, made with a key of the cache directory.
 //!
-//! To load compiled code is to run it, and a cache comes from elsewhere more easily than one thinks: out of an archive,
-//! from a build server, through a directory that was shared. So a file counts only with the seal that this directory's
-//! key gives its name and bytes. To read all bytes takes longer than all else of a start; so the seal also says what the
-//! system told of the file when its bytes were found right (see `file_cache.rs`), and they are read again once that
-//! differs. It refuses to keep the key anywhere else, and to protect from who can read it.
+//! Loading compiled code is running it, and a cache easily comes from elsewhere: from an archive, a build server, or a
+//! shared directory. So a file is valid only with the seal that this directory's key gives its name and bytes. Reading
+//! all bytes takes longer than the rest of a start; so the seal also holds the system's metadata of the file when its
+//! bytes were verified (see `file_cache.rs`), and they are read again once that differs. It refuses to keep the key
+//! anywhere else, and does not protect against a user who can read it.
 
 use crate::file_cache::{self, FileStamp};
 use crate::unfinished;
@@ -27,28 +27,28 @@ const KEY_BYTES: usize = 32;
 /// Most bytes of a seal; one has some 300.
 const SEAL_BYTES_MAX: u64 = 4_096;
 
-/// Bytes that are read at once.
+/// Bytes that one read returns.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The key of a cache directory, and what was found right with it.
+/// The key of a cache directory, and the files verified with it.
 pub(crate) struct Sealer {
     key: Key,
-    /// Files that this process found right, as they were then.
+    /// Files that this process verified, with their stamps.
     found_right: Mutex<HashMap<PathBuf, FileStamp>>,
 }
 
-/// What lies beside a compiled file.
+/// The seal beside a compiled file.
 #[derive(Serialize, Deserialize)]
 struct Seal {
-    /// Of the file's name and bytes, in hexadecimal digits.
+    /// The tag of the file's name and bytes, in hexadecimal digits.
     content: String,
-    /// As the file was when its bytes were found right; none: it had not rested by then.
+    /// The stamp when the bytes were verified; none: the file had not rested by then.
     stamp: Option<FileStamp>,
-    /// Of all the above, in hexadecimal digits.
+    /// The tag of all the above, in hexadecimal digits.
     tag: String,
 }
 
-/// A file is not what was compiled here.
+/// A file was not compiled here.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unsealed {
     #[error("it has no seal of this cache")]
@@ -60,10 +60,10 @@ pub(crate) enum Unsealed {
 }
 
 impl Sealer {
-    /// With the key of a private directory, made now if there is none.
+    /// Opens the key of a private directory, made now if there is none.
     ///
     /// # Errors
-    /// What is wrong with the key's file, and what to do.
+    /// The fault of the key's file, and its remedy.
     pub(crate) fn open(directory: &Path) -> Result<Self, String> {
         let path = directory.join(KEY_FILE);
         if !path.exists() {
@@ -73,7 +73,7 @@ impl Sealer {
         Ok(Self { key: Key::new(hmac::HMAC_SHA256, &bytes), found_right: Mutex::default() })
     }
 
-    /// Puts a seal on what was just compiled, before it gets its name `path`.
+    /// Seals a file that was just compiled, before it gets its name `path`.
     pub(crate) fn seal(&self, path: &Path, compiled: &File) -> io::Result<()> {
         let content = self.content(path, compiled)?;
         self.write(path, &hex(content.as_ref()), None)
@@ -95,7 +95,7 @@ impl Sealer {
         }
         let Some(stamp) = stamp.filter(|before| FileStamp::of(path).as_ref() == Some(before)) else { return Ok(()) };
         if seal.stamp.as_ref() != Some(&stamp) && stamp.has_rested(looked_at) {
-            // Done without where it cannot be kept: the bytes are read again next time.
+            // A stamp that cannot be stored is left out: the bytes are read again next time.
             let _ = self.write(path, &seal.content, Some(stamp.clone()));
         }
         self.found_right().insert(path.to_owned(), stamp);
@@ -117,7 +117,7 @@ impl Sealer {
         if is_equal(&hex(tag.as_ref()), &seal.tag) { Ok(seal) } else { Err(Unsealed::NoSeal) }
     }
 
-    /// Never in place: whoever reads meanwhile reads all of one or all of the other.
+    /// Replaces by renaming: a concurrent reader sees all of the old or all of the new file.
     fn write(&self, path: &Path, content: &str, stamp: Option<FileStamp>) -> io::Result<()> {
         let tag = hex(self.tag(path, content, stamp.as_ref())?.as_ref());
         let seal = Seal { content: content.to_owned(), stamp, tag };
@@ -129,7 +129,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Of a file's name and bytes: code of another component is not taken under this name.
+    /// The tag of a file's name and bytes: code of another component is refused under this name.
     fn content(&self, path: &Path, mut file: &File) -> io::Result<Tag> {
         let mut context = self.begin("content", path);
         file.rewind()?;
@@ -148,7 +148,7 @@ impl Sealer {
         Ok(context.sign())
     }
 
-    /// What a tag is of, so that none counts for anything else. No name has a zero byte.
+    /// Begins a tag with its purpose, so that none is valid for anything else. No name has a zero byte.
     fn begin(&self, of: &str, path: &Path) -> hmac::Context {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(format!("longhaul compiled code 1\0{of}\0").as_bytes());
@@ -166,7 +166,7 @@ fn seal_of(path: &Path) -> PathBuf {
     path.with_extension("seal")
 }
 
-/// Of two processes that make one at once, the first one's counts.
+/// If two processes make one at the same time, the first one's counts.
 fn make_key(directory: &Path, path: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes)?;
@@ -196,7 +196,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// In the same time wherever they differ.
+/// Compares in constant time.
 fn is_equal(one: &str, other: &str) -> bool {
     use subtle::ConstantTimeEq as _;
     one.as_bytes().ct_eq(other.as_bytes()).into()

@@ -1,4 +1,4 @@
-//! What a component carries beside its code, at its outermost level: its manifest, and words about who made it.
+//! The custom sections of a component, at its outermost level: its manifest, and texts about its producers.
 //!
 //! All of it is the author's own claim. Nothing within the component's modules is read, so a component of
 //! 30 MB costs as little as a small one.
@@ -9,10 +9,10 @@ use longhaul_core::text::truncate;
 use std::collections::BTreeMap;
 use wasmparser::{BinaryReader, Chunk, CustomSectionReader, Parser, Payload, ProducersSectionReader};
 
-/// Sections that tools of WebAssembly write, each a text.
+/// Sections that WebAssembly tools write, each a text.
 const TEXTS: [&str; 7] = ["authors", "description", "homepage", "licenses", "revision", "source", "version"];
 
-/// Longest text of those that is shown, in bytes.
+/// Longest of those texts that is shown, in bytes.
 const TEXT_BYTES_MAX: usize = 1_000;
 
 /// Most producers that are shown.
@@ -21,19 +21,18 @@ const PRODUCERS_MAX: usize = 50;
 /// Most texts and kinds of producers that are kept: a file may have any number of sections.
 const METADATA_MAX: usize = 100;
 
-/// What [`sections`] finds.
+/// The result of [`sections`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
     /// The text of its `plugin.toml`.
     pub manifest: Option<String>,
-    /// The usual words of custom sections, by their names; `producers` of a kind are joined by commas.
+    /// The usual texts of custom sections, by their names; `producers` of a kind are joined by commas.
     pub metadata: BTreeMap<String, String>,
 }
 
 /// Reads the sections of the component `name`.
 ///
-/// # Errors
-/// [`LoadError::NotAComponent`] where the bytes are corrupt or cut off, [`LoadError::Manifest`] where a manifest is
+/// [`LoadError::NotAComponent`] if the bytes are corrupt or truncated, [`LoadError::Manifest`] if a manifest is
 /// doubled, too long or no text.
 pub fn sections(name: &str, bytes: &[u8]) -> Result<Sections, LoadError> {
     let mut found = Sections::default();
@@ -92,7 +91,7 @@ impl Sections {
         Ok(())
     }
 
-    /// Tools and their versions. What cannot be read is left out: nothing depends on it.
+    /// Tools and their versions. Unreadable ones are left out: nothing depends on them.
     fn producers(&mut self, section: &CustomSectionReader<'_>) {
         let Ok(fields) = ProducersSectionReader::new(BinaryReader::new(section.data(), section.data_offset())) else {
             return;

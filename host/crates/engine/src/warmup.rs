@@ -1,8 +1,8 @@
-//! Tools that are called once for nothing before their call comes.
+//! Warm-up calls of tools before their real call.
 //!
-//! Most of what the first call of an interpreter takes is the copying of pages that it writes. An instance
-//! that waits has the time for it. What it is asked for comes from the host alone, so that it has seen
-//! nobody's work when its call comes; what the interpreter keeps of it is the caller's to judge.
+//! Most of the time of an interpreter's first call goes into the copying of pages that it writes. A waiting instance
+//! has the time for it. The arguments come from the host alone, so that the instance has seen no other work when its
+//! call comes; the caller has to judge what the interpreter keeps.
 
 use crate::callee::WarmInstance;
 use crate::edition::{CallContext, Exports, GuestInstance};
@@ -12,10 +12,10 @@ use crate::plugin::Plugin;
 use longhaul_core::tool::ToolCall;
 
 impl Plugin {
-    /// Calls an instance of a tool that waits, and keeps it waiting. Its answer is dropped, also a refusal.
+    /// Calls a waiting instance of a tool, and keeps it waiting. Its answer is dropped, even a refusal.
     ///
-    /// The tool is told by `attempt`, which is 0 and in a call that counts at least 1, so that it can put right at
-    /// once what its next call finds.
+    /// The tool recognises the warm-up by `attempt`, which is 0, and at least 1 in a real call, so that it can clean up
+    /// for its next call.
     ///
     /// # Errors
     /// As a call that ends before it returns; the instance is gone then.

@@ -1,6 +1,6 @@
-//! The call of a runtime, and what its instance starts with.
+//! The call of a runtime, and the setup of its instance.
 //!
-//! An instance has null services: it sees what the job names, and no store, no model and no tool.
+//! An instance has null services: it sees the data that the job names, and no store, no model and no tool.
 
 use crate::job::JobLimits;
 use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
@@ -12,19 +12,19 @@ use longhaul_home::MachineClock;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a runtime is asked to do.
+/// The call of a runtime.
 pub(crate) fn run_call(runtime: &Plugin, source: &str, context: &Value, stdin: &str) -> ToolCall {
     let arguments = json!({ "source": source, "context": context, "stdin": stdin });
     ToolCall { tool: runtime.name().into(), function: "run".into(), arguments: arguments.to_string() }
 }
 
-/// The settings of a runtime that prints into its console. One byte more than is kept, so that the console
-/// sees what is over, also of code that is stopped.
+/// The settings of a runtime that prints into its console. One byte more than is kept, so that the console sees an
+/// overflow, even of code that is stopped.
 pub(crate) fn streaming(limits: &JobLimits) -> Value {
     json!({ "stream": true, "output_bytes_max": limits.output_bytes_max.saturating_add(1) })
 }
 
-/// What an instance for a job starts with.
+/// The setup of an instance for a job.
 pub(crate) fn setup(
     limits: &JobLimits,
     directories: Vec<DirectoryGrant>,
@@ -34,7 +34,7 @@ pub(crate) fn setup(
     InvocationSetup {
         invocation: InvocationId::from_text("exec"),
         scope: InvocationScope { project: "exec".into(), plugin: "exec".into() },
-        // Without a table: a refusal names the option of the command line instead.
+        // Without a table: a refusal names the command-line option instead.
         grants: Grants { directories, hosts, ..Grants::default() },
         limits: limits.of_call(),
         services: null::services(Arc::new(MachineClock)),
@@ -54,9 +54,9 @@ impl JobLimits {
             memory_bytes_max: self.memory_bytes_max,
             wall_ms_max: self.timeout_ms,
             cpu_ms_max: self.timeout_ms,
-            // An endless print is bounded by what is kept of it, and by time.
+            // Endless printing is bounded by the size of the kept output, and by time.
             host_calls_max: u64::MAX,
-            // A step of a graph answers with its values.
+            // A step of a graph returns its values.
             output_bytes_max: 64 << 20,
             ..Limits::default()
         }

@@ -1,10 +1,10 @@
-//! Why a job was not run. An error never says anything of what the code did: that is in its report.
+//! Why a job was not run. Errors of the code itself are in its report.
 
 use crate::job::{CONTEXT_NESTING_MAX, SOURCE_BYTES_MAX};
 use longhaul_core::LimitHit;
 use longhaul_engine::LoadError;
 
-/// Why a job was not run. What the code does wrong is in its [`JobReport`](crate::JobReport).
+/// Why a job was not run. Errors of the code are in its [`JobReport`](crate::JobReport).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecError {
@@ -13,7 +13,7 @@ pub enum ExecError {
     NoRuntime {
         /// `python` or `javascript`.
         name: &'static str,
-        /// Where it was looked for.
+        /// The searched directories.
         searched: String,
     },
     /// The source is too long.
@@ -27,13 +27,13 @@ pub enum ExecError {
     /// The context is not an object.
     #[error("the context is {found}, and must be a JSON object, such as {{\"name\": 1}}")]
     ContextNotObject {
-        /// What it is.
+        /// The type that was found.
         found: String,
     },
     /// The context nests too deep.
     #[error("the context nests deeper than {CONTEXT_NESTING_MAX} levels; hand it over flatter, or as text")]
     ContextTooDeep,
-    /// To compile it takes more than [`ExecutorPaths::compile_limits`](crate::ExecutorPaths::compile_limits) allow.
+    /// Compiling it needs more than [`ExecutorPaths::compile_limits`](crate::ExecutorPaths::compile_limits) allow.
     #[error("the {name} takes too much to compile: {hit}; make it smaller, or raise the limit where it is embedded")]
     CompileLimit {
         /// `program`, or the interpreter.
@@ -44,7 +44,7 @@ pub enum ExecError {
     /// The interpreter, or the program, cannot be loaded.
     #[error(transparent)]
     Load(LoadError),
-    /// Something of the host.
+    /// A fault of the host.
     #[error("{0}")]
     Host(String),
 }

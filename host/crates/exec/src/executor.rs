@@ -1,6 +1,6 @@
-//! The executor: loads the interpreters, refuses a job that it will not run, and runs the others, each in an instance.
+//! The executor: loads the interpreters, refuses invalid jobs, and runs the others, each in an instance.
 //!
-//! It starts no code that it refuses, and keeps nothing of a job when the job is over.
+//! It starts no code of a refused job, and keeps nothing of a job afterwards.
 
 mod step;
 
@@ -69,11 +69,11 @@ impl Executor {
         }
     }
 
-    /// Keeps `count` instances of a language ready for jobs that see nothing and have these limits. They
-    /// are made off the path of such a job, which then skips making its own; each holds its memory while
-    /// it waits, of Python's about 2 MiB of pages that it wrote. Each has run a source of ours before, so that
-    /// what an interpreter writes at its first run is written already; the fuel of it is not in the job's
-    /// report. Returns when the first are there.
+    /// Keeps `count` instances of a language ready for jobs without grants and with these limits. They are made off the
+    /// path of such a job, which then skips making its own; each holds its memory while it waits, of Python's about 2
+    /// MiB of pages that it wrote. Each has run a source of the host before, so that the pages an interpreter writes at
+    /// its first run are written already; the fuel of that run is not in the job's report. Returns when the first
+    /// instances exist.
     ///
     /// # Errors
     /// [`ExecError::NoRuntime`], or [`ExecError::Load`] when an instance cannot be made.

@@ -1,4 +1,4 @@
-//! A job: code, what it may see, and what it may use.
+//! A job: code, its input and grants, and its limits.
 //!
 //! Data alone. It checks nothing: the executor refuses a job before it starts.
 
@@ -6,14 +6,14 @@ use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Bytes of a source. More is refused before anything starts; the same cap as the runtimes' own.
+/// Bytes of a source. A longer one is refused before anything starts; the runtimes have the same cap.
 pub const SOURCE_BYTES_MAX: usize = 1_000_000;
 
-/// Arrays and objects within each other in a context: as deep as JSON is read here. Writing a deeper one takes
-/// stack that a thread may not have.
+/// Nesting of arrays and objects in a context: as deep as JSON is read here. Writing a deeper one needs more stack than
+/// a thread may have.
 pub(crate) const CONTEXT_NESTING_MAX: usize = 127;
 
-/// What is run.
+/// The code of a job.
 #[derive(Clone, Debug)]
 pub enum Code {
     /// Python source.
@@ -37,7 +37,7 @@ pub enum GraphLanguage {
 }
 
 impl Code {
-    /// In which language it is.
+    /// Its language.
     #[must_use]
     pub fn language(&self) -> GraphLanguage {
         match self {
@@ -48,7 +48,7 @@ impl Code {
     }
 }
 
-/// What a job may use.
+/// The limits of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobLimits {
     /// Time on the clock, in milliseconds. Default 300 000 (five minutes).
@@ -57,8 +57,8 @@ pub struct JobLimits {
     pub memory_bytes_max: u64,
     /// Instructions, in wasmtime's fuel. Default 1 000 000 000 000, about ten minutes of computing.
     pub fuel_max: u64,
-    /// Bytes that are kept of standard output, and as many of standard error. Default 1 MiB. What is
-    /// over it is dropped, and the code goes on.
+    /// Bytes that are kept of standard output, and as many of standard error. Default 1 MiB. Output beyond that is
+    /// dropped, and the code continues.
     pub output_bytes_max: usize,
 }
 
@@ -73,25 +73,25 @@ impl Default for JobLimits {
     }
 }
 
-/// Code, and what it may see and use.
+/// Code with its input, grants and limits.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What is run.
+    /// The code.
     pub code: Code,
-    /// What the code sees as `CONTEXT`, an object. Default `{}`. A program reads it as its first argument.
+    /// The value of `CONTEXT` in the code, an object. Default `{}`. A program reads it as its first argument.
     pub context: Value,
-    /// What it reads from standard input. Default nothing.
+    /// Its standard input. Default empty.
     pub stdin: String,
     /// Directories that it sees. Default none.
     pub directories: Vec<DirectoryGrant>,
-    /// Hosts that Python and programs may ask by HTTP; JavaScript has no way to. Default none.
+    /// Hosts that Python and programs may reach by HTTP; JavaScript has no HTTP. Default none.
     pub hosts: Vec<HostPattern>,
-    /// What it may use.
+    /// Its limits.
     pub limits: JobLimits,
 }
 
 impl Job {
-    /// Code that sees nothing, within the default limits.
+    /// Code without input and grants, within the default limits.
     #[must_use]
     pub fn of(code: Code) -> Self {
         Self {

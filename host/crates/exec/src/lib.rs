@@ -1,15 +1,15 @@
-//! Running code that nobody trusts: Python, JavaScript, or a program of WASI, each in an instance of its
-//! own that sees nothing of the host but what the job names.
+//! Runs untrusted code: Python, JavaScript, or a program of WASI, each in an instance of its own that sees nothing of
+//! the host except what the job grants.
 //!
-//! An [`Executor`] is made once; each [`Job`] then costs an instance. It keeps no journal and no state:
-//! code that a run should be able to resume belongs into a tool. It never starts the code in a process
-//! of the host, and never gives it the host's environment.
+//! An [`Executor`] is made once; each [`Job`] then costs an instance. It keeps no journal and no state: code that a run
+//! should be able to resume belongs in a tool. It never starts the code in a process of the host, and never gives it
+//! the host's environment.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), longhaul_exec::ExecError> {
-//! use longhaul_exec::{Code, Executor, Job, Places};
+//! use longhaul_exec::{Code, Executor, ExecutorPaths, Job};
 //!
-//! let executor = Executor::new(Places::usual()?)?;
+//! let executor = Executor::new(ExecutorPaths::usual()?)?;
 //! let report = executor.run(Job::of(Code::Python("print(sum(range(10)))".into()))).await?;
 //! assert_eq!(report.stdout, "45\n");
 //! # Ok(()) }

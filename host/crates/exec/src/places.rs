@@ -1,6 +1,6 @@
-//! What an executor needs of the machine: a cache, the interpreters, and a program that compiles.
+//! The paths that an executor needs: a cache, the interpreters, and a program that compiles.
 //!
-//! It looks for them and makes none: a runtime that is missing is an error of the job that needs it.
+//! It looks for them and makes none: a missing runtime is an error of the job that needs it.
 
 use crate::error::ExecError;
 use longhaul_core::fault::Fault;
@@ -8,22 +8,22 @@ use longhaul_engine::CompileLimits;
 use longhaul_home::{Home, own_program, plugin_directories};
 use std::path::PathBuf;
 
-/// Where an executor finds what it needs.
+/// The paths of an executor.
 #[derive(Clone, Debug)]
 pub struct ExecutorPaths {
-    /// Where compiled code is kept; a private directory of this user.
+    /// The cache of compiled code; a private directory of this user.
     pub cache: PathBuf,
     /// Directories with `python.wasm` and `javascript.wasm`.
     pub runtimes: Vec<PathBuf>,
     /// The program whose hidden command `compile-child` compiles: `longhaul`, or one whose `main` begins
     /// with [`compile_if_asked`].
     pub compiler: PathBuf,
-    /// What compiling a program, or an interpreter for the first time, may cost.
+    /// The limits of compiling a program, or an interpreter for the first time.
     pub compile_limits: CompileLimits,
 }
 
 impl ExecutorPaths {
-    /// Those of the command line: the user's cache, installed and shipped plugins, this very program.
+    /// The paths of the command line: the user's cache, installed and shipped plugins, this very program.
     ///
     /// # Errors
     /// When there is no home directory.
@@ -39,8 +39,8 @@ impl ExecutorPaths {
     }
 }
 
-/// Compiles and ends the process, if that is what it was started for. An embedder's `main` begins with
-/// it, so that hostile modules are compiled in a child that is bounded, and not in the embedder itself.
+/// If this process was started as a compiler, compiles and ends it. An embedder's `main` begins with this call, so that
+/// hostile modules are compiled in a bounded child, and not in the embedder itself.
 pub fn compile_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, child, limits, text] = arguments.as_slice()

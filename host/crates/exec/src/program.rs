@@ -1,7 +1,7 @@
-//! Programs for WASI preview 1 become components; components stay what they are.
+//! Converts programs for WASI preview 1 to components; components stay unchanged.
 //!
-//! The adapter tells of an exit only whether it was one with 0. So `proc_exit` goes past it, to the function of
-//! WASI 0.2 that takes the code.
+//! The adapter reports an exit only as zero or not. So `proc_exit` bypasses it, to the function of WASI 0.2 that takes
+//! the code.
 
 use longhaul_engine::LoadError;
 use std::borrow::Cow;
@@ -10,20 +10,20 @@ use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding};
 use wit_parser::Resolve;
 
-/// What the tool chains of C, Rust and others make for `wasm32-wasip1` imports.
+/// The module that the tool chains of C, Rust and others import for `wasm32-wasip1`.
 const PREVIEW1: &str = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
 
-/// Where WASI 0.2 has the exit with its code, and under which name.
+/// The interface and the function of WASI 0.2 that exit with a code.
 const EXIT: (&str, &str) = ("wasi:cli/exit@0.2.12", "exit-with-code");
 
-/// Types within each other, of components and instances. The encoder recurses into them; a world of all of WASI has
-/// three levels, and some hundred bytes that could begin one.
+/// Nesting of types of components and instances. The encoder recurses into them; a world of all of WASI has three
+/// levels, and some hundred bytes that could begin one.
 const TYPES_NESTED_MAX: usize = 10_000;
 
 /// Stack for that many levels, of which one takes up to 4 KiB in a build without optimisation.
 const STACK_BYTES: usize = 64 << 20;
 
-/// What a module imports that exits with its code. The adapter imports the other function.
+/// The import of a module that exits with its code. The adapter imports the other function.
 const EXIT_WORLD: &str = "
     package longhaul:program;
     world exits { import wasi:cli/exit@0.2.12; }
@@ -34,7 +34,7 @@ const EXIT_WORLD: &str = "
         }
     }";
 
-/// The component of a program, whichever form it has.
+/// The component of a program in either form.
 ///
 /// # Errors
 /// [`LoadError::NotAComponent`].
@@ -43,7 +43,7 @@ pub async fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> {
     adapted(bytes).await.map_err(refused)
 }
 
-/// The component of a program, or why it is none.
+/// The component of a program, or why it has none.
 async fn adapted(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     if !is_core_module(bytes) {
         return Ok(Cow::Borrowed(bytes));
@@ -53,7 +53,7 @@ async fn adapted(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
         return Err(format!("its world may have {types} types within each other, more than {TYPES_NESTED_MAX}"));
     }
     let module = bytes.to_owned();
-    // The encoder reads bytes that nobody trusts: a panic of it ends this job alone.
+    // The encoder reads untrusted bytes: its panic ends this job alone.
     let encoded = tokio::task::spawn_blocking(move || on_a_deep_stack(move || encode(&module))).await;
     encoded.map_err(|stopped| format!("the adapter stopped: {stopped}"))?.map(Cow::Owned)
 }
@@ -65,8 +65,8 @@ fn on_a_deep_stack<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> +
     thread.join().unwrap_or_else(|_| Err("the adapter panicked".to_owned()))
 }
 
-/// How many types can be within each other, at most, in what a module says of its world: types of components and of
-/// instances begin with a byte of their own, and text may have that byte too.
+/// The highest possible nesting of types in a module's world: types of components and of instances begin with a byte of
+/// their own, and text may contain that byte too.
 fn types_nested_most(module: &[u8]) -> usize {
     let sections = Parser::new(0).parse_all(module).filter_map(Result::ok);
     let of_world = sections.filter_map(|payload| match payload {
@@ -94,7 +94,7 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
 /// The module with its import of `proc_exit` renamed; both functions take one `i32`. A module that does not
 /// import it, or is no module, stays as it is.
 fn exiting_with_code(module: &[u8]) -> Result<Cow<'_, [u8]>, String> {
-    // Where the section before ends, the next one starts with its number and its size.
+    // The next section starts at the end of the one before, with its number and its size.
     let mut start = 8;
     for payload in Parser::new(0).parse_all(module) {
         let Ok(payload) = payload else { break };
@@ -116,20 +116,20 @@ fn exiting_with_code(module: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     Ok(Cow::Borrowed(module))
 }
 
-/// An error of the encoder with all that caused it.
+/// An error of the encoder with all its causes.
 fn whole(error: impl Display) -> String {
     format!("{error:#}")
 }
 
-/// The imports with `proc_exit` under its other name; none when it is not among them. Bytes that only look
-/// like it, in the name of something else, make a module that the encoder refuses.
+/// The imports with `proc_exit` under its other name; none when it is not among them. Bytes that only look like it, in
+/// another name, make a module that the encoder refuses.
 fn renamed(imports: &[u8]) -> Option<Vec<u8>> {
     let (old, new) = (named((PREVIEW1, "proc_exit")), named(EXIT));
     let at = imports.windows(old.len()).position(|window| window == old)?;
     Some([&imports[..at], &new, &imports[at + old.len()..]].concat())
 }
 
-/// How a module writes the names of an import.
+/// The encoded names of an import.
 fn named((module, function): (&str, &str)) -> Vec<u8> {
     let mut bytes = Vec::new();
     for name in [module, function] {
@@ -139,7 +139,7 @@ fn named((module, function): (&str, &str)) -> Vec<u8> {
     bytes
 }
 
-/// As WebAssembly writes numbers: seven bits a byte, the lowest first.
+/// Encodes a number as WebAssembly does: seven bits a byte, the lowest first.
 fn write_u32(bytes: &mut Vec<u8>, number: usize) {
     let mut left = number;
     loop {

@@ -1,10 +1,9 @@
-//! Instances that were made ahead of the jobs that need them.
+//! Warm instances: made ahead of the jobs that need them.
 //!
-//! One shelf a language: a job takes an instance, and its place is refilled off the job's path: when no other job came
-//! for a moment, or when half of the shelf is empty. An
-//! instance serves one job and is dropped, whoever it served. While it waits it runs [`rehearsal`], a source
-//! of ours: what that leaves in an interpreter is a warmer heap, and nothing that a job could tell from a
-//! fresh start but time, fuel and addresses.
+//! There is one shelf for each language: a job takes an instance, and its place is refilled off the job's path, when no
+//! other job came for a moment, or when half of the shelf is empty. An instance serves one job and is dropped. While it
+//! waits it runs [`rehearsal`], a source of the host: this leaves a warmer heap in an interpreter, and nothing that a
+//! job could tell from a fresh start except time, fuel and addresses.
 
 use crate::call::{run_call, setup, streaming};
 use crate::error::ExecError;
@@ -16,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// For how long no job may come before places are refilled.
+/// How long no job may come before places are refilled.
 const REST: Duration = Duration::from_millis(2);
 
 /// The shelves.
@@ -29,10 +28,10 @@ struct LanguagePool {
     plugin: Arc<Plugin>,
     limits: JobLimits,
     waiting: Vec<(WarmInstance, Console)>,
-    /// How many should wait, and how many are being made.
+    /// The number of instances that should wait.
     count: usize,
     making: usize,
-    /// Jobs that came so far.
+    /// Jobs so far.
     jobs: u64,
 }
 
@@ -52,7 +51,7 @@ impl WarmPool {
         Ok(())
     }
 
-    /// An instance that fits the job, if one waits: one that sees nothing, with the same limits.
+    /// A waiting instance that fits the job, if there is one: a job without grants, with the same limits.
     pub(crate) fn take(&self, job: &Job) -> Option<(WarmInstance, Console)> {
         let language = job.code.language();
         let mut shelves = self.lock();
@@ -60,12 +59,12 @@ impl WarmPool {
         if shelf.limits != job.limits || !job.directories.is_empty() || !job.hosts.is_empty() {
             return None;
         }
-        // The last one made: more of it is in the caches of the processors.
+        // The newest instance: more of it is in the processor caches.
         shelf.waiting.pop()
     }
 
-    /// Refills the shelf of a language, once a job has ended: two instances in one address space hold each other up
-    /// where pages are touched for the first time. Also those that could not be made when it was their turn.
+    /// Refills the shelf of a language after a job has ended: two instances in one address space delay each other when
+    /// pages are touched for the first time. It also retries instances that could not be made before.
     pub(crate) fn restock(&self, language: GraphLanguage) {
         let Some(jobs) = self.note_job(language) else { return };
         let ready = self.clone();
@@ -83,7 +82,7 @@ impl WarmPool {
         Some(shelf.jobs)
     }
 
-    /// Starts to make what is missing, if it is time.
+    /// Starts to make the missing instances, if it is time.
     fn refill_all(&self, language: GraphLanguage, is_time: impl Fn(&LanguagePool) -> bool) {
         let mut shelves = self.lock();
         let Some(shelf) = shelves.get_mut(&language).filter(|shelf| is_time(shelf)) else { return };
@@ -96,7 +95,7 @@ impl WarmPool {
 
     async fn refill(&self, language: GraphLanguage, plugin: &Plugin, limits: &JobLimits) {
         let made = make(language, plugin, limits).await;
-        // The shelf may be another one by now.
+        // Another shelf may be there by now.
         let mut shelves = self.lock();
         let Some(shelf) = shelves.get_mut(&language).filter(|shelf| shelf.limits == *limits) else { return };
         shelf.making = shelf.making.saturating_sub(1);
@@ -124,7 +123,7 @@ async fn make(
     Ok((standby, console))
 }
 
-/// Does what most jobs do, so that the pages which they write are there, and leaves no output.
+/// Does what most jobs do, so that the pages which they write exist, and leaves no output.
 fn rehearsal(language: GraphLanguage) -> &'static str {
     match language {
         GraphLanguage::Python => include_str!("ready/rehearsal.py"),

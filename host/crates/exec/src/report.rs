@@ -1,4 +1,4 @@
-//! What came of a job, in the fields that executors have by custom, and ours.
+//! The result of a job, in the customary fields of executors, and some of our own.
 
 use crate::job::JobLimits;
 use longhaul_capabilities::Console;
@@ -9,25 +9,25 @@ use longhaul_engine::{CallError, Called};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
-    /// Whether the code came to its end by itself, with exit code 0.
+    /// Whether the code ended by itself, with exit code 0.
     pub success: bool,
-    /// What it printed, also when it was stopped; what is not UTF-8 is replaced.
+    /// Its standard output, even when it was stopped; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// What it complained about, likewise.
+    /// Its standard error, likewise.
     pub stderr: String,
-    /// Its exit code, from 0 to 255; none when it was stopped. A component that exits by `wasi:cli/exit.exit`
-    /// tells no more than 0 or 1.
+    /// Its exit code, from 0 to 255; none when it was stopped. A component that exits by `wasi:cli/exit.exit` reports
+    /// only 0 or 1.
     pub exit_code: Option<i32>,
-    /// From the start of its instance to its end.
+    /// Time from the start of its instance to its end.
     pub duration_seconds: f64,
     /// Why it did not succeed, in one line.
     pub error_message: Option<String>,
-    /// Instructions that it used, in wasmtime's fuel.
+    /// The fuel that it used.
     pub fuel_used: u64,
-    /// The most memory that it held.
+    /// Its peak memory.
     pub memory_bytes_peak: u64,
     /// The limit that stopped it, or made it fail: `timeout_ms`, `memory_bytes_max`, `fuel_max`,
     /// `stack_bytes_max`, or another field of [`longhaul_core::Limits`].
@@ -36,21 +36,21 @@ pub struct JobReport {
     pub truncated: bool,
 }
 
-/// What is known of a job beside its call.
+/// Facts about a finished job beside its call.
 pub(crate) struct FinishedCall<'a> {
     pub(crate) since: Instant,
     pub(crate) console: Console,
     pub(crate) limits: &'a JobLimits,
 }
 
-/// How it ended, before the limits are looked at.
+/// How it ended, regardless of the limits.
 enum CallExit {
     Exited(i32),
     Refused(String),
     Stopped(CallError),
 }
 
-/// What a runtime answers.
+/// The answer of a runtime.
 #[derive(Deserialize)]
 struct RuntimeAnswer {
     exit_code: i32,
@@ -95,7 +95,7 @@ impl FinishedCall<'_> {
         }
     }
 
-    /// Exit code, error and limit. Memory that was refused counts when the code did not succeed.
+    /// Exit code, error and limit. Refused memory counts when the code did not succeed.
     fn verdict(&self, way: CallExit, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
         match way {
             CallExit::Exited(0) => (Some(0), None, None),
@@ -114,7 +114,7 @@ impl FinishedCall<'_> {
     }
 }
 
-/// What a limit is called in a report.
+/// The name of a limit in a report.
 fn words(hit: &LimitHit, limits: &JobLimits) -> String {
     match hit.name.as_str() {
         "wall_ms_max" | "cpu_ms_max" => format!("Timeout: it ran longer than {} ms", limits.timeout_ms),

@@ -1,5 +1,4 @@
-//! Keeps the graphs of a data directory, and answers what is asked of them. One graph is changed by one caller at a time,
-//! and looked at by any.
+//! The service of a data directory's graphs. One caller at a time changes a graph; any number of callers read it.
 
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph};
@@ -22,45 +21,45 @@ use longhaul_home::Home;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sources that one patch may be told to try.
+/// Highest number of sources that a patch request may ask to try.
 const TRIES_MOST: u32 = 100;
 
 /// Steps of an agent's graph.
 const AGENT_STEPS_MAX: usize = 1_000;
 
-/// Graphs that stay in memory between two questions.
+/// Graphs that stay in memory between requests.
 const OPEN_MAX: usize = 16;
 
-/// Rows that are read at once.
+/// Rows that one read returns.
 const PAGE_ROWS: usize = 1_000;
 
-/// What is answered.
+/// A response of the service.
 pub enum GraphResponse {
-    /// What an agent is answered as well.
+    /// A response that an agent can also get.
     One(Box<GraphAnswer>),
-    /// Graphs in short, by name.
+    /// Summaries of graphs, by name.
     Graphs(Vec<GraphSummary>),
     /// Changes, the newest first.
     Versions(Vec<GraphVersion>),
 }
 
-/// A graph's place: held by whoever changes it.
+/// The slot of a graph: its lock is held by the caller who changes it.
 type Slot = Arc<tokio::sync::Mutex<Option<OpenGraph>>>;
 
-/// Keeps the graphs.
+/// The service of a data directory's graphs.
 pub struct Desk {
     services: Services,
     slots: Mutex<HashMap<String, Slot>>,
 }
 
 impl Desk {
-    /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
+    /// The service of a data directory. It reads nothing yet, and loads no interpreter.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
         let runner = LazyExecutor::new(Arc::clone(&store), home.clone());
         Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
     }
 
-    /// Answers; a request whose token is known was carried out.
+    /// Handles a request; a request whose token is known was carried out before.
     pub async fn answer(&self, wanted: GraphRequest, token: &str) -> fault::Result<GraphResponse> {
         match wanted {
             GraphRequest::New { name, language, surroundings } => {
@@ -110,14 +109,14 @@ impl Desk {
         let mut work = GraphChange { services: &self.services, opened: &mut opened, token, batch: Batch::new() };
         let done = work.carry_out(ask).await;
         let batch = std::mem::take(&mut work.batch);
-        // What is refused changed nothing; what is in memory may still be ahead of the store, and goes.
+        // A refused request changed nothing; the graph in memory may still be ahead of the store, and is dropped.
         let answer = done?;
         self.services.store.commit(batch).await?;
         *place = Some(opened);
         Ok(answer)
     }
 
-    /// What changes nothing is answered from the store while somebody else changes the graph.
+    /// Answers a read-only request from the store while another caller changes the graph.
     fn look(&self, name: &str, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
         let slot = self.slot(name);
         match slot.try_lock() {
@@ -215,8 +214,8 @@ impl Desk {
         found.map(|bytes| GraphHead::read(&bytes)).transpose().map_err(GraphError::Failed)
     }
 
-    /// The graph in memory, if that is what lies in the store, else from there. It is taken out: whoever is cut off
-    /// with it leaves nothing half done behind.
+    /// Takes the graph out of memory if it matches the store, else reads it. It is taken out, so that an interrupted
+    /// caller leaves no half-changed graph behind.
     fn take(&self, place: &mut Option<OpenGraph>, name: &str) -> Result<OpenGraph, GraphError> {
         let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
         match place.take() {
@@ -230,7 +229,7 @@ impl Desk {
     fn slot(&self, name: &str) -> Slot {
         let mut slots = self.slots();
         if slots.len() >= OPEN_MAX && !slots.contains_key(name) {
-            // Whoever holds one is not disturbed.
+            // Slots in use stay.
             slots.retain(|_, slot| Arc::strong_count(slot) > 1);
         }
         Arc::clone(slots.entry(name.to_owned()).or_default())
@@ -286,13 +285,14 @@ impl Desk {
         let mut work = GraphChange { services: &self.services, opened: &mut opened, token: "", batch: Batch::new() };
         let answer = work.carry_out(task).await?;
         let closing = std::mem::take(&mut work.batch);
-        // Ahead of the store until the caller commits; if it never does, the next question finds another revision.
+        // The graph is ahead of the store until the caller commits; if it never does, the next request finds another
+        // revision.
         *place = Some(opened);
         Ok(StagedAnswer { answer: Ok(answer), closing })
     }
 }
 
-/// What a request is answered that was carried out before.
+/// The response to a request that was carried out before.
 fn known(opened: &OpenGraph, patch: Option<PatchView>) -> GraphAnswer {
     match patch {
         Some(patch) => GraphAnswer::Patched(patch),

@@ -1,22 +1,22 @@
-//! What callers are told of what the store, the graph and the replay refuse.
+//! Errors for callers, from refusals of the store, the graph and the replay.
 
 use longhaul_core::graph::GraphError;
 use longhaul_core::store::StoreError;
 use longhaul_graph::graph;
 use longhaul_graph::replay::ReplayError;
 
-/// Nothing has this name.
+/// There is no graph of this name.
 pub(super) fn no_graph(name: &str) -> GraphError {
     let name = longhaul_core::text::printable(name, 100);
     GraphError::Invalid(format!("there is no graph `{name}`; `longhaul graph list` has those that there are"))
 }
 
-/// The store could not be read or written.
+/// The store cannot be read or written.
 pub(super) fn broken(error: StoreError) -> GraphError {
     GraphError::Failed(error.to_string())
 }
 
-/// A refusal of the graph in the words of the outside.
+/// The error for a refusal of the graph.
 pub(super) fn refused(error: graph::StepGraphError) -> GraphError {
     match error {
         graph::StepGraphError::UnknownStep { id } => GraphError::UnknownStep(id.to_string()),
@@ -24,7 +24,7 @@ pub(super) fn refused(error: graph::StepGraphError) -> GraphError {
     }
 }
 
-/// A refusal of the replay in the words of the outside.
+/// The error for a refusal of the replay.
 pub(super) fn replay_refused(error: ReplayError) -> GraphError {
     match error {
         ReplayError::Graph(error) => refused(error),

@@ -1,9 +1,9 @@
-//! Why a step failed, and which source mends it.
+//! Diagnoses a failed step and finds a source that repairs it.
 //!
-//! A failure is looked at with the values that the step reads, which a run of a source of ours shows. Rules say which
-//! step is at fault and what could be put there; a model of the operator's, where one is named, says so too. Whatever
-//! is proposed is tried on a copy of the graph, in the sandbox: it is kept when the failure is gone and nothing that
-//! was well fails, with what the trial gave, so that nothing runs a second time. Steps that act are tried by nobody.
+//! A failure is examined with the values that the step reads, which a probe source shows. Rules name the step at fault
+//! and possible sources for it; a model of the operator's, if one is named, does so too. Each proposal is tried on a
+//! copy of the graph, in the sandbox: it is kept, with the trial's results, when the failure is gone and no step fails
+//! that worked before, so that nothing runs a second time. Steps that act are never tried.
 
 use crate::advice::Adviser;
 use crate::errors::{refused, replay_refused};
@@ -29,21 +29,21 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Names whose values are looked at, and bytes of a value, as it is shown.
+/// Names whose values are examined, and bytes of a shown value.
 const NAMES_MAX: usize = 40;
 const SHOWN_BYTES_MAX: usize = 300;
 
-/// Keys and attributes that are looked at, of one value.
+/// Keys and attributes of one value that are examined.
 const KEYS_MAX: usize = 200;
 
 /// Sources that a model proposes for one patch, and steps that it is shown.
 const PROPOSALS_MAX: u32 = 3;
 const SHOWN_STEPS_MAX: usize = 40;
 
-/// Bytes of why a trial did not serve.
+/// Bytes of the reason why a trial failed.
 const WHY_BYTES_MAX: usize = 300;
 
-/// A failure, as rules and models look at it.
+/// A failure, with the data for rules and models.
 struct FailureContext {
     step: StepId,
     failure: diagnose::RaisedFailure,
@@ -51,7 +51,7 @@ struct FailureContext {
     view: DiagnosisView,
 }
 
-/// A trial that mends the failure.
+/// A trial that repairs the failure.
 struct SuccessfulTrial {
     replay: Replay,
     values: StepValues,
@@ -60,7 +60,7 @@ struct SuccessfulTrial {
     before: String,
     source: String,
     why: String,
-    /// Whether nothing at all fails, also none of what was blocked before.
+    /// Whether no step fails, including those that were blocked before.
     is_clean: bool,
 }
 
@@ -80,8 +80,8 @@ impl GraphChange<'_> {
         Ok(found.view)
     }
 
-    /// Tries what rules and then a model propose, and keeps the first source that mends all, or else the first that
-    /// mends the failure and lets nothing fail that was well.
+    /// Tries the proposals of the rules and then of a model, and keeps the first source that repairs everything, or
+    /// else the first that repairs the failure and breaks no working step.
     pub(super) async fn patch(
         &mut self,
         step: Option<String>,
@@ -128,7 +128,7 @@ impl GraphChange<'_> {
         }
     }
 
-    /// The failure that is meant, with what rules say to it.
+    /// The failure to repair, with the rules' findings.
     async fn find(&mut self, step: Option<String>) -> Result<FailureContext, GraphError> {
         let states = views::states(&self.opened.replay);
         let step = match step {
@@ -164,7 +164,7 @@ impl GraphChange<'_> {
         Ok(FailureContext { step, failure: told, diagnosis, view })
     }
 
-    /// What the names that a step reads stand for, as far as it can be seen without running it.
+    /// The values of the names that a step reads, as far as they are visible without running it.
     async fn values_of(&mut self, step: &StepId) -> Result<BTreeMap<VariableName, ObservedValue>, GraphError> {
         let node = self.opened.node(step)?;
         let names = names_of(node);
@@ -187,8 +187,8 @@ impl GraphChange<'_> {
         Ok(seen)
     }
 
-    /// Runs a source of ours in the place of the step, on a copy and without its grants, which prints what the names
-    /// stand for. None when that would take running other steps first, or does not come to its end.
+    /// Runs a probe source in the place of the step, on a copy and without its grants, which prints the values of the
+    /// names. None when that would need other steps to run first, or does not end.
     async fn probe(
         &self,
         step: &StepId,
@@ -218,14 +218,14 @@ impl GraphChange<'_> {
                 return None;
             }
             let printed = report.stdout.clone();
-            // It may have looked at what was not given, and is then asked for once more.
+            // It may have read a value that was not given, and is then run once more.
             if let longhaul_graph::replay::ReportOutcome::Kept { .. } = copy.ran(report).ok()? {
                 return Some(read_probe(&printed));
             }
         }
     }
 
-    /// The sources that a model is shown: the step that failed and what it needs, the nearest last.
+    /// The sources that a model sees: the failed step and its dependencies, the nearest last.
     fn sources(&self, found: &FailureContext) -> Vec<(String, String)> {
         let mut steps = self.opened.graph().ancestors(&found.step, None).unwrap_or_default();
         steps.drain(..steps.len().saturating_sub(SHOWN_STEPS_MAX));
@@ -237,7 +237,7 @@ impl GraphChange<'_> {
         steps.into_iter().filter_map(source).collect()
     }
 
-    /// Runs the graph with another source for a step, on a copy; or why that does not serve.
+    /// Runs the graph with another source for a step, on a copy; or says why that fails.
     async fn attempt(
         &self,
         found: &FailureContext,
@@ -269,7 +269,7 @@ impl GraphChange<'_> {
         Ok(Ok(SuccessfulTrial { replay: copy, values, did, step, before: old, source, why, is_clean }))
     }
 
-    /// Runs what is stale of a copy. What its steps give is in no store.
+    /// Runs the stale steps of a copy. Their results are in no store.
     async fn walk(&self, copy: &mut Replay, values: &mut StepValues) -> Result<ReplaySummary, GraphError> {
         let settings = longhaul_graph::replay::ReplaySettings { keeps_going: false, ..copy.settings().clone() };
         copy.set_settings(settings);
@@ -289,7 +289,7 @@ impl GraphChange<'_> {
         }
     }
 
-    /// The copy becomes the graph, with all that its runs gave.
+    /// Replaces the graph by the copy, with all results of its runs.
     fn keep(&mut self, mended: SuccessfulTrial, tries: u32) -> Result<PatchView, GraphError> {
         let SuccessfulTrial { replay, values, did, step, before, source, why, .. } = mended;
         self.opened.replay = replay;
@@ -356,7 +356,7 @@ fn view(diagnosis: &Diagnosis, failure: StepFailure) -> DiagnosisView {
     }
 }
 
-/// What the step reads of others, as far as names are that a source of ours can have in it.
+/// The names that the step reads of others, as far as a probe source can contain them.
 fn names_of(node: &Node) -> BTreeSet<VariableName> {
     let names = node.analysis.reads().chain(node.analysis.mutates()).chain(&node.observed().reads);
     let is_plain = |name: &&VariableName| {
@@ -394,7 +394,7 @@ struct ProbedValue {
     attributes: Vec<String>,
 }
 
-/// What a probe printed. A `__repr__` of a step's may print as well, and what it prints is not believed.
+/// Parses a probe's output. A step's own `__repr__` may print as well, and its output is not trusted.
 fn read_probe(printed: &str) -> BTreeMap<VariableName, ObservedValue> {
     let line = printed.lines().last().unwrap_or_default();
     let values: BTreeMap<String, ProbedValue> = serde_json::from_str(line).unwrap_or_default();

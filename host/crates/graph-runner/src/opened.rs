@@ -1,4 +1,4 @@
-//! A graph in memory, as its rows have it; and what of it goes into the next transaction.
+//! A graph in memory, as its rows have it; and its rows for the next transaction.
 
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph, refused, replay_refused};
@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Rows that are read at once.
+/// Rows that one read returns.
 const PAGE_ROWS: usize = 1_000;
 
 /// A graph.
@@ -22,18 +22,18 @@ pub(super) struct OpenGraph {
     pub(super) head: GraphHead,
     pub(super) replay: Replay,
     rows: HashMap<StepId, StepRowInfo>,
-    /// Those whose rows say that they are stale.
+    /// Steps whose rows say that they are stale.
     stale: BTreeSet<StepId>,
 }
 
-/// What is known of a step's row.
+/// The known state of a step's row.
 struct StepRowInfo {
     number: u64,
-    /// Its last source that could be read, where this one cannot.
+    /// Its last source that parses, when the current one does not.
     last_good: Option<Arc<str>>,
 }
 
-/// A step as it lies in a store, with its texts.
+/// A stored step, with its texts.
 struct StoredStep {
     number: u64,
     row: StepRow<StepHistory>,
@@ -41,7 +41,7 @@ struct StoredStep {
     last_good: Option<Arc<str>>,
 }
 
-/// What a step was before it was changed or removed.
+/// A step before its change or removal.
 pub(super) struct ReplacedStep {
     pub(super) step: StepId,
     pub(super) source: Text,
@@ -54,14 +54,14 @@ impl OpenGraph {
         Ok(Self { head, replay, rows: HashMap::new(), stale: BTreeSet::new() })
     }
 
-    /// The graph as it lies in a store.
+    /// The graph from the store.
     pub(super) fn load(store: &dyn Store, name: &str) -> Result<Self, GraphError> {
         let found = store.get(Table::Graphs, &record::head_key(name)).map_err(broken)?;
         let mut head = GraphHead::read(&found.ok_or_else(|| no_graph(name))?).map_err(GraphError::Failed)?;
         if head.name != name {
             return Err(GraphError::Failed(format!("the head of the graph `{name}` is another graph's")));
         }
-        // An agent's comes from elsewhere where its run does, and what it sees is not for its rows to say.
+        // An imported run brings its agents' graphs along, and their rows must not decide what the steps see.
         if name.contains(OF_AGENT) {
             head.surroundings = of_agent();
         }
@@ -87,7 +87,7 @@ impl OpenGraph {
         Ok(opened)
     }
 
-    /// Begins a walk over what is stale.
+    /// Begins a walk over the stale steps.
     pub(super) fn start(&mut self, keep_going: bool) -> Result<(), GraphError> {
         let settings = ReplaySettings { keeps_going: keep_going, ..self.replay.settings().clone() };
         self.replay.set_settings(settings);
@@ -107,7 +107,7 @@ impl OpenGraph {
         self.graph().stale().iter().map(ToString::to_string).collect()
     }
 
-    /// Steps more, all or none. A source that cannot be read is kept; why the first of them cannot is answered.
+    /// Adds steps, all or none. A source that does not parse is kept; the first syntax error is returned.
     pub(super) fn add(
         &mut self,
         steps: Vec<(String, String)>,
@@ -126,7 +126,7 @@ impl OpenGraph {
         Ok((ids, failure))
     }
 
-    /// Another source for a step: what is stale now because of it, why it cannot be read, and what it was.
+    /// Changes the source of a step: returns the steps that are now stale, the syntax error, and the former step.
     pub(super) fn change(
         &mut self,
         step: &str,
@@ -150,7 +150,7 @@ impl OpenGraph {
         Ok((touched.iter().map(ToString::to_string).collect(), failure, before))
     }
 
-    /// A step less: what is stale now because of it, and what it was.
+    /// Removes a step: returns the steps that are now stale, and the former step.
     pub(super) fn remove(&mut self, step: &str, batch: &mut Batch) -> Result<(Vec<String>, ReplacedStep), GraphError> {
         let id = StepId::new(step);
         let old = self.node(&id)?.source.clone();
@@ -168,13 +168,13 @@ impl OpenGraph {
         self.graph().node(id).map_err(refused)
     }
 
-    /// The rows of all steps of which something changed in a run.
+    /// The rows of all steps that changed in a run.
     pub(super) fn write_changed(&mut self, batch: &mut Batch) -> Result<(), GraphError> {
         let changed = self.replay.take_changed();
         self.write_steps(changed.iter(), batch)
     }
 
-    /// The rows of steps that are stale now and were not, or the other way round.
+    /// The rows of steps whose staleness changed.
     pub(super) fn write_staleness(&mut self, batch: &mut Batch) -> Result<(), GraphError> {
         let now: BTreeSet<StepId> = self.graph().stale().into_iter().collect();
         let other: Vec<StepId> = now.symmetric_difference(&self.stale).cloned().collect();
@@ -189,7 +189,7 @@ impl OpenGraph {
         ids.collect::<BTreeSet<_>>().into_iter().try_for_each(|id| self.write_step(id, batch))
     }
 
-    /// A step's row, unless the step is gone.
+    /// A step's row, unless the step no longer exists.
     pub(super) fn write_step(&mut self, id: &StepId, batch: &mut Batch) -> Result<(), GraphError> {
         let Ok(node) = self.replay.graph().node(id) else { return Ok(()) };
         let Some(row) = self.rows.get(id) else { return Ok(()) };
@@ -214,7 +214,7 @@ impl OpenGraph {
         Ok(())
     }
 
-    /// The head as it is now: one more writing.
+    /// The current head, with one more write.
     pub(super) fn write_head(&mut self, now_ms: u64, batch: &mut Batch) -> Result<(), GraphError> {
         self.head.revision += 1;
         self.head.changed_ms = now_ms;
@@ -236,12 +236,12 @@ impl StoredStep {
     }
 }
 
-/// A row as it is stored.
+/// The bytes of a row.
 pub(super) fn bytes(record: &impl Serialize) -> Result<Vec<u8>, GraphError> {
     serde_json::to_vec(record).map_err(|error| GraphError::Failed(format!("a graph cannot be written: {error}")))
 }
 
-/// What is the same for all steps of a graph.
+/// The settings that all steps of a graph share.
 fn settings(head: &GraphHead) -> ReplaySettings {
     let sees = serde_json::to_vec(&head.surroundings).unwrap_or_default();
     let acts = head.surroundings.may_act();
@@ -260,14 +260,14 @@ fn language(head: &GraphHead) -> Result<Arc<dyn StepLanguage>, GraphError> {
     }
 }
 
-/// Puts steps back: their last good sources first, so that a broken one still stands for what it wrote.
+/// Restores steps: their last good sources first, so that a broken step still stands for the names that it wrote.
 fn restore(graph: &mut Graph, steps: &[StoredStep]) -> Result<(), GraphError> {
     let first = |step: &StoredStep| step.last_good.as_deref().unwrap_or(&step.source).to_owned();
     graph.add_steps(steps.iter().map(|step| (step.row.id.clone(), first(step)))).map_err(refused)?;
     for step in steps.iter().filter(|step| step.last_good.is_some()) {
         graph.change_step(&step.row.id, step.source.clone()).map_err(refused)?;
     }
-    // What is fresh is so since its row says it, whatever the changes above made stale.
+    // A step is fresh if its row says so, whatever the changes above made stale.
     for StoredStep { row, .. } in steps {
         let observed =
             Observed { reads: row.observed_reads.clone(), writes: row.observed_writes.clone(), failed: row.failed };
@@ -279,7 +279,7 @@ fn restore(graph: &mut Graph, steps: &[StoredStep]) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Why a step's source cannot be read, if it cannot.
+/// The syntax error of a step's source, if there is one.
 pub(super) fn syntax_failure(node: &Node) -> Option<StepFailure> {
     let NodeState::Broken(error) = &node.state else { return None };
     Some(StepFailure {

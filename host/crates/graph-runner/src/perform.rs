@@ -1,4 +1,4 @@
-//! A task carried out on a graph.
+//! Carries out an operation on a graph.
 
 use crate::task::GraphTask;
 use crate::views;

@@ -1,5 +1,5 @@
-//! Steps run, and what each gave is kept as it ends: its rows and its values are one transaction. That a step which
-//! acts begins is one before it, so that a kill in between is known.
+//! Runs steps and stores each result as the step ends: its rows and its values are one transaction. The start of a step
+//! that acts is a transaction before it, so that a kill in between is known.
 
 use crate::errors::{broken, replay_refused};
 use crate::views;
@@ -12,13 +12,13 @@ use longhaul_graph::replay::{NextStep, Replay, ReportOutcome, Skip};
 use longhaul_graph::step::StepReport;
 use std::collections::BTreeSet;
 
-/// Warnings that are told of one run.
+/// Warnings that one run reports.
 const WARNINGS_MAX: usize = 50;
 
-/// Changes that wait for the next step that ends before they are written by themselves.
+/// Pending changes that are written on their own if no step ends before.
 const WAITING_OPS_MAX: usize = 1_000;
 
-/// What a walk over the stale steps did so far.
+/// The progress of a walk over the stale steps.
 #[derive(Default)]
 pub(super) struct ReplayTally {
     ran: Vec<StepId>,
@@ -30,7 +30,7 @@ pub(super) struct ReplayTally {
 }
 
 impl ReplayTally {
-    /// Takes in a report, which the replay keeps or asks for again. Answers which steps are stale now.
+    /// Takes a report, which the replay keeps or asks for again. Returns the steps that are stale now.
     pub(super) fn ran(&mut self, replay: &mut Replay, report: StepReport) -> Result<Vec<StepId>, GraphError> {
         let (step, unkept) = (report.step.clone(), report.unkept.clone());
         let ReportOutcome::Kept { missed, mut stale, .. } = replay.ran(report).map_err(replay_refused)? else {
@@ -54,7 +54,7 @@ impl ReplayTally {
 
     pub(super) fn skipped(&mut self, step: StepId, why: Skip) {
         match why {
-            // It is among those that failed.
+            // It is counted among the failed steps.
             Skip::Broken => {}
             Skip::Blocked { .. } => self.blocked.push(step),
             Skip::Unknown => self.unknown.push(step),
@@ -76,7 +76,7 @@ impl ReplayTally {
         }
     }
 
-    /// In the words of the outside.
+    /// The summary for callers.
     pub(super) fn replayed(mut self, replay: &Replay) -> ReplaySummary {
         if self.more_warnings > 0 {
             self.warnings.push(format!("and {} more of these", self.more_warnings));
@@ -108,7 +108,7 @@ fn names(steps: &[StepId]) -> Vec<String> {
 }
 
 impl GraphChange<'_> {
-    /// Runs what is stale; with `from`, that step and what its new values touch as well.
+    /// Runs the stale steps; with `from`, that step and all that its new values affect as well.
     pub(super) async fn run(
         &mut self,
         from: Option<String>,
@@ -156,7 +156,7 @@ impl GraphChange<'_> {
         Ok(did)
     }
 
-    /// What waits, and the rows of whatever changed, in one transaction.
+    /// Writes the pending changes, and the rows of everything that changed, in one transaction.
     async fn commit(&mut self, waiting: &mut Batch) -> Result<(), GraphError> {
         self.opened.write_changed(waiting)?;
         self.opened.write_head(self.services.clock.now_ms(), waiting)?;

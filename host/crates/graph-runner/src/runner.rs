@@ -1,4 +1,4 @@
-//! The interpreter in which steps run, and where their values are found.
+//! The interpreter of steps, and the source of their values.
 
 use crate::steps::{Blobs, StepError, Steps};
 use longhaul_core::graph::{GraphError, StepEnvironment, StepLimits};
@@ -11,14 +11,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// The interpreter, once a step is to run.
+/// The interpreter, loaded when the first step runs.
 pub(super) struct LazyExecutor {
     store: Arc<dyn Store>,
     home: Home,
     executor: OnceCell<Executor>,
 }
 
-/// Values: those of the store, and those of a trial, which are in no store.
+/// The values of the store, and those of a trial, which are in no store.
 pub(super) struct StepValues {
     store: Arc<dyn Store>,
     pub(super) tried: HashMap<Digest, Arc<[u8]>>,
@@ -69,7 +69,7 @@ impl LazyExecutor {
     }
 }
 
-/// What is missing before any step can run is a denial with its remedy; the rest is the host's.
+/// A missing requirement of every step is a denial with its remedy; other errors are the host's.
 fn not_there(error: ExecError) -> GraphError {
     match error {
         ExecError::NoRuntime { name, searched } => GraphError::Denied(Denial {

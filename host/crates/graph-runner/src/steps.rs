@@ -1,13 +1,13 @@
 //! Runs steps of a graph, each in an interpreter of its own.
 //!
-//! A step sees the values that it was given, what its grants allow, and nothing else; what it changes comes back as
-//! blobs, named here by the digest of their bytes. It decides nothing about which steps run, keeps nothing, and believes
-//! of an answer only what harms nobody but the graph whose step made it. What a step does wrong is in its report; an
-//! error means that it was not run.
+//! A step sees its given values, what its grants allow, and nothing else; its changes come back as blobs, named here by
+//! the digest of their bytes. This module does not decide which steps run, keeps nothing, and trusts an answer only
+//! where a false one harms nothing but the graph of that step. Errors of a step are in its report; an error here means
+//! that it was not run.
 //!
-//! Not carried from step to step, and no part of what is compared: the order of a set's elements, identities of
-//! numbers and texts, addresses, how often a cache was asked, changes to modules and builtins, warnings that were shown
-//! already, tracebacks of exceptions that were kept, the flags of `decimal`, files but for their being there.
+//! Not carried from step to step, and not compared: the order of a set's elements, identities of numbers and texts,
+//! addresses, cache statistics, changes to modules and builtins, warnings that were shown already, tracebacks of stored
+//! exceptions, the flags of `decimal`, and files except for their existence.
 
 mod answer;
 
@@ -19,12 +19,12 @@ use longhaul_exec::{Code, ExecError, Executor, GraphLanguage, Job, JobLimits};
 use longhaul_graph::step::{GivenGroup, StepEnd, StepReport, StepRequest};
 use serde_json::{Value, json};
 
-/// Bytes of all values that one run may be given: 64 MiB. They cross into the interpreter as text, a third longer.
+/// Bytes of all values that one run may get: 64 MiB. They cross into the interpreter as text, a third longer.
 pub const GIVEN_BYTES_MAX: u64 = 64 << 20;
 
-/// Where values are found by digest.
+/// Finds values by digest.
 pub trait Blobs: Sync {
-    /// The content of a blob; none when there is none of this digest.
+    /// The content of a blob; none if there is none of this digest.
     ///
     /// # Errors
     /// Why it cannot be read, in one line.
@@ -35,13 +35,13 @@ pub trait Blobs: Sync {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StepError {
-    /// The interpreter cannot be had, or the source is too long.
+    /// The interpreter is unavailable, or the source is too long.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// A value is gone.
     #[error("the value of `{names}` (blob {digest}) is not in the store; run the step that made it again")]
     Missing {
-        /// Whose value.
+        /// The names that share the value.
         names: String,
         /// The blob.
         digest: Digest,
@@ -49,12 +49,12 @@ pub enum StepError {
     /// A value cannot be read.
     #[error("the value of `{names}` cannot be read: {reason}")]
     Unreadable {
-        /// Whose value.
+        /// The names that share the value.
         names: String,
-        /// What happened.
+        /// Why it cannot be read.
         reason: String,
     },
-    /// There is too much to give.
+    /// The values are too large.
     #[error(
         "step `{step}` may look at {bytes} bytes of values, and at most {GIVEN_BYTES_MAX} are handed over; keep large \
          data in fewer variables, or in a file of a granted directory"
@@ -62,12 +62,12 @@ pub enum StepError {
     TooMuchGiven {
         /// The step.
         step: String,
-        /// How much it is at least.
+        /// Their least total size.
         bytes: u64,
     },
 }
 
-/// Runs steps with one set of limits and grants. Clones share the instances that wait.
+/// Runs steps with one set of limits and grants. Clones share the waiting instances.
 #[derive(Clone)]
 pub struct Steps {
     executor: Executor,
@@ -77,13 +77,13 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Steps that see nothing but their values. The limits are those of each run.
+    /// Steps that see nothing but their values. The limits apply to each run.
     #[must_use]
     pub fn new(executor: Executor, limits: JobLimits) -> Self {
         Self { executor, limits, directories: Vec::new(), hosts: Vec::new() }
     }
 
-    /// Steps that see these directories, and may ask these hosts by HTTP.
+    /// Steps that see these directories, and may reach these hosts by HTTP.
     #[must_use]
     pub fn with_grants(self, directories: Vec<DirectoryGrant>, hosts: Vec<HostPattern>) -> Self {
         Self { directories, hosts, ..self }
@@ -95,7 +95,7 @@ impl Steps {
         !self.hosts.is_empty() || self.directories.iter().any(|directory| directory.access != Access::Read)
     }
 
-    /// Changes when limits or grants do, and with them what a run may come to.
+    /// Identifies the limits and grants, on which the results of a run depend.
     #[must_use]
     pub fn grants(&self) -> Digest {
         let JobLimits { memory_bytes_max, fuel_max, output_bytes_max, timeout_ms } = &self.limits;
@@ -176,7 +176,7 @@ impl Steps {
     }
 }
 
-/// A group as the interpreter is told of it.
+/// A group of values in the interpreter's form.
 fn value(request: &StepRequest, given: &GivenGroup, blobs: &impl Blobs, bytes: &mut u64) -> Result<Value, StepError> {
     let names = || given.names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
     let content = blobs.blob(&given.blob).map_err(|reason| StepError::Unreadable { names: names(), reason })?;

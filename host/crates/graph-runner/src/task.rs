@@ -1,9 +1,9 @@
-//! What is done with one graph: asked by a person, or by an agent.
+//! Operations on one graph, requested by a person or by an agent.
 
 use longhaul_api::graphs::{ModelChoice, TRIES_MAX};
 use longhaul_core::graph::GraphOperation;
 
-/// What is done with one graph.
+/// An operation on one graph.
 pub(super) enum GraphTask {
     Ask(GraphOperation),
     AddMany(Vec<(String, String)>),
@@ -14,7 +14,7 @@ pub(super) enum GraphTask {
 }
 
 impl GraphTask {
-    /// An agent has a model of its own to ask, and its budget.
+    /// An agent has its own model, and its budget.
     pub(super) fn of_agent(ask: GraphOperation) -> Self {
         match ask {
             GraphOperation::Run { keep_going } => Self::Run { keep_going, again: None },

@@ -1,4 +1,4 @@
-//! How a graph stands, in the words of the outside.
+//! Views of a graph's state, for callers.
 
 use crate::opened::{OpenGraph, syntax_failure};
 use crate::task::GraphTask;
@@ -23,10 +23,11 @@ const NOTE_COLUMNS_MAX: usize = 60;
 /// Notes below a drawing.
 const NOTES_MAX: usize = 100;
 
-/// Dependencies that are listed of all steps together. A list that every step appends to has as many as pairs of steps.
+/// Dependencies of all steps together that are listed. A list that every step appends to has as many as there are pairs
+/// of steps.
 const EDGES_MAX: usize = 500_000;
 
-/// Answers what changes nothing.
+/// Answers a read-only request.
 pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
     match task {
         GraphTask::Ask(GraphOperation::Stale) => Ok(GraphAnswer::Stale(opened.stale())),
@@ -37,7 +38,7 @@ pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, 
     }
 }
 
-/// A line a step, and behind them how each that failed did, and what nobody can keep.
+/// A line for each step, followed by the failures, and the values that cannot be kept.
 fn drawing(opened: &OpenGraph, width: u32) -> String {
     let states = states(&opened.replay);
     let width = usize::try_from(width).unwrap_or(usize::MAX).min(WIDTH_MAX);
@@ -123,8 +124,8 @@ fn history<'a>(replay: &'a Replay, id: &StepId) -> Option<&'a StepHistory> {
     replay.history(id).ok().flatten()
 }
 
-/// How each step is. What a step needs that failed, cannot be read, or was cut off while it acted, blocks it until it
-/// is mended, unless it ran all the same.
+/// The state of each step. A dependency that failed, does not parse, or was interrupted while it acted, blocks a step
+/// until it is repaired, unless the step ran all the same.
 pub(super) fn states(replay: &Replay) -> HashMap<StepId, StepState> {
     let (mut states, mut blocked) = (HashMap::new(), HashSet::new());
     for node in replay.graph().steps() {
@@ -133,7 +134,7 @@ pub(super) fn states(replay: &Replay) -> HashMap<StepId, StepState> {
             StepState::Stale if blocked.contains(&node.id) => StepState::Blocked,
             state => state,
         };
-        // What is blocked by another is among what the other blocks.
+        // A step that another one blocks is among the steps that the other blocks.
         if matches!(state, StepState::Failed | StepState::Broken | StepState::Unknown) && !blocked.contains(&node.id) {
             blocked.extend(replay.graph().descendants(&node.id).unwrap_or_default());
         }
@@ -142,8 +143,8 @@ pub(super) fn states(replay: &Replay) -> HashMap<StepId, StepState> {
     states
 }
 
-/// How a step is by itself. One that failed with the input that it has now is not stale, but for one that a limit
-/// stopped, which comes further with a higher one.
+/// The state of a step by itself. One that failed with its present input is not stale, except one that a limit stopped,
+/// which gets further with a higher limit.
 fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> StepState {
     let history = history(replay, &node.id);
     let stopped = history.and_then(|history| history.current.as_ref()).is_some_and(|run| run.is_stopped());
@@ -160,7 +161,7 @@ fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> StepState {
     }
 }
 
-/// Why a step failed, or cannot be read.
+/// Why a step failed, or does not parse.
 pub(super) fn failure(opened: &OpenGraph, node: &Node, state: StepState) -> Option<StepFailure> {
     if let Some(failure) = syntax_failure(node) {
         return Some(failure);

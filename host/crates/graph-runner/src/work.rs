@@ -1,4 +1,4 @@
-//! One change of a graph that is under way: steps added, changed and removed, and each change noted.
+//! One change of a graph in progress: steps are added, changed and removed, and each change is noted.
 
 use crate::opened::{OpenGraph, ReplacedStep, bytes};
 use crate::runner::LazyExecutor;
@@ -10,7 +10,7 @@ use longhaul_core::text::count;
 use longhaul_graph::record::{self, VersionRow};
 use std::sync::Arc;
 
-/// What graphs are kept and run with.
+/// The services that graphs are kept and run with.
 pub(super) struct Services {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
@@ -18,12 +18,12 @@ pub(super) struct Services {
     pub(super) models: Arc<dyn ProjectModels>,
 }
 
-/// One change of a graph that is under way.
+/// One change of a graph in progress.
 pub(super) struct GraphChange<'a> {
     pub(super) services: &'a Services,
     pub(super) opened: &'a mut OpenGraph,
     pub(super) token: &'a str,
-    /// What the caller commits.
+    /// The batch that the caller commits.
     pub(super) batch: Batch,
 }
 
@@ -53,7 +53,7 @@ impl GraphChange<'_> {
         Ok(GraphAnswer::Changed(GraphChanges { stale, failure: None }))
     }
 
-    /// A version more.
+    /// Adds a version.
     pub(super) fn changed(&mut self, what: String, before: Option<ReplacedStep>) -> Result<(), GraphError> {
         self.noted(what, before, None)
     }

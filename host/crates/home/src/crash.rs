@@ -21,7 +21,7 @@ struct Inner {
 }
 
 impl CrashPoints {
-    /// As the environment says.
+    /// The crash points that the environment sets.
     pub fn from_environment() -> Self {
         let at = std::env::var("LONGHAUL_CRASH_AT").ok().and_then(|text| {
             let (name, count) = text.rsplit_once(':')?;
@@ -36,14 +36,14 @@ impl CrashPoints {
         Self(Some(Arc::new(Inner { at, log, reached: Mutex::default() })))
     }
 
-    /// This point is reached.
+    /// Reports that a point is reached.
     pub fn reach(&self, name: &str) {
         if let Some(inner) = &self.0 {
             inner.reach(name);
         }
     }
 
-    /// The same, for crates that know only a function.
+    /// The same as a function, for crates that do not know this type.
     pub fn hook(&self) -> Option<CrashHook> {
         let points = self.clone();
         points.0.is_some().then(|| -> CrashHook { Arc::new(move |name| points.reach(name)) })

@@ -1,16 +1,16 @@
-//! The data directory: where it is, who owns it, what is in it.
+//! The data directory: its path, its owner, its content.
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
 //! | `lock` | locked by the owner; the lock decides, not the socket |
 //! | `state.redb`, `state.lock` | all state, and the store's own lock |
-//! | `socket` | where the owner serves, mode 0600 |
-//! | `socket-token` | what a client of the socket shows, mode 0600; made anew by each owner |
+//! | `socket` | the owner's socket, mode 0600 |
+//! | `socket-token` | the token that a client of the socket sends, mode 0600; made anew by each owner |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
 //! | `scratch/` | copies that checks run on |
 //! | `plugins/` | installed plugins; the crate `longhaul-plugins` keeps them |
 //! | `secrets/` | values of secrets, mode 0600; the crate `longhaul-security` keeps them |
-//! | `signing.key`, `signers` | the key of this directory, and known ones of others; likewise |
+//! | `signing.key`, `signers` | the key of this directory, and accepted ones of others; likewise |
 
 use longhaul_core::fault::{self, Context, bail};
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
@@ -19,7 +19,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Names the data directory.
+/// The variable that names the data directory.
 pub const VARIABLE: &str = "LONGHAUL_HOME";
 
 const TREES: &str = "trees";
@@ -28,10 +28,10 @@ const SCRATCH: &str = "scratch";
 /// Opens a directory and nothing else, and no link to one.
 const NO_LINK: i32 = (rustix::fs::OFlags::DIRECTORY.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
 
-/// Longest path of a socket that is used as it is; systems other than Linux take 104 bytes.
+/// Longest path of a socket that is used directly; systems other than Linux take 104 bytes.
 const SOCKET_PATH_BYTES_MAX: usize = 100;
 
-/// A path of the socket that is short enough, which holds as long as this value.
+/// A short path of the socket, valid as long as this value.
 pub struct SocketAddress {
     path: PathBuf,
     _directory: Option<File>,
@@ -44,7 +44,7 @@ impl SocketAddress {
     }
 }
 
-/// Whether nobody else can reach what is in a directory of ours, but that programs of root may pass it.
+/// Whether no other user can reach the content of a directory of this user; programs of root may traverse it.
 pub fn is_ours_alone(found: &Metadata) -> bool {
     match found.mode() & 0o077 {
         0 => true,
@@ -53,7 +53,7 @@ pub fn is_ours_alone(found: &Metadata) -> bool {
     }
 }
 
-/// Lets programs of root through a new directory to what they work on, by its path alone: they can list none of these.
+/// Lets programs of root traverse a new directory to the files that they work on, by path alone: they can list none.
 fn let_programs_pass(path: &Path) -> std::io::Result<()> {
     for directory in [path.to_owned(), path.join(TREES), path.join(SCRATCH)] {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
@@ -83,8 +83,8 @@ impl Home {
         Ok(Self { path })
     }
 
-    /// Makes the directory, for us alone. Programs of root are another user, who may pass one that is made here: without
-    /// mounts of their own they reach their trees by no other way.
+    /// Makes the directory, mode 0700. Programs of root are another user, who may traverse a directory that is made
+    /// here: without mounts of their own they reach their trees in no other way.
     pub fn make(&self) -> fault::Result<()> {
         let path = &self.path;
         let is_new = !path.exists();
@@ -92,7 +92,7 @@ impl Home {
             format!("the data directory `{}` cannot be made; choose another with --home", path.display())
         })?;
         if is_new && rustix::process::geteuid().is_root() {
-            // Root of a container may be denied it, and then most levels of the sandbox work all the same.
+            // Root of a container may be denied this, and then most levels of the sandbox still work.
             let _ = let_programs_pass(path);
         }
         let found = std::fs::metadata(path)?;
@@ -105,7 +105,7 @@ impl Home {
         Ok(())
     }
 
-    /// Takes the lock, if nobody has it.
+    /// Takes the lock, if no other process has it.
     pub fn try_own(&self) -> fault::Result<Option<Owned>> {
         self.make()?;
         let path = self.path.join("lock");
@@ -118,7 +118,7 @@ impl Home {
             .with_context(|| format!("cannot open `{}`", path.display()))?;
         match file.try_lock() {
             Ok(()) => {
-                // For people who wonder who has it; nothing reads it.
+                // For people who look for the owner; nothing reads it.
                 let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
                 Ok(Some(Owned { home: self.clone(), _lock: file }))
             }
@@ -132,12 +132,12 @@ impl Home {
         &self.path
     }
 
-    /// Where the owner serves.
+    /// The owner's socket.
     pub fn socket(&self) -> PathBuf {
         self.path.join("socket")
     }
 
-    /// The socket under a path that the system takes, which has at most 107 bytes. A longer one leads through a
+    /// The socket under a path that the system accepts, which has at most 107 bytes. A longer one leads through a
     /// descriptor of the data directory: a socket elsewhere would have a name that others can take first.
     pub fn socket_address(&self) -> fault::Result<SocketAddress> {
         let plain = self.socket();
@@ -149,8 +149,8 @@ impl Home {
         Ok(SocketAddress { path, _directory: Some(directory) })
     }
 
-    /// Where the token lies that a client of the socket shows. No sandbox has the data directory, so no program in one
-    /// can read it.
+    /// The file of the token that a client of the socket sends. No sandbox contains the data directory, so no program
+    /// in one can read it.
     pub fn socket_token(&self) -> PathBuf {
         self.path.join("socket-token")
     }
@@ -160,7 +160,7 @@ impl Home {
         self.path.join(TREES).join(run.as_str())
     }
 
-    /// The tree of the sessions of a run that have this number; the first has the run's own.
+    /// The tree of a run's sessions with this number; the first is the run's own.
     pub fn tree_of(&self, run: &longhaul_core::RunId, number: u32) -> PathBuf {
         match number {
             0 => self.tree(run),
@@ -168,7 +168,7 @@ impl Home {
         }
     }
 
-    /// The numbers of a run's trees that are there, but for the first, in order.
+    /// The numbers of a run's existing trees except the first, in order.
     pub fn trees_beside(&self, run: &longhaul_core::RunId) -> std::io::Result<Vec<u32>> {
         let first = self.tree(run);
         let beside = format!("{run}.");
@@ -181,7 +181,7 @@ impl Home {
         Ok(numbers)
     }
 
-    /// Removes the trees of all numbers but the first; they are made again when they are needed.
+    /// Removes all trees except the first; they are made again when they are needed.
     pub fn forget_trees_beside(&self, run: &longhaul_core::RunId) -> std::io::Result<()> {
         let first = self.tree(run);
         let beside = format!("{run}.");
@@ -197,7 +197,7 @@ impl Home {
         Ok(())
     }
 
-    /// Where checks work on copies, which go with them.
+    /// The directory for the copies that checks work on.
     pub fn scratch(&self) -> PathBuf {
         self.path.join(SCRATCH)
     }

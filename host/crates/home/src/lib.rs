@@ -1,8 +1,8 @@
-//! The data directory of a user, and what the machine and the environment say: the time, the cache, the program itself,
-//! the directories with plugins, the log.
+//! The data directory of a user, and the machine's environment: the time, the cache, the program itself, the
+//! directories with plugins, the log.
 //!
-//! Everything above reads the environment through this crate. It opens no store, reads no configuration and starts no
-//! program, and it knows what lies in the data directory only by its path.
+//! Every crate above reads the environment through this crate. It opens no store, reads no configuration and starts no
+//! program, and it knows the content of the data directory only by its path.
 
 pub mod crash;
 mod directory;

@@ -1,16 +1,15 @@
-//! The log of the host: as text or as JSON, to standard error or into a file that is begun anew at a size.
+//! The log of the host: as text or as JSON, to standard error or into a file that is rotated by size.
 //!
-//! | variable | what |
+//! | variable | meaning |
 //! |---|---|
-//! | `LONGHAUL_LOG` | what is logged, for example `debug` or `warn,longhaul=info` |
+//! | `LONGHAUL_LOG` | the filter, for example `debug` or `warn,longhaul=info` |
 //! | `LONGHAUL_LOG_FORMAT` | `text`, the default, or `json`: one object a line, with the time |
-//! | `LONGHAUL_LOG_FILE` | where to; default: standard error |
-//! | `LONGHAUL_LOG_FILE_MB` | at how many MB a new file is begun; default 10 |
-//! | `LONGHAUL_LOG_FILES` | how many older files are kept, as `FILE.1` (the newest) and on; default 5 |
+//! | `LONGHAUL_LOG_FILE` | the file; default: standard error |
+//! | `LONGHAUL_LOG_FILE_MB` | the size in MB at which the file is rotated; default 10 |
+//! | `LONGHAUL_LOG_FILES` | the number of older files, as `FILE.1` (the newest) and on; default 5 |
 //!
-//! A line is in one file, whole. Refuses to lose lines for want of room silently: when the file cannot be written, what
-//! is logged goes to standard error. Several processes that log into one file would each begin it anew; the server alone
-//! should have one.
+//! A line is in one file, whole. No line is lost silently: when the file cannot be written, lines go to standard error.
+//! Several processes that log into one file would each rotate it; only the server should have one.
 
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::text::message;
@@ -23,13 +22,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// What is logged where nobody says.
+/// The default filter.
 const USUAL: &str = "warn,longhaul_engine=info";
 
 /// Files that may be kept.
 const FILES_MAX: u32 = 1_000;
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -51,14 +50,14 @@ impl FromStr for LogFormat {
     }
 }
 
-/// How the host logs.
+/// The settings of the host's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// How lines look.
+    /// The format of lines.
     pub format: LogFormat,
-    /// Where they go; none: standard error.
+    /// The file; none: standard error.
     pub file: Option<PathBuf>,
-    /// At which length a new file is begun, in bytes. Default 10 MB. A line that is longer has a file of its own.
+    /// The size at which the file is rotated, in bytes. Default 10 MB. A longer line has a file of its own.
     pub file_bytes_max: u64,
     /// Older files that are kept. Default 5.
     pub files_max: u32,
@@ -71,10 +70,10 @@ impl Default for LogSettings {
 }
 
 impl LogSettings {
-    /// As the environment says.
+    /// The settings in the environment.
     ///
     /// # Errors
-    /// A variable holds something else than it should.
+    /// A variable has an invalid value.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> fault::Result<Self> {
         let usual = Self::default();
         let number = |name: &str, max: u64| {
@@ -98,10 +97,10 @@ impl LogSettings {
     }
 }
 
-/// Logs from now on, for the whole process.
+/// Starts the log for the whole process.
 ///
 /// # Errors
-/// The file cannot be opened. Where something logs already, that goes on.
+/// The file cannot be opened. A logger that was started before stays.
 pub fn start(settings: &LogSettings) -> fault::Result<()> {
     let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(USUAL));
     let target = match &settings.file {
@@ -113,9 +112,9 @@ pub fn start(settings: &LogSettings) -> fault::Result<()> {
         }
     };
     let is_file = settings.file.is_some();
-    // Colours are escape sequences, and of those none is printed.
+    // Colours are escape sequences, and none of those is printed.
     let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(target).with_ansi(false);
-    // An error says that somebody was before us.
+    // An error means that a logger was set before.
     let _ = match settings.format {
         LogFormat::Json => base.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init(),
         LogFormat::Text if is_file => base.with_target(false).try_init(),
@@ -139,15 +138,15 @@ impl<'a> MakeWriter<'a> for Target {
 }
 
 impl Write for Target {
-    /// A whole event: the subscriber writes each at once. What others wrote may be in it, so it is cleaned as whatever a
-    /// command prints.
+    /// A whole event: the subscriber writes each at once. It may contain foreign text, so it is cleaned like any output
+    /// of a command.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = format!("{}\n", message(&String::from_utf8_lossy(event), 0));
         let written = match self {
             Self::Error => io::stderr().write_all(line.as_bytes()),
             Self::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_line(line.as_bytes()),
         };
-        // Standard error is where it goes when the file cannot be written.
+        // Falls back to standard error when the file cannot be written.
         written.or_else(|_| io::stderr().write_all(line.as_bytes()))?;
         Ok(event.len())
     }
@@ -157,7 +156,7 @@ impl Write for Target {
     }
 }
 
-/// A file that is begun anew at a length.
+/// A file that is rotated at a size.
 struct Rotating {
     path: PathBuf,
     file: File,
@@ -183,7 +182,7 @@ impl Rotating {
         Ok(())
     }
 
-    /// A kill in the middle leaves a number out, and loses nothing.
+    /// A kill in the middle skips a number, and loses nothing.
     fn begin_anew(&mut self) -> io::Result<()> {
         let numbered = |number: u32| {
             let mut name = self.path.clone().into_os_string();
@@ -203,7 +202,7 @@ impl Rotating {
     }
 }
 
-/// For its owner alone: a log names what runs did.
+/// Mode 0600, because a log names the actions of runs.
 fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(read("log.1").as_deref(), Some("longer than all of it\n"));
         assert_eq!(read("log.2").as_deref(), Some("three 78\n"));
         assert_eq!(read("log.3"), None);
-        // The next process goes on where this one was.
+        // The next process continues the same file.
         drop(log);
         let mut log = Rotating::open(&path, 10, 2).unwrap();
         log.write_line(b"six 78\n").unwrap();

@@ -1,6 +1,6 @@
 //! This machine and this process: the time, the environment, the cache of the user, the program itself.
 //!
-//! It keeps nothing between calls. A variable that is empty counts as one that is not set.
+//! It keeps nothing between calls. An empty variable counts as unset.
 
 use longhaul_core::Clock;
 use longhaul_core::fault::{self, Context as _};
@@ -17,7 +17,7 @@ impl Clock for MachineClock {
     }
 }
 
-/// Where things are kept that can be made again: compiled plugins, models. `LONGHAUL_CACHE`, else `longhaul` below
+/// The directory for data that can be made again: compiled plugins, models. `LONGHAUL_CACHE`, else `longhaul` below
 /// `XDG_CACHE_HOME` or `~/.cache`.
 ///
 /// # Errors
@@ -26,22 +26,22 @@ pub fn cache() -> fault::Result<PathBuf> {
     cache_of(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
 }
 
-/// This very program, which is also the child that compiles, the one that serves a model, and the one
-/// that runs native checks. A program that only embeds the library names an installed one.
+/// The path of this program, which is also the child that compiles, the one that serves a model, and the one that runs
+/// native checks. A program that only embeds the library names an installed one.
 ///
 /// # Errors
-/// The system does not say where this program is.
+/// The system does not report the path of this program.
 pub fn own_program() -> fault::Result<PathBuf> {
     if let Some(program) = variable("LONGHAUL_PROGRAM") {
         return Ok(program.into());
     }
     let path = std::env::current_exe().context("this program does not know where it is")?;
-    // Linux says so when the file was replaced while we run, as an update does: the new one serves.
+    // Linux appends this when the file was replaced while the program runs, as an update does: the new file is used.
     let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     Ok(replaced.filter(|path| path.is_file()).unwrap_or(path))
 }
 
-/// Looks into the environment.
+/// Reads a variable of the environment.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

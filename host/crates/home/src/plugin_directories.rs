@@ -1,16 +1,16 @@
-//! The directories in which a plugin is looked for by its name.
+//! The directories that are searched for a plugin's name.
 //!
-//! Only lists them: nothing here looks whether a directory is there. A directory of a project is never among them, since
+//! Only lists them: nothing here checks whether a directory exists. A directory of a project is never among them, since
 //! agents write the files of a project.
 
 use crate::directory::Home;
 use std::path::{Path, PathBuf};
 
-/// Names directories with plugins, beside the usual ones; separated by `:`.
+/// The variable that names more directories with plugins; separated by `:`.
 pub const PLUGINS_VARIABLE: &str = "LONGHAUL_PLUGINS";
 
-/// Where plugins are looked for by name, in order: the environment's directories, the installed ones, the ones that
-/// came with this program.
+/// The search path for plugins, in order: the environment's directories, the installed ones, the ones shipped with this
+/// program.
 pub fn plugin_directories(home: &Home) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(named) = std::env::var_os(PLUGINS_VARIABLE) {

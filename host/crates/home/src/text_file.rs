@@ -1,6 +1,6 @@
-//! Reading a text that somebody else may have written: the files of a project are what its repository made of them.
+//! Reads a text that another person may have written: the files of a project come with its repository.
 //!
-//! Refuses what is no regular file, since a device has no end and a pipe may never begin, and what is longer than it may be.
+//! Refuses a file that is not regular, since a device has no end and a pipe may never begin, and one that is too long.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,12 +9,12 @@ use std::path::Path;
 /// The text of a file.
 ///
 /// # Errors
-/// It is not there or no regular file, it is longer than `bytes_max`, or it is not UTF-8.
+/// The file does not exist or is not regular, it is longer than `bytes_max`, or it is not UTF-8.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    // It may grow in the meantime.
+    // The file may grow in the meantime.
     let mut text = String::new();
     let read = File::open(path)?.take(bytes_max.saturating_add(1)).read_to_string(&mut text);
     read.map_err(|error| match error.kind() {

@@ -8,22 +8,22 @@ use longhaul_core::journal::{EffectClass, ImportCall, Resolution};
 /// The known facts about an effect in flight, and so the possible next moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// The effect was announced and had not left yet: the same attempt goes on.
+    /// The effect was announced and had not started yet: the same attempt continues.
     NeverLeft,
     /// The effect may have happened and may be repeated, or a person said that it did not happen.
     Repeat,
     /// The effect can be verified with this preparation.
     Verify(String),
-    /// A person said what came back.
+    /// A person gave the result.
     Happened(String),
-    /// A person said not to do it.
+    /// A person said to skip it.
     Skipped,
     /// Only a person can know.
     Nobody,
 }
 
-/// Decides about the entry of `slot`, whose latest attempt is `asked`, when it is called again with the
-/// class `now`. What a person said comes first.
+/// Decides about the entry of `slot`, whose latest attempt is `asked`, when it is called again with the class `now`. A
+/// person's resolution comes first.
 pub(crate) fn decide(slot: &Slot, asked: &ImportCall, now: EffectClass) -> Known {
     match slot.resolution() {
         Some(Resolution::Happened(output)) => return Known::Happened(output.clone()),
@@ -41,8 +41,8 @@ pub(crate) fn decide(slot: &Slot, asked: &ImportCall, now: EffectClass) -> Known
 
 /// The class that decides when the claim changed between the attempts.
 ///
-/// It left under `then`. A weaker claim made since does not cover that attempt, and a stronger one
-/// says that `then` was wrong.
+/// The attempt started under `then`. A weaker claim made since does not cover it, and a stronger one says that `then`
+/// was wrong.
 fn governing(then: EffectClass, now: EffectClass) -> EffectClass {
     match (then, now) {
         (EffectClass::ReadOnly | EffectClass::Idempotent, EffectClass::Verifiable) | (_, EffectClass::Acts) => {

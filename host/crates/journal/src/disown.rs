@@ -1,9 +1,9 @@
 //! Removes decisions of another machine about calls that were not made yet.
 //!
-//! A journal that comes from another machine is history up to where it ends, and nobody here approved the next calls. A
-//! decision whose call was announced stays, or the journal would be another one. Behind the last such call decisions
-//! are taken out, so that this machine asks about them again. A decision in front of it, in the same batch, has to keep
-//! its place, and says no from now on: its call was not made, so nobody has heard otherwise.
+//! A journal that comes from another machine is history up to its end, and nobody here approved the next calls. A
+//! decision whose call was announced stays, or the journal would be another one. Decisions behind the last such call
+//! are removed, so that this machine asks about them again. A decision in front of it, in the same batch, has to keep
+//! its place, and becomes a refusal: its call was not made, so no guest has seen the earlier answer.
 
 use crate::record::{At, Content, Kind, StoredAnswer, parse};
 use longhaul_core::approval::{CallDecision, ENTRY};
@@ -27,9 +27,9 @@ struct Seen {
     answered: Option<usize>,
 }
 
-/// The rows of one invocation's journal, in the order of their keys, without what was decided about calls that were not
-/// made; and the entries of the decisions that are gone or turned into a no. `content` finds answers that are kept by
-/// digest. An invocation that has ended is left as it is.
+/// The rows of one invocation's journal, in the order of their keys, without the decisions about calls that were not
+/// made; and the entries of the decisions that are removed or turned into refusals. `content` finds answers that are
+/// stored by digest. An ended invocation is left unchanged.
 ///
 /// # Errors
 /// [`JournalError::Damaged`].
@@ -39,7 +39,7 @@ pub fn disowned(
     content: &dyn Fn(&Digest) -> Option<Vec<u8>>,
 ) -> Result<(Vec<Row>, Vec<u32>), JournalError> {
     let Some(seen) = seen(invocation, &rows)? else { return Ok((rows, Vec::new())) };
-    // A batch is nothing but decisions and calls: who asked for it is not asked anything else meanwhile.
+    // A batch holds nothing but decisions and calls: its guest makes no other call meanwhile.
     let is_batch = |seen: &Seen| seen.name == ENTRY || seen.name == CALL;
     let mut tail: Vec<(u64, Seen)> = seen.into_iter().rev().take_while(|(_, one)| is_batch(one)).collect();
     tail.reverse();
@@ -68,7 +68,7 @@ pub fn disowned(
     Ok((rows, taken.into_iter().filter_map(|entry| u32::try_from(entry).ok()).collect()))
 }
 
-/// The entries behind the beginning; none where the invocation has ended.
+/// The entries after the beginning; none if the invocation has ended.
 fn seen(invocation: &InvocationId, rows: &[Row]) -> Result<Option<BTreeMap<u64, Seen>>, JournalError> {
     let mut seen: BTreeMap<u64, Seen> = BTreeMap::new();
     for (at, (key, value)) in rows.iter().enumerate() {
@@ -88,7 +88,7 @@ fn seen(invocation: &InvocationId, rows: &[Row]) -> Result<Option<BTreeMap<u64, 
     Ok(Some(seen))
 }
 
-/// The answer of a decision that let a call pass, turned into a no; none for any other.
+/// The answer of a decision that allowed a call, turned into a refusal; none for any other.
 fn refusing(
     invocation: &InvocationId,
     entry: u64,

@@ -2,10 +2,10 @@
 //!
 //! [`Recorder`] is the [`Journal`](longhaul_core::journal::Journal) that capabilities see, over any
 //! [`Store`](longhaul_core::store::Store). It answers from the journal until the journal ends and
-//! keeps what is new from there; [`entries`], [`finished`] and [`resolution`] serve people.
+//! keeps new calls from there; [`entries`], [`finished`] and [`resolution`] serve people.
 //!
-//! This crate executes nothing and never decides that an effect happened: what is not known, a person
-//! or `verify` says. How the records look is in `record.rs`.
+//! This crate executes nothing and never decides that an effect happened: an unknown outcome is resolved by a person or
+//! by `verify`. `record.rs` describes the records.
 
 mod decide;
 mod disown;

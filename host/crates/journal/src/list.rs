@@ -1,7 +1,7 @@
-//! A journal for people: listing entries, the end of an invocation, and what was answered to a question.
+//! A journal for people: its entries, the end of an invocation, and the resolution of questions.
 //!
-//! Reading here is not capped by an invocation's limits but by the caller's page, so that a journal
-//! which reached its caps can still be looked at.
+//! The caller's page limits a reading here, not an invocation's limits, so that a journal at its caps can still be
+//! read.
 
 use crate::load::Slot;
 use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key, parse, rows};
@@ -104,7 +104,7 @@ pub fn entries(
 /// The name of a call that starts an invocation, see [`InvocationId::child`].
 const DELEGATION: &str = "delegate.run";
 
-/// The invocations that this one started and that left a journal, in the order of its entries.
+/// The invocations that this one started and that have a journal, in the order of its entries.
 ///
 /// # Errors
 /// [`JournalError::Store`] or [`JournalError::Damaged`].
@@ -127,10 +127,10 @@ pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<Invo
     Ok(found)
 }
 
-/// The change that keeps what a person, or the operator's policy, says about an effect with an unknown outcome. Who
-/// commits it stores with it what it means for the run.
+/// The change that stores the resolution of an effect with an unknown outcome, by a person or the operator's policy.
+/// Its committer adds the consequences for the run.
 ///
-/// It speaks of the attempt that was cut off; if a further attempt is cut off too, that is a new question.
+/// It concerns the interrupted attempt; if another attempt is interrupted too, that is a new question.
 ///
 /// # Errors
 /// Every [`ResolveError`].
@@ -151,8 +151,8 @@ pub fn resolution(
     Ok(append(invocation, entry.into(), Kind::Resolution(found.asked.attempt), resolution))
 }
 
-/// The change that takes back what a person said about an effect, as long as nobody acted on it: no attempt was begun
-/// since, and no answer was kept. Nobody may be running the invocation, who would have read it.
+/// The change that withdraws a person's resolution of an effect, as long as nothing acted on it: no attempt was begun
+/// since, and no answer was stored. The invocation must not be running, since it would have read it.
 ///
 /// # Errors
 /// Every [`ResolveError`].

@@ -1,8 +1,7 @@
 //! Reads a journal into memory, within the caps of an invocation.
 //!
-//! Long answers stay in the store until they are handed out, so a journal of 64 MiB is resumed with a
-//! few hundred kilobytes. This module trusts no record: numbers are checked against the caps before
-//! anything is sized by them.
+//! Long answers stay in the store until they are used, so a journal of 64 MiB is resumed with a few hundred kilobytes.
+//! This module trusts no record: numbers are checked against the caps before anything is sized by them.
 
 use crate::record::{At, FINISHED_AT, Kind, StoredAnswer, parse, rows};
 use longhaul_core::journal::{ImportCall, JournalError, Resolution};
@@ -16,7 +15,7 @@ pub(crate) struct Slot {
     pub(crate) asked: Option<ImportCall>,
     /// Note of the latest attempt that prepared anything.
     pub(crate) prepared: Option<String>,
-    /// The latest resolution and the attempt that it speaks of.
+    /// The latest resolution and the attempt that it concerns.
     pub(crate) resolution: Option<(u32, Resolution)>,
     /// The answer.
     pub(crate) answered: Option<StoredAnswer>,
@@ -56,14 +55,14 @@ pub(crate) struct Loaded {
     pub(crate) bytes: u64,
 }
 
-/// Bytes by which records may exceed `journal_bytes_max`: answers that are kept although the cap was reached. There are
-/// as many of them as calls made at once.
+/// Bytes by which records may exceed `journal_bytes_max`: answers that are stored although the cap was reached. There
+/// are at most as many of them as parallel calls.
 const RECORDS_SLACK_BYTES: u64 = 1 << 20;
 
 /// Reads entries until a cap is reached: `journal_entries_max`, or more bytes of records than
 /// `journal_bytes_max` can have let in.
 ///
-/// A journal at its cap is read, as what it holds must be answered; the next new call then reaches it.
+/// A journal at its cap is read, since its recorded calls must be answered; the next new call then reaches it.
 pub(crate) fn load(store: &dyn Store, invocation: &InvocationId, limits: &Limits) -> Result<Loaded, JournalError> {
     let mut loaded = Loaded::default();
     let mut read = 0_u64;

@@ -31,7 +31,7 @@ pub(crate) fn began(began: &Began) -> String {
     format!("`{plugin}` {export} (component {}, input {})", component.short(), input.short())
 }
 
-/// The question about an effect whose outcome nobody knows.
+/// The question about an effect with an unknown outcome.
 pub(crate) fn question(
     invocation: &InvocationId,
     began: &Began,

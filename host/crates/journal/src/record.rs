@@ -23,8 +23,8 @@ use longhaul_core::{Digest, InvocationId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Answers above this are kept by digest, in bytes. Half a page of the store, so that a page holds at
-/// least one record inline; repeated long answers, such as a file read again, then cost 100 bytes.
+/// Answers above this are stored by digest, in bytes. Half a page of the store, so that a page holds at least one
+/// record inline; repeated long answers, such as a file read again, then cost 100 bytes.
 pub(crate) const INLINE_BYTES_MAX: usize = 2_048;
 
 /// The number under which `finished` sorts behind every entry.
@@ -41,14 +41,14 @@ pub(crate) enum Kind {
     Finished,
 }
 
-/// An answer as it is stored.
+/// A stored answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredAnswer {
     pub(crate) content: Content,
     pub(crate) at_ms: u64,
 }
 
-/// The end as it is stored; see [`Finished`].
+/// A stored end; see [`Finished`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredFinish {
     pub(crate) content: Content,
@@ -66,7 +66,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Keeps `text`: the record's content and, for a long text, the change that stores it.
+    /// Stores `text`: the record's content and, for a long text, the change that stores it.
     pub(crate) fn of(text: String) -> (Self, Option<Op>) {
         if text.len() <= INLINE_BYTES_MAX {
             return (Self::Inline(text), None);
@@ -127,7 +127,7 @@ pub(crate) struct At<'a> {
 }
 
 impl At<'_> {
-    /// The error for stored bytes that make no sense.
+    /// The error for stored bytes that are invalid.
     pub(crate) fn damaged(&self, detail: impl Into<String>) -> JournalError {
         JournalError::Damaged {
             invocation: self.invocation.clone(),
@@ -179,8 +179,8 @@ pub(crate) fn parse(invocation: &InvocationId, stored: &[u8]) -> Option<(u64, Ki
     Some((u64::from_be_bytes(*entry), kind))
 }
 
-/// The change that appends one record: it must not be there yet, so that two hosts which both believe
-/// to own an invocation cannot both go on.
+/// The change that appends one record: its key must be free, so that two hosts which both believe to own an invocation
+/// cannot both continue.
 pub(crate) fn append(invocation: &InvocationId, entry: u64, kind: Kind, record: &impl Serialize) -> Op {
     Op::Insert(Table::Journal, key(invocation, entry, kind), encode(record))
 }

@@ -1,16 +1,15 @@
 //! The journal of one invocation while it runs.
 //!
-//! The calls of a guest pass through [`Recorder::ask`](Journal::ask) in order. As far as the journal
-//! goes they are answered from it; from there they are new, and what comes back is durable before
-//! [`Recorder::answer`](Journal::answer) returns.
+//! The calls of a guest pass through [`Recorder::ask`](Journal::ask) in order. Recorded calls are answered from the
+//! journal; the calls after its end are new, and their answers are durable before [`Recorder::answer`](Journal::answer)
+//! returns.
 //!
-//! Records become durable in the order in which they were made: one commit at a time, each with all
-//! that waits. So a kill leaves a journal that ends somewhere and has no holes, and answers of calls
-//! that were made at once share commits. A commit runs as a task of its own, so that an invocation
-//! which is cancelled in the middle of one can still be finished.
+//! Records become durable in the order in which they were made: one commit at a time, each with all pending changes. So
+//! a kill leaves a journal that ends somewhere and has no holes, and answers of parallel calls share commits. A commit
+//! runs as a task of its own, so that an invocation which is cancelled in the middle of one can still be finished.
 //!
-//! After any error but one of `answer`, every further call gets that error: an invocation that should
-//! have ended executes nothing more.
+//! After any error except one of `answer`, every further call gets that error: an invocation that should have ended
+//! executes nothing more.
 
 use crate::decide::{Known, decide};
 use crate::load::{Loaded, Slot, check_bytes, check_entries, load};
@@ -25,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Digits of the key of an effect: 128 bits, which nobody finds twice.
+/// Digits of an effect's key: 128 bits, which make collisions impossible in practice.
 const KEY_DIGITS: usize = 32;
 
 /// The journal of one invocation. Clones share it.
@@ -37,7 +36,7 @@ pub struct Recorder {
 /// The state of an invocation's journal when it is opened.
 #[expect(clippy::large_enum_variant, reason = "one is made for each invocation, and matched at once")]
 pub enum Opened {
-    /// The invocation has not ended: run the component, from its start.
+    /// The invocation has not ended: run the component from its start.
     Running(Recorder),
     /// The invocation ended before; do not run it.
     Finished {
@@ -57,7 +56,7 @@ struct Inner {
     /// Whether a journal was found: calls at its end may have been made before.
     resumed: bool,
     state: Mutex<State>,
-    /// Held during a commit, so that there is one at a time; the error of one that failed.
+    /// Held during a commit, so that there is one at a time; the error of a failed one.
     committing: tokio::sync::Mutex<Option<StoreError>>,
     /// Changes up to this mark are durable.
     durable: AtomicU64,
@@ -70,9 +69,9 @@ enum Mode {
 
 #[derive(Default)]
 struct State {
-    /// The entries found, by entry - 1. Each is taken out when its call comes.
+    /// The recorded entries, by entry - 1. Each is taken out when its call comes.
     slots: Vec<Slot>,
-    /// Entries asked so far, so also the number of the latest.
+    /// Calls so far, so also the number of the latest.
     asked: u32,
     bytes: u64,
     time_ms: u64,
@@ -82,7 +81,7 @@ struct State {
     mark: u64,
     /// Entries that wait for their answer.
     open: BTreeMap<u32, Open>,
-    /// Whether an answer was kept since the journal was opened.
+    /// Whether an answer was stored since the journal was opened.
     answered_live: bool,
     ended: Option<JournalError>,
 }
@@ -90,20 +89,19 @@ struct State {
 /// An entry that waits for its answer.
 struct Open {
     handle: EntryHandle,
-    /// The attempt that `ticket` stands for.
+    /// The attempt that the handle stands for.
     asked: ImportCall,
     /// Whether `asked` was handed to a commit or is in the store.
     asked_kept: bool,
-    /// Start of the attempt whose outcome is not known, for a question.
+    /// Start of the attempt with the unknown outcome, for a question.
     since_ms: u64,
 }
 
 impl Recorder {
     /// Opens the journal of `invocation`, or begins one with `began`.
     ///
-    /// When there is a journal, its seed and time win over those of `began`. A new one becomes durable
-    /// with its first call, before that call leaves; an invocation that calls nothing leaves none
-    /// until [`Recorder::finish`].
+    /// An existing journal's seed and time replace those of `began`. A new one becomes durable with its first call,
+    /// before that call starts; an invocation that calls nothing leaves none until [`Recorder::finish`].
     ///
     /// # Errors
     /// [`JournalError::Diverged`] at entry 0 when it was another component, export or input;
@@ -130,9 +128,9 @@ impl Recorder {
 
     /// A recorder that answers from the journal of `invocation`, executes nothing and writes nothing.
     ///
-    /// Any component may be run on it: that is how new bytes are rehearsed. Fuel is compared when
-    /// `fingerprint` is that of the journal. The journal's end shows as [`JournalError::Unanswered`],
-    /// or as [`JournalError::Diverged`] with [`Recorder::remaining`] 0. None when there is no journal.
+    /// Any component may be run on it, which is how new bytes are rehearsed. Fuel is compared when `fingerprint` is
+    /// that of the journal. The journal's end shows as [`JournalError::Unanswered`], or as [`JournalError::Diverged`]
+    /// with [`Recorder::remaining`] 0. None when there is no journal.
     ///
     /// # Errors
     /// As [`Recorder::open`].
@@ -197,7 +195,7 @@ impl Recorder {
         next.map_or(Ok(()), |asked| Err(diverged(state.asked + 1, messages::recorded(asked), "to end".to_owned())))
     }
 
-    /// Keeps the end, in one transaction with `also`. Nothing can be asked afterwards.
+    /// Stores the end, in one transaction with `also`. Afterwards every call is refused.
     ///
     /// Calls that wait for an answer stay without one.
     ///
@@ -209,7 +207,7 @@ impl Recorder {
     }
 
     /// The changes that [`Recorder::finish`] would make, to be committed by the caller with others: by
-    /// [`Journal::answer_with`] of the parent. Nothing can be asked afterwards.
+    /// [`Journal::answer_with`] of the parent. Afterwards every call is refused.
     ///
     /// # Errors
     /// As [`Recorder::finish`].
@@ -317,11 +315,11 @@ impl Journal for Recorder {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic of ours leaves a state that at worst holds less than was done; the store decides.
+        // A panic leaves a state that at worst holds less than was done; the store decides.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the next call; answers what to do once the changes up to the mark are durable.
+    /// Takes the next call; returns the verdict that holds once the changes up to the mark are durable.
     fn take_call(&self, call: &NewCall) -> Result<(CallVerdict, u64), JournalError> {
         let mut state = self.state();
         if let Some(why) = &state.ended {
@@ -391,9 +389,9 @@ impl Inner {
         Ok((next, 0))
     }
 
-    /// Calls that were made at once are announced before the first of them leaves. If a person has to be asked about a
-    /// later one, this comes before what they said of this one is used: an attempt that is announced and ends with
-    /// that question has not left, and would be asked about all the same.
+    /// Parallel calls are announced before the first of them starts. If a person has to be asked about a later one,
+    /// this happens before the resolution of this one is used: an attempt that is announced and ends with that question
+    /// has not started, and would be asked about all the same.
     fn ask_about_others(&self, state: &State, entry: u32) -> Result<(), JournalError> {
         let is_open = |slot: &Slot, asked: &ImportCall| {
             slot.answered.is_none() && decide(slot, asked, asked.class) == Known::Nobody
@@ -410,10 +408,10 @@ impl Inner {
         JournalError::Parked(messages::question(&self.invocation, &self.began, entry, asked, None))
     }
 
-    /// A call of which the journal knows nothing.
+    /// A call that the journal does not have.
     ///
-    /// At the end of a journal that was found, a call which need not announce itself may have been
-    /// made before. Once an answer was kept since, it cannot: the guest had not come that far.
+    /// At the end of an existing journal, a call that needs no announcement may have been made before. After an answer
+    /// was stored since, it cannot: the guest had not come that far.
     fn unknown(&self, state: &mut State, entry: u32, call: &NewCall) -> Result<(CallVerdict, u64), JournalError> {
         let maybe_made = self.resumed && !state.answered_live && !call.class.starts_durably();
         self.go(state, entry, call, if maybe_made { 2 } else { 1 })
@@ -451,7 +449,7 @@ impl Inner {
         Ok(state.mark)
     }
 
-    /// Takes an answer; answers its mark, its time, and whether the journal is within its cap.
+    /// Takes an answer; returns its mark, its time, and whether the journal is within its cap.
     fn take_answer(
         &self,
         handle: &EntryHandle,
@@ -471,7 +469,7 @@ impl Inner {
         if let (Err(hit), EffectClass::ReadOnly) = (&within, open.asked.class) {
             return Err(state.end(hit.clone().into()));
         }
-        // An effect that happened is kept whatever the cap says, or a resume would do it again.
+        // The answer of an effect that happened is stored even beyond the cap, or a resume would repeat the effect.
         ops.into_iter().for_each(|op| state.push(op));
         also.ops.into_iter().for_each(|op| state.push_foreign(op));
         Ok((state.mark, at_ms, within))
@@ -488,7 +486,7 @@ impl Inner {
         Ok(state.mark)
     }
 
-    /// Commits all that waits, unless somebody else's commit took the changes up to `mark` along.
+    /// Commits all pending changes, unless another commit took the changes up to `mark` along.
     async fn commit_pending(&self, mark: u64) -> Result<(), JournalError> {
         let mut failed = self.committing.lock().await;
         if let Some(why) = &*failed {
@@ -499,7 +497,7 @@ impl Inner {
         }
         let (ops, upto) = self.state().take_pending();
         if let Err(why) = self.store.commit(Batch { ops }).await {
-            // Later records may not become durable without these.
+            // Later records must not become durable without these.
             *failed = Some(why.clone());
             return Err(self.state().end(why.into()));
         }
@@ -507,8 +505,8 @@ impl Inner {
         Ok(())
     }
 
-    /// The mark of entry 0: seed and time must be durable before anything leaves, as later attempts
-    /// would ask something else without them.
+    /// The mark of entry 0: seed and time must be durable before any effect, since later attempts would make other
+    /// calls without them.
     fn began_mark(&self) -> u64 {
         u64::from(!self.resumed)
     }
@@ -566,7 +564,7 @@ impl State {
         self.push_foreign(op);
     }
 
-    /// A change that rides along and is not part of the journal.
+    /// A change that is committed along and is not part of the journal.
     fn push_foreign(&mut self, op: Op) {
         self.mark += 1;
         self.pending.push(op);
@@ -576,7 +574,7 @@ impl State {
         (std::mem::take(&mut self.pending), self.mark)
     }
 
-    /// Ends the asking with `why`, unless it ended before.
+    /// Ends all further calls with `why`, unless they ended before.
     fn end(&mut self, why: JournalError) -> JournalError {
         self.ended.get_or_insert_with(|| why.clone());
         why
@@ -614,7 +612,7 @@ fn diverged(entry: u32, recorded: String, asked: String) -> JournalError {
     JournalError::Diverged { entry, recorded, asked }
 }
 
-/// The error when the runtime stopped in a commit: whether it became durable, the next resume finds.
+/// The error when the runtime stopped in a commit: the next resume finds out whether it became durable.
 fn lost(stopped: &tokio::task::JoinError) -> JournalError {
     StoreError::Failed { path: "the data directory".to_owned(), detail: stopped.to_string() }.into()
 }

@@ -1,23 +1,23 @@
-//! A data directory as one file, made while it is in use, and put back.
+//! Backs up a data directory into one file while it is in use, and restores it.
 //!
-//! The file is a tar archive, compressed with zstd, so that any system opens it. What is in it:
+//! The file is a tar archive, compressed with zstd, so that any system opens it. It contains:
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
-//! | `state.redb` | the store as it stood at one moment |
+//! | `state.redb` | a consistent copy of the store |
 //! | `plugins/` | installed plugins |
 //! | `server.toml`, `resources.toml` | the settings of the data directory |
-//! | `trees/RUN/` | the trees of runs that nobody worked on |
-//! | `secrets/NAME` | secrets, where they were asked for |
+//! | `trees/RUN/` | the trees of inactive runs |
+//! | `secrets/NAME` | secrets, if requested |
 //! | `manifest.json` | each of these with its length, digest and mode, and the signer's key |
-//! | `manifest.json.minisig` | the signature of the manifest; the last entry, so a file that was cut off has none |
+//! | `manifest.json.minisig` | the signature of the manifest; the last entry, so a truncated file has none |
 //!
-//! The manifest says where the audit log stood, and the restored one must have that record. Who restores names the signer,
-//! or says that it is unsigned. What acts by itself (API tokens, `server.toml`, trust in projects) is not put back unless
-//! that is asked for. The key that signs is in no archive.
+//! The manifest records the head of the audit log, and the restored log must have that record. A restore has to name
+//! the signer, or state that the archive is unsigned. Parts that act by themselves (API tokens, `server.toml`, trust in
+//! projects) are restored only on request. The signing key is in no archive.
 //!
-//! Left out is what can be made again (compiled code, copies for checks, models), and the tree of a run that was being
-//! worked on, which would not fit the store: such a run goes on from what was committed. Refuses to write over a file, to
+//! The archive leaves out everything that can be rebuilt (compiled code, copies for checks, models), and the tree of an
+//! active run, which would not fit the store: such a run continues from its commits. Refuses to write over a file, to
 //! restore into a directory that holds anything, and to leave half of a restored directory behind.
 
 mod archive;
@@ -31,7 +31,7 @@ use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
-/// The version of the archive. Those of version 1 are unsigned, and say nothing of modes.
+/// The version of the archive. Those of version 1 are unsigned, and record no modes.
 const VERSION: u32 = 2;
 
 /// The last entry but one.
@@ -43,7 +43,7 @@ const SIGNATURE: &str = "manifest.json.minisig";
 /// The store's entry.
 const STATE: &str = "state.redb";
 
-/// The first parts of paths that an archive may have.
+/// The first path components that an archive may have.
 const PLACES: [&str; 6] = [STATE, "plugins", "server.toml", "resources.toml", "trees", "secrets"];
 
 /// Bytes of one file that is not the store. Components and files of a tree are far smaller.
@@ -52,7 +52,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Files of an archive.
 const FILES_MAX: usize = 1_000_000;
 
-/// What an archive says of itself.
+/// The manifest of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// The version of the archive.
@@ -65,9 +65,9 @@ pub struct BackupManifest {
     pub rows: u64,
     /// Whether secrets are in it.
     pub has_secrets: bool,
-    /// What is not in it and cannot be made again.
+    /// Parts that are missing and cannot be rebuilt.
     pub left_out: Vec<String>,
-    /// Where the audit log stood just before the store was copied; none: it was written by an earlier version.
+    /// The head of the audit log just before the store was copied; none: an earlier version wrote the archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditHead>,
     /// The public key that the manifest is signed by; none: it is unsigned.
@@ -80,13 +80,13 @@ pub struct BackupManifest {
 /// One file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveEntry {
-    /// From the top of the data directory.
+    /// The path from the top of the data directory.
     pub path: String,
-    /// Of its content.
+    /// The size of its content.
     pub bytes: u64,
-    /// Of its content; of where it leads, for a link.
+    /// The digest of its content, or of the target of a link.
     pub sha256: Digest,
-    /// Where it leads, if it is a link.
+    /// The target, if it is a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Whether it may be executed.
@@ -94,7 +94,7 @@ pub struct ArchiveEntry {
     pub executable: bool,
 }
 
-/// The path of an entry, if it may be one: names only, below one of the places that there are.
+/// The path of an entry, if it is valid: plain names only, below one of the allowed places.
 fn checked(path: &Path) -> Option<PathBuf> {
     let mut parts = Vec::new();
     for part in path.components() {

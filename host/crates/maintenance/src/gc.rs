@@ -1,8 +1,7 @@
-//! What can go: runs that ended long ago, trees of nobody, content that nothing names, compiled code that was not used
-//! for long.
+//! Deletes expired data: old runs, orphaned trees, unreferenced content, and compiled code that was not used for long.
 //!
-//! Refuses the newest run of a project, which says how the project stands; a run that is worked on, or is still to be
-//! remembered; and content while any run is worked on.
+//! It keeps the newest run of a project, which is the project's status; a run that is worked on, or is still to be
+//! remembered; and all content while any run is worked on.
 
 use longhaul_core::RunId;
 use longhaul_core::fault;
@@ -15,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The runs that are old enough, and nobody's concern any more.
+/// The runs that are old enough, and that nothing uses any more.
 pub fn old_runs(store: &dyn Store, now_ms: u64, active: &[RunId], older_ms: u64) -> fault::Result<Vec<RunId>> {
     let all = record::list(store)?;
     let newest = newest(&all);
@@ -46,21 +45,21 @@ fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
     newest.into_values().map(|(_, run)| run.clone()).collect()
 }
 
-/// Removes a run with its trees; answers its rows, and the bytes of its trees.
+/// Removes a run with its trees; returns its rows, and the bytes of its trees.
 pub async fn remove_run(home: &Home, store: &dyn Store, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
     let batch = longhaul_checkpoints::removal(store, run)?;
     let rows = batch.ops.len();
     let trees = trees_of(home, |name| name.split('.').next() == Some(run.as_str()));
     let bytes = trees.iter().map(|tree| bytes_below(tree)).sum();
     if !dry_run {
-        // The rows first: a tree without a run is swept by the next one.
+        // The rows first: the next sweep removes a tree without a run.
         store.commit(batch).await?;
         trees.iter().for_each(|tree| remove(tree));
     }
     Ok((rows, bytes))
 }
 
-/// Removes trees that belong to none of these runs; answers how many, and their bytes.
+/// Removes the trees of runs that are not in `known`; returns how many, and their bytes.
 pub fn sweep_trees(home: &Home, known: &BTreeSet<String>, dry_run: bool) -> (usize, u64) {
     let orphans = trees_of(home, |name| !known.iter().any(|run| name.contains(run.as_str())));
     let bytes = orphans.iter().map(|tree| bytes_below(tree)).sum();
@@ -96,8 +95,8 @@ fn bytes_below(path: &Path) -> u64 {
     bytes
 }
 
-/// Removes files of a directory, the longest unused first, until at most so many bytes are left; answers how many, and
-/// their bytes. A file that is in use stays readable for whoever has it open.
+/// Removes files of a directory, the longest unused first, until at most `bytes_max` are left; returns how many, and
+/// their bytes. A file that is in use stays readable for every process that has it open.
 pub fn shrink(directory: &Path, bytes_max: u64, dry_run: bool) -> (usize, u64) {
     let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in directory.read_dir().into_iter().flatten().flatten() {

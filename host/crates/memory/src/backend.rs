@@ -13,10 +13,10 @@ use longhaul_toolbox::plugin_set::PluginSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The backend of a project, for the runs that have these pins.
+/// The backend of a project, for the runs with these pins.
 ///
 /// # Errors
-/// When the table names something that is not there: a sentence model, a variable, a component. A server is not asked.
+/// When the table names a missing sentence model, variable or component. A server is not contacted.
 pub async fn open(
     host: &Arc<PluginHost>,
     factory: &dyn MemoryFactory,

@@ -1,11 +1,11 @@
-//! Facts and an episode, made of what a run left: by a model where one is named, otherwise by a rule.
+//! Extracts facts and an episode from a finished run: by a model where one is named, otherwise by rules.
 //!
-//! The material is a list of numbered sources, each with whose words it is: the goal, what agents said of each feature,
-//! and the newest answers of tools. A model must say of each fact which sources it is from, and the fact is trusted as
-//! the least trusted of them; a fact without a source that exists is trusted as the least trusted of all. The rule
-//! keeps what the agent said of each feature that passes, as one fact, and counts for the episode. Nothing of a tool's
-//! answer is kept by the rule. What was answered to an ask is a fact for a time, by what was asked: the same question
-//! replaces its earlier answer, and another one does not.
+//! The material is a list of numbered sources, each with its trust level: the goal, the agents' statements about each
+//! feature, and the newest answers of tools. A model must name the sources of each fact, and the fact gets the lowest
+//! trust of them; a fact without an existing source gets the lowest trust of all. The rules keep the agent's statement
+//! about each passing feature as one fact, and its counts in the episode. The rules keep nothing of a tool's answer.
+//! The answer to an ask is a fact for a time, under its question: the same question replaces its earlier answer, and
+//! another one does not.
 
 use crate::recollect::told_words;
 use longhaul_config::Config;
@@ -23,7 +23,7 @@ use longhaul_records::record::StoredRun;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Bytes of the goal, of what an agent said, and of a tool's answer, as sources.
+/// Bytes of a source: of the goal, of an agent's statement, and of a tool's answer.
 const GOAL_BYTES_MAX: usize = 2_000;
 const WORDS_BYTES_MAX: usize = 1_500;
 const ANSWER_BYTES_MAX: usize = 800;
@@ -32,7 +32,7 @@ const ANSWER_BYTES_MAX: usize = 800;
 const FEATURES_MAX: usize = 40;
 const ANSWERS_MAX: usize = 20;
 
-/// Entries of one journal that are looked at for them.
+/// Entries of one journal that are searched for them.
 const ENTRIES_MAX: usize = 10_000;
 
 /// Facts of one run, bytes of a key and of a fact, and of an episode.
@@ -44,14 +44,14 @@ const EPISODE_BYTES_MAX: usize = 4_000;
 /// The longest lifetime that a model may give, in seconds: ten years.
 const TTL_S_MAX: u64 = 10 * 365 * 86_400;
 
-/// For how long the rule keeps what was answered to an ask, in seconds: 30 days. A project is built once and asked
-/// every day, and a search looks at so many facts and no more.
+/// How long the rules keep the answer to an ask, in seconds: 30 days. A project is built once and asked every day, and
+/// a search considers a limited number of facts.
 const ANSWER_TTL_S: u64 = 30 * 86_400;
 
 /// Tokens of the model's answer.
 const OUTPUT_TOKENS_MAX: u32 = 2_000;
 
-/// What a run left.
+/// The material of a finished run.
 pub(super) struct Material {
     goal: String,
     status: String,
@@ -62,12 +62,12 @@ pub(super) struct Material {
     open: Vec<String>,
 }
 
-/// Something that was said.
+/// A statement.
 struct Source {
     trust: Trust,
-    /// The key of the work, for a feature's.
+    /// The key of the work, for a feature's statement.
     step: String,
-    /// The key of the fact that the rule makes of it; none: the rule makes none.
+    /// The key of the fact that the rules make of it; none: they make none.
     fact: Option<String>,
     text: String,
 }
@@ -99,7 +99,7 @@ impl Material {
             let (trust, answers) = heard(store, &invocation, config)?;
             let words = said(store, &invocation)?.unwrap_or_else(|| feature.summary.clone());
             let text = format!("{title}: {}", truncate(&words, WORDS_BYTES_MAX));
-            // Tasks of all asks have the same few ids.
+            // Tasks of all asks share a few ids.
             let key = if material.is_ask {
                 format!("task/{}", printable(&title, KEY_BYTES_MAX))
             } else {
@@ -122,7 +122,7 @@ impl Material {
     }
 }
 
-/// What an agent had heard by the end of an invocation, and the newest answers of its tools.
+/// The trust of an agent's text at the end of an invocation, and the newest answers of its tools.
 fn heard(
     store: &dyn Store,
     invocation: &InvocationId,
@@ -156,7 +156,7 @@ fn heard(
     Ok((trust, answers))
 }
 
-/// The least trusted words that an agent had heard by the end of an invocation, which may be in its answer.
+/// The lowest trust of any text that an agent had read by the end of an invocation, which its answer may contain.
 ///
 /// # Errors
 /// When the journal of the invocation cannot be read.
@@ -164,24 +164,24 @@ pub fn words_heard(store: &dyn Store, invocation: &InvocationId, config: &Config
     Ok(heard(store, invocation, config)?.0)
 }
 
-/// Whose words are in the answer of a sub-agent. A journal of before does not say it.
+/// The trust of a sub-agent's answer. A journal of an earlier version does not record it.
 fn told_by_agent(answer: &str) -> Trust {
     let kept: Value = serde_json::from_str(answer).unwrap_or_default();
     serde_json::from_value::<Trust>(kept["heard"].clone()).unwrap_or_default().max(Trust::ToolOutput)
 }
 
-/// Whose words an agent was handed beside those of the goal.
+/// The trust of an agent's input beside the goal.
 fn told(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Trust> {
     let Some(began) = longhaul_journal::began(store, invocation)? else { return Ok(Trust::OwnWords) };
     if let Some(told) = began.told {
         return Ok(told);
     }
-    // A journal of before does not say it; what was remembered is in the input.
+    // A journal of an earlier version does not record it; the recalled memory is in the input.
     let input = store.blob(&began.input)?.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     Ok(input.as_ref().and_then(told_words).unwrap_or(Trust::OwnWords))
 }
 
-/// Whose words an agent recalled. A journal of before does not say it.
+/// The trust of an agent's recalled memory. A journal of an earlier version does not record it.
 fn recalled(answer: &str) -> Trust {
     match serde_json::from_str::<Value>(answer) {
         Ok(Value::Null) => Trust::OwnWords,
@@ -192,7 +192,7 @@ fn recalled(answer: &str) -> Trust {
     }
 }
 
-/// What an agent said at its end.
+/// An agent's final statement.
 fn said(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Option<String>> {
     let Some(finished) = longhaul_journal::finished(store, invocation)? else { return Ok(None) };
     let kept: JournaledResult<Outcome> =
@@ -203,18 +203,18 @@ fn said(store: &dyn Store, invocation: &InvocationId) -> fault::Result<Option<St
     })
 }
 
-/// A fact, before it is a note.
+/// A fact, before it becomes a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) key: String,
     pub(super) value: String,
     pub(super) trust: Trust,
     pub(super) step: String,
-    /// None: kept. 0: over at once.
+    /// None: kept for ever. 0: expired at once.
     pub(super) ttl_s: Option<u64>,
 }
 
-/// What is remembered of a run.
+/// The memory of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Extracted {
     pub(super) facts: Vec<Fact>,
@@ -228,7 +228,7 @@ impl Extracted {
     }
 }
 
-/// What a run left by the rule of this module.
+/// The memory of a run by the rules of this module.
 pub(super) fn by_rules(material: &Material, made_by: &str) -> Extracted {
     let facts = material.sources.iter().rev().filter_map(|source| {
         let key = source.fact.clone()?;
@@ -244,7 +244,7 @@ pub(super) fn by_rules(material: &Material, made_by: &str) -> Extracted {
             summary.push_str(&format!(" {word}: {}.", titles.join("; ")));
         }
     }
-    // Titles are the goal's own words, or the planner's.
+    // Titles are text of the goal or of the planner.
     let episode = episode(material, &summary, Trust::OwnWords);
     Extracted { facts, episode }.made_by(made_by)
 }
@@ -267,7 +267,7 @@ A fact is something that a later run of this project would want to know and coul
 and its reason, a trap, a convention, an address. At most 20 facts; none is better than a guess. `sources` are the \
 numbers of the sources that say so. `ttl_s` is for how many seconds the fact will hold, null where it stays true.";
 
-/// What a model is asked.
+/// The request to a model.
 pub(super) fn request(model: &str, material: &Material) -> ModelRequest {
     let sources =
         material.sources.iter().zip(1..).map(
@@ -317,7 +317,7 @@ struct EpisodeReply {
     sources: Vec<Value>,
 }
 
-/// What a model answered, or what is wrong with it. A fact that is none is left out; so are those beyond the cap.
+/// Parses a model's reply, or returns its fault. Invalid facts are left out; so are those beyond the cap.
 pub(super) fn read_reply(text: &str, material: &Material) -> Result<Extracted, String> {
     let start = text.find('{').ok_or("answered no JSON")?;
     let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<ExtractionReply>();
@@ -341,13 +341,13 @@ fn read_fact(said: FactReply, material: &Material) -> Fact {
     }
 }
 
-/// A model writes what it likes: what is no number of seconds is over at once.
+/// A model may write anything: an invalid number of seconds expires at once.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float ends at the bounds")]
 fn lifetime(ttl_s: f64) -> u64 {
     (ttl_s as u64).min(TTL_S_MAX)
 }
 
-/// The least trusted of the sources that are named, and its step. Where one is not there, of all.
+/// The lowest trust of the named sources, and its step. If one does not exist, the lowest of all.
 fn origin(named: &[Value], material: &Material) -> (Trust, String) {
     let number = |value: &Value| usize::try_from(value.as_u64()?).ok()?.checked_sub(1);
     let sources: Option<Vec<&Source>> = named.iter().map(|value| material.sources.get(number(value)?)).collect();

@@ -1,4 +1,4 @@
-//! The parts of memory that are not this crate's own: sentence models, and servers that several machines share. The
+//! Memory parts that this crate does not implement: sentence models, and servers that several machines share. The
 //! program that opens the data directory makes them.
 
 use longhaul_config::memory::MemoryConfig;
@@ -9,20 +9,20 @@ use longhaul_core::store::Store;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Makes what memory of a project is kept and found with.
+/// Makes the storage and the ranking of a project's memory.
 pub trait MemoryFactory: Send + Sync {
-    /// What says which memories bear on a question: their words, and with the name of a sentence model what they mean
-    /// too.
+    /// The ranking of memories for a question: by their words, and with the name of a sentence model also by their
+    /// meaning.
     ///
     /// # Errors
     /// As [`MemoryFactory::check_embeddings`].
     fn ranking(&self, model: Option<&str>, store: &Arc<dyn Store>) -> fault::Result<Arc<dyn Ranking>>;
 
-    /// Memory on the server that `[memory.redis]` names; none where there is no such table. Relative paths of the table
-    /// are below `directory`.
+    /// Memory on the server that `[memory.redis]` names; none without such a table. Relative paths of the table are
+    /// below `directory`.
     ///
     /// # Errors
-    /// When the table names something that is not there, such as a variable. The server itself is not asked.
+    /// When the table names something missing, such as a variable. The server itself is not contacted.
     fn on_server(
         &self,
         config: &MemoryConfig,
@@ -31,7 +31,7 @@ pub trait MemoryFactory: Send + Sync {
         ranking: Arc<dyn Ranking>,
     ) -> fault::Result<Option<Arc<dyn MemoryBackend>>>;
 
-    /// Refuses a sentence model that cannot be had.
+    /// Refuses an unavailable sentence model.
     ///
     /// # Errors
     /// When there is no such model, it is not on this machine, or the program was built without sentence models.

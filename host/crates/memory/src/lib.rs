@@ -1,18 +1,19 @@
-//! Memory of a project beyond its runs: where it is kept, what agents are told of it, and what is kept of a run.
+//! Memory of a project beyond its runs: its storage, the recollections of agents, and the memories of finished runs.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `backend` | the backend that `[memory]` names |
-//! | [`factory`] | what the program makes for it: sentence models, servers |
+//! | [`factory`] | the parts that the program provides: sentence models, servers |
 //! | `plugin` | a component as the backend |
 //! | `namespaces` | the namespaces of a project |
-//! | [`recollect`](mod@recollect) | what planners and sessions are told of earlier runs |
-//! | [`remember`] | what is kept of a run when it ends |
-//! | `extract` | how facts and an episode are made of what a run left |
+//! | [`recollect`](mod@recollect) | recollections of earlier runs for planners and sessions |
+//! | [`remember`] | stores the memory of a run when it ends |
+//! | `extract` | extracts facts and an episode from a finished run |
 //!
-//! Three namespaces: `working/RUN` and `episodic/PROJECT` are what `recall` gives agents, `episodes/PROJECT` what runs
-//! came to. What is remembered is data wherever it is told. A backend that is away stops no run, which then goes on with
-//! less. This crate makes no client of a server and no sentence model itself: the program gives it both.
+//! There are three namespaces: `working/RUN` and `episodic/PROJECT` are what `recall` gives agents, `episodes/PROJECT`
+//! holds the outcomes of runs. Memory is data wherever an agent reads it. An unavailable backend stops no run, which
+//! then continues with less. This crate makes no client of a server and no sentence model itself: the program gives it
+//! both.
 
 mod backend;
 mod extract;

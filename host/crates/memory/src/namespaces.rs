@@ -1,4 +1,4 @@
-//! The namespaces of a project. Refuses to read or write what is in them.
+//! The names of a project's namespaces. Refuses to read or write their content.
 
 /// The namespace of the facts of a project.
 pub fn facts_of(project: &str) -> String {

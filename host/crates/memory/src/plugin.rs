@@ -1,5 +1,5 @@
-//! A component as the memory backend: each call in a fresh instance, with the directories and hosts that it was
-//! granted, and a key-value space of its own. What it says is bounded as an entry is, and believed no further.
+//! A component as the memory backend: each call in a fresh instance, with its granted directories and hosts, and a
+//! key-value space of its own. Its answers have the limits of an entry, and are not trusted beyond that.
 
 use longhaul_capabilities::InvocationSetup;
 use longhaul_config::memory::PLUGIN;
@@ -8,7 +8,7 @@ use longhaul_core::memory::{KeyPage, MemoryBackend, MemoryEntry, MemoryError, Me
 use longhaul_engine::{CallError, Called, Cancel};
 use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 
-/// See the module.
+/// A component as the memory backend; see the module.
 pub(super) struct PluginMemory {
     plugin_set: PluginSet,
 }
@@ -66,7 +66,7 @@ impl MemoryBackend for PluginMemory {
     }
 }
 
-/// What a component hands out is bounded as what it is handed.
+/// An entry that a component returns has the same limits as one that it gets.
 fn checked(namespace: &str, entry: MemoryEntry) -> Result<MemoryEntry, MemoryError> {
     let wrong = |error| MemoryError::Failed(format!("the memory plugin gave an entry that is none: {error}"));
     entry.check(namespace).map_err(wrong)?;

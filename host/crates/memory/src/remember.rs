@@ -1,13 +1,13 @@
-//! What is kept of a run when it ends: facts, an episode, and for how long.
+//! Stores the memory of a run when it ends: facts, an episode, and their lifetimes.
 //!
-//! That a run is to be remembered is a row in the transaction that ends it, so no kill loses it. The model's answer is
-//! made durable before anything is done with it, and the notes and the removal of the row are one transaction where
-//! memory is in the store; elsewhere the notes are put again after a kill, which changes nothing: their keys and times
-//! come from the row. So a kill repeats nothing that was finished; a request to the model that was cut off is made
-//! again. What the model costs is held in the ledger of the run, and written there with its answer: where the run has
-//! no room for it, the rules make do. A model or a backend that is away, or a model that takes longer than a minute, is
-//! asked again when the next run of this data directory begins, and after three times the rules make do without the
-//! model. Whoever waits for the run does not wait for any of this.
+//! The transaction that ends a run adds a row that says it is to be remembered, so no kill loses it. The model's reply
+//! is made durable before it is used, and the notes and the removal of the row are one transaction where memory is in
+//! the store; elsewhere the notes are put again after a kill, which changes nothing: their keys and times come from the
+//! row. So a kill repeats nothing that was finished; an interrupted request to the model is made again. The model's
+//! cost is reserved in the ledger of the run, and written there with its reply: without budget in the run, the rules
+//! replace the model. A model or a backend that is unavailable, or a model that takes longer than a minute, is asked
+//! again when the next run of this data directory begins; after three attempts the rules replace the model. Nobody who
+//! waits for the run waits for any of this.
 
 use crate::backend;
 use crate::extract::{Extracted, Fact, Material, by_rules, read_reply, request};
@@ -34,26 +34,26 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a model is asked that does not answer.
+/// Attempts at a model that does not answer.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// How long a model may take for its answer. It writes at most 2,000 tokens; one that is slower than that is asked again
-/// later, and in the end not at all.
+/// How long a model may take for its reply. It writes at most 2,000 tokens; a slower one is asked again later, and in
+/// the end not at all.
 const REPLY_MAX: Duration = Duration::from_secs(60);
 
-/// How often a fact is made anew because somebody else noted the same key meanwhile, on another machine.
+/// How many times a fact is rebuilt because another machine noted the same key meanwhile.
 const NOTED_MAX: u32 = 20;
 
-/// Runs that are remembered late at once.
+/// Runs that are remembered late in one pass.
 const DUE_MAX: usize = 100;
 
-/// Who remembers.
+/// The author of the notes.
 const BY: &str = "longhaul";
 
-/// By what the ledger knows it.
+/// The name of this work in the ledger.
 const ACTION: &str = "remember";
 
-/// A run that is to be remembered.
+/// A run that is due to be remembered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Due {
     run: RunId,
@@ -61,7 +61,7 @@ struct Due {
     /// How it ended.
     status: String,
     attempts: u32,
-    /// What the model answered, once it has.
+    /// The model's reply, once there is one.
     reply: Option<Reply>,
 }
 
@@ -92,7 +92,7 @@ pub fn put_due(batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::
         _ => None,
     });
     let Some((status, at_ms)) = ended else { return Ok(batch) };
-    // What cannot be read of the configuration remembers nothing: a run must not stop for it.
+    // An unreadable configuration remembers nothing: a run must not stop for it.
     if !record.config_now().is_ok_and(|config| config.memory.episodic) {
         return Ok(batch);
     }
@@ -105,17 +105,17 @@ pub struct Rememberer {
     host: Arc<PluginHost>,
     factory: Arc<dyn MemoryFactory>,
     environment: ProgramEnvironment,
-    /// Held while a run that ended is remembered, so that nobody does it twice.
+    /// Held while a run is remembered, so that it is done once.
     alone: tokio::sync::Mutex<()>,
 }
 
 impl Rememberer {
-    /// Over a data directory, with what the program gives to memory and to the models that it asks.
+    /// The rememberer of a data directory, with the factory of memory and the environment of models.
     pub fn new(host: Arc<PluginHost>, factory: Arc<dyn MemoryFactory>, environment: ProgramEnvironment) -> Self {
         Self { host, factory, environment, alone: tokio::sync::Mutex::default() }
     }
 
-    /// Remembers what earlier processes did not come to. What goes wrong is told in the log and tried again later.
+    /// Remembers the runs that earlier processes left. Errors are logged, and the run is tried again later.
     pub async fn remember_due(&self) {
         let due = self.host.store.scan(Table::States, &prefix(), None, DUE_MAX).unwrap_or_default();
         let due = due.iter().filter_map(|(_, bytes)| serde_json::from_slice::<Due>(bytes).ok());
@@ -133,7 +133,7 @@ impl Rememberer {
 
     async fn remember(&self, run: &RunId) -> fault::Result<()> {
         let store = &*self.host.store;
-        // A run that only rests does not wait for the model that another one is remembered with.
+        // A run that only rests does not wait for the model that remembers another one.
         if store.get(Table::States, &key(run))?.is_none() {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl Rememberer {
     }
 }
 
-/// Who remembers one run.
+/// Remembers one run.
 struct Memorist<'a> {
     with: &'a Rememberer,
     record: &'a RunRecord,
@@ -166,7 +166,7 @@ impl Memorist<'_> {
         if let (Some(model), None) = (model, &due.reply)
             && due.attempts < ATTEMPTS_MAX
         {
-            // Counted before it leaves: a model that takes the process down with it is not asked for ever.
+            // Counted before the request is sent: a model that takes the process down with it is not asked for ever.
             due.attempts += 1;
             self.put(&due, Batch::new()).await?;
             self.with.host.crash.reach("memory.before-extract");
@@ -185,8 +185,7 @@ impl Memorist<'_> {
         Ok((due, extracted))
     }
 
-    /// What the model answered, and what that adds to the ledger.
-    /// `again`: it may have been asked before.
+    /// The model's reply, and its entry in the ledger. `again`: it may have been asked before.
     async fn ask(&self, name: &str, again: bool) -> fault::Result<(Reply, Batch)> {
         let (used, options) = (self.config.used_models(), &self.record.models);
         let environment = &self.with.environment;
@@ -222,7 +221,7 @@ impl Memorist<'_> {
                 self.with.host.store.commit(spent).await?;
                 Err(outage.into())
             }
-            // To ask the same again would be answered the same.
+            // The same request would get the same answer.
             Err(error) => Ok((answered(format!("no answer: {error}"), 0), spent)),
         }
     }
@@ -232,19 +231,19 @@ impl Memorist<'_> {
         Ok(self.with.host.store.commit(batch).await?)
     }
 
-    /// Puts the notes, and last takes the row away.
+    /// Stores the notes, and finally deletes the row.
     async fn keep(&self, due: &Due, extracted: Extracted) -> fault::Result<()> {
         let RunRecord { pins, directory, .. } = self.record;
         let project = self.record.scope();
         let memory = backend::open(&self.with.host, &*self.with.factory, self.config, pins, directory).await?;
         let mut batch = Batch::new();
         let namespace = facts_of(project);
-        // Until they are durable, so that an agent that notes one of them meanwhile finds it there.
+        // Held until the notes are durable, so that an agent that notes one of them meanwhile finds it.
         let _turns = turns(&namespace, extracted.facts.iter().map(|fact| fact.key.as_str())).await;
         self.with.host.crash.reach("memory.before-put");
         for fact in &extracted.facts {
             match note_fact(&*memory, &mut batch, &namespace, due, fact).await {
-                // To put the same again would be refused again, and nothing of the run would ever be remembered.
+                // The same notes would be refused again, and the run would never be remembered.
                 Err(error @ (MemoryError::Denied(_) | MemoryError::Limit(_) | MemoryError::Invalid(_))) => {
                     tracing::warn!(run = %due.run, "a fact is not remembered: {error}");
                 }
@@ -253,7 +252,7 @@ impl Memorist<'_> {
         }
         let episode = extracted.episode;
         let note = MemoryNote::new(json!(episode), BY, due.run.as_str(), "", episode.trust, due.at_ms);
-        // By the time of its beginning: a run that goes on and ends again has one episode.
+        // Under the time of its beginning: a run that continues and ends again has one episode.
         let place = format!("{:014}-{}", self.record.created_ms, due.run);
         put(&*memory, &mut batch, &episodes_of(project), note.entry(&place, Vec::new(), None)).await?;
         self.with.host.crash.reach("memory.after-put");
@@ -264,7 +263,7 @@ impl Memorist<'_> {
     }
 }
 
-/// Over what is there, as it is when it is written.
+/// Merges a fact into the existing one, as it is when it is written.
 async fn note_fact(
     memory: &dyn MemoryBackend,
     batch: &mut Batch,
@@ -290,7 +289,7 @@ async fn note_fact(
     Err(MemoryError::Unavailable(Outage { reason, retry_after_ms: None }))
 }
 
-/// Into the transaction where the backend is the store itself, and at once elsewhere.
+/// Into the transaction when the backend is the store itself, and at once elsewhere.
 async fn put(
     memory: &dyn MemoryBackend,
     batch: &mut Batch,
@@ -304,7 +303,7 @@ async fn put(
     Ok(())
 }
 
-/// Episodes beyond the cap go, the oldest first.
+/// Deletes episodes beyond the cap, the oldest first.
 async fn forget_oldest(memory: &dyn MemoryBackend, project: &str) -> Result<(), MemoryError> {
     let namespace = episodes_of(project);
     let keys = keys(memory, &namespace).await?;

@@ -1,15 +1,15 @@
-//! Whether the machine has room for a task of an agent. Asks and runs are asked about where their own work begins, so
-//! that they say themselves for what they wait.
+//! Admission of agents' tasks by the machine's free capacity. Asks and runs are admitted where their own work begins,
+//! so that they can report themselves what they wait for.
 
 use longhaul_agents::{Admission, AdmissionDecision, AdmissionRequest};
 use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
 use longhaul_resources::mb;
 use std::sync::Arc;
 
-/// When a task that waits for room is asked about again, in milliseconds.
+/// Wait before a task that waits for capacity is checked again, in milliseconds.
 const AGAIN_MS: u64 = 2_000;
 
-/// Lets tasks in by what the machine has free.
+/// Admits tasks by the machine's free capacity.
 pub struct AdmissionController(pub Arc<dyn Capacity>);
 
 impl Admission for AdmissionController {

@@ -1,14 +1,14 @@
-//! What runs in this process use of the machine, and that they stay within their limits.
+//! Resource usage of this process's runs, and the enforcement of their limits.
 //!
-//! The owner of a data directory looks at its children twice a second while there are any. A tree that is over a limit
-//! is asked to end and killed when it does not; whoever started it is told the limit. Where control groups can be made,
-//! each child gets one, so that the kernel holds the limits between two looks. Instances of components are held to
-//! theirs by the engine, and only shown here. Refuses to end what it did not start.
+//! The owner of a data directory samples its children twice a second while there are any. A process tree over a limit
+//! is asked to end, and killed when it does not; its caller gets the limit as the reason. If control groups are
+//! available, each child gets one, so that the kernel enforces the limits between two samples. The engine enforces the
+//! limits of component instances; they are only shown here. Refuses to end a process that it did not start.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `monitor.rs` | the looks at children and machine, and the end of a child that is over a limit |
-//! | `admission.rs` | whether there is room for a task of an agent |
+//! | `monitor.rs` | the sampling of children and machine, and the end of a child over a limit |
+//! | `admission.rs` | admission of agents' tasks |
 
 mod admission;
 mod monitor;

@@ -16,16 +16,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// How often children are looked at. A pass over 200 processes takes about 2 ms.
+/// Interval of sampling. A pass over 200 processes takes about 2 ms.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How often graphics cards are asked, which may wake them.
+/// Interval of queries to graphics cards, which may wake them.
 const LOOK_AT_CARDS: Duration = Duration::from_secs(10);
 
-/// The least time over which a share of processors is told to somebody who asks right after the start.
+/// The shortest interval for a share of processors, for a query right after the start.
 const FIRST_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Children that were ended which are remembered.
+/// Ended children that are remembered.
 const ENDED_MAX: usize = 100;
 
 /// Watches one process's children and its machine.
@@ -44,14 +44,14 @@ struct KnownChild {
     history: History,
     admission: PromisedResources,
     groups: Option<Result<CgroupParent, String>>,
-    /// Of children, by number and start.
+    /// Control groups of children, by process number and start time.
     group_of: BTreeMap<Process, ChildCgroup>,
     ending: BTreeSet<Process>,
     ended: VecDeque<EndedView>,
     looked: bool,
 }
 
-/// A child that is there, and what it uses.
+/// A live child, and its usage.
 struct ObservedChild {
     child: Arc<Child>,
     root: Process,
@@ -60,13 +60,13 @@ struct ObservedChild {
 }
 
 impl Monitor {
-    /// One that looks at nothing yet. Its settings are read from `resources.toml` in this directory.
+    /// A monitor that has not sampled yet. Its settings are read from `resources.toml` in this directory.
     pub fn new(home: PathBuf, clock: Arc<dyn Clock>) -> Arc<Self> {
         let (known, cards, watching) = Default::default();
         Arc::new(Self { clock, settings: WatchedSettings::of(home), known, cards, watching })
     }
 
-    /// Looks from now on, as long as somebody holds this. Needs a runtime; only the first call does anything.
+    /// Samples from now on, as long as somebody holds this. Needs a runtime; only the first call does anything.
     pub fn watch(self: &Arc<Self>) {
         if self.watching.set(()).is_err() {
             return;
@@ -81,7 +81,7 @@ impl Monitor {
         }
     }
 
-    /// What is used now. Right after the start it takes a moment, so that shares of processors are of an interval.
+    /// The current usage. Right after the start it takes a moment, so that shares of processors cover an interval.
     pub async fn now(self: &Arc<Self>) -> fault::Result<ResourcesView> {
         if !self.lock().looked {
             let own = Arc::clone(self);
@@ -97,7 +97,7 @@ impl Monitor {
         self.lock().history.since(after_ms, limit)
     }
 
-    /// Ends a child of this process by its number: asked first, and killed when it does not go.
+    /// Ends a child of this process by its number: asked first, and killed when it does not end.
     pub async fn end(self: &Arc<Self>, pid: u32) -> fault::Result<TreeEnd> {
         let own = Arc::clone(self);
         tokio::task::spawn_blocking(move || own.end_child(pid)).await?
@@ -117,7 +117,7 @@ impl Monitor {
         Ok(ended)
     }
 
-    /// One look at all children, and a sample when one is due.
+    /// Samples all children, and stores a sample when one is due.
     fn look(self: &Arc<Self>) {
         let now_ms = self.clock.now_ms();
         let mut known = self.lock();
@@ -137,7 +137,7 @@ impl Monitor {
         for ObservedChild { child, root, usage, rule } in &seen {
             known.hold(&table, child, *root, rule);
             let hit = known.watchdog.look(*root, usage, rule, now_ms, settings.busy_s_max.saturating_mul(1_000));
-            // Where there is no thread for it, the next look tries again.
+            // If no thread can start, the next pass tries again.
             if let Some(hit) = hit.filter(|_| !known.ending.contains(root))
                 && self.end_over(child, *root, hit)
             {
@@ -158,8 +158,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Ends a child that is over a limit, on a thread of its own, since that may take as long as it is given. False:
-    /// there was no thread.
+    /// Ends a child over a limit, on a thread of its own, since it may use its whole grace period. False: no thread
+    /// could start.
     fn end_over(self: &Arc<Self>, child: &Arc<Child>, root: Process, hit: LimitHit) -> bool {
         tracing::warn!(pid = root.pid, kind = ?child.kind, name = child.name, %hit, "a child is over its limit and is ended");
         child.end_for(hit.clone());
@@ -178,7 +178,7 @@ impl Monitor {
     fn note(&self, child: &Child, reason: &str, ended: Result<TreeEnd, ResourceError>) {
         let ended = match ended {
             Ok(ended) => ended,
-            // It was quicker.
+            // The child ended first.
             Err(ResourceError::Absent { .. }) => TreeEnd::default(),
             Err(error) => {
                 tracing::warn!(pid = child.pid, %error, "a child could not be ended");
@@ -239,7 +239,7 @@ impl Capacity for Monitor {
         let mut known = self.lock();
         match self.machine(&mut known) {
             Ok(machine) => known.admission.admit(who, begins, need, &settings.reserve, &machine, self.clock.now_ms()),
-            // A machine that tells nothing cannot be planned for.
+            // Without readings of the machine there is no capacity to plan with.
             Err(error) => {
                 tracing::debug!(%error, "admitted unseen");
                 AdmissionVerdict::Admit
@@ -249,7 +249,7 @@ impl Capacity for Monitor {
 }
 
 impl KnownChild {
-    /// The children that are there, each with what it uses and what it may.
+    /// The live children, each with its usage and limits.
     fn children(&mut self, table: &ProcessTable, settings: &ResourceSettings) -> Vec<ObservedChild> {
         let seen = Child::all().into_iter().filter_map(|child| {
             let root = root_of(table, &child)?;
@@ -265,7 +265,7 @@ impl KnownChild {
         own.and_then(|own| self.sampler.alone(table, own)).unwrap_or_default()
     }
 
-    /// Puts a child that is new into a group, where there are groups.
+    /// Puts a new child into a control group, if those are available.
     fn hold(&mut self, table: &ProcessTable, child: &Child, root: Process, rule: &PartialLimits) {
         let groups = self.groups.get_or_insert_with(|| {
             let taken = CgroupParent::take();
@@ -280,7 +280,7 @@ impl KnownChild {
         }
         match groups.make(&format!("child-{}-{}", root.pid, root.start_ticks), rule) {
             Ok(group) => {
-                // What it started already, too; who ends meanwhile needs no group.
+                // Its own children, too; a process that ends meanwhile needs no group.
                 for stat in table.tree(root) {
                     let _ = group.add(stat.process.pid);
                 }
@@ -299,27 +299,27 @@ impl KnownChild {
     }
 }
 
-/// The process that a child is, if it is one of ours and there.
+/// The process of a child, if it is alive and a child of this process.
 fn root_of(table: &ProcessTable, child: &Child) -> Option<Process> {
     let stat = table.named(child.pid)?;
-    // A number that was given away again may be anybody's, but hardly our child's.
+    // A reused process number may belong to any process, but hardly to a child of this one.
     (stat.parent == std::process::id()).then_some(stat.process)
 }
 
-/// Whether a process is this very program, which keeps others and ends with them.
+/// Whether a process is this very program, which supervises others and ends with them.
 fn is_ours(stat: &Stat) -> bool {
     let exe = |whose: &str| std::fs::read_link(format!("/proc/{whose}/exe")).ok();
     exe(&stat.process.pid.to_string()).is_some_and(|found| Some(found) == exe("self"))
 }
 
-/// Does something again and again, on a thread for blocking work, as long as there is somebody to do it for.
+/// Repeats an action, on a thread for blocking work, as long as the monitor is held.
 async fn every(interval: Duration, monitor: Weak<Monitor>, act: fn(&Arc<Monitor>)) {
     let mut turns = tokio::time::interval(interval);
     turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         turns.tick().await;
         let Some(monitor) = monitor.upgrade() else { return };
-        // A look that has not begun is called off as the program ends.
+        // A pass that has not begun is cancelled as the program ends.
         if tokio::task::spawn_blocking(move || act(&monitor)).await.is_err_and(|error| error.is_panic()) {
             tracing::warn!("a look at what is used broke off");
         }

@@ -1,35 +1,35 @@
-//! A letter: what somebody is told of a run or a task, as it is stored and sent. Refuses to know who is told, and how.
+//! A notification about a run or a task, as it is stored and sent. Refuses to know its recipients and their channels.
 
 use longhaul_config::notify::NotificationEvent;
 use longhaul_core::{Digest, Name, RunId};
 use longhaul_schedule::TaskId;
 use serde::{Deserialize, Serialize};
 
-/// What is told.
+/// A notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notification {
-    /// The same for every attempt.
+    /// Its id, the same for every attempt.
     pub id: String,
-    /// What happened.
+    /// The event.
     #[serde(rename = "occasion")]
     pub notification_event: NotificationEvent,
-    /// To what. Its fields stand among the others.
+    /// Its subject. The subject's fields stand among the others.
     #[serde(flatten)]
     pub about: NotificationSubject,
     /// When it happened, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What to type.
+    /// The command for the person to type.
     pub command: String,
-    /// What was asked, or how it ended; only where `[notify]` has `texts = true`.
+    /// The question, or how the run ended; only with `texts = true` in `[notify]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Letters of the same project, or of the data directory, that were not sent in the hour before, since there were
-    /// too many.
+    /// Notifications of the same project, or of the data directory, that the hourly limit suppressed in the hour
+    /// before.
     #[serde(default)]
     pub suppressed: u32,
 }
 
-/// What a letter is about.
+/// The subject of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NotificationSubject {
@@ -46,11 +46,11 @@ pub enum NotificationSubject {
     Task {
         /// The task.
         task: TaskId,
-        /// The agent that was to do it.
+        /// The agent of the task.
         agent: Name,
         /// The schedule.
         schedule: Name,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u64,
         /// The limit that stopped the last attempt, if one did, such as `timeout_ms`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub enum NotificationSubject {
 }
 
 impl NotificationSubject {
-    /// The run or the task.
+    /// The name of the run or the task.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Run { run, .. } => run.as_str(),
@@ -67,7 +67,7 @@ impl NotificationSubject {
         }
     }
 
-    /// Tells apart what happens to it: a task that failed may be tried again by hand, and fail again.
+    /// Distinguishes events of one subject: a failed task may be retried by hand, and fail again.
     pub(super) fn number(&self) -> u64 {
         match self {
             Self::Run { event, .. } => *event,
@@ -75,7 +75,7 @@ impl NotificationSubject {
         }
     }
 
-    /// Whose letters are counted together: those of one project, or of the data directory.
+    /// The project whose notifications share a limit with this one; none: the data directory.
     pub(super) fn counted_with(&self) -> Option<&str> {
         match self {
             Self::Run { project, .. } => Some(project),

@@ -1,19 +1,19 @@
-//! Notifications: when a run asks, parks, fails or completes, or a task of a schedule has failed for good, a command, an
-//! address or a mailbox of the operator's is told. The `longhaul.toml` of a run's project says who is told of the run;
-//! `server.toml` of the data directory says who is told of a task.
+//! Notifications to the operator's command, webhook or mailbox: when a run asks, parks, fails or completes, or a task
+//! of a schedule has failed for good. The `longhaul.toml` of a run's project configures the recipients for the run;
+//! `server.toml` of the data directory configures those for tasks.
 //!
-//! A notification is a letter in the store, written in the transaction of the event that it is about, so a kill loses
-//! none. A letter is sent once as far as can be known: an attempt is counted before it leaves, and an attempt that a kill
-//! cut off is made again under the same id.
+//! A notification is written to the store in the transaction of its event, so a kill loses none. It is sent once as far
+//! as can be known: an attempt is counted before it is sent, and an attempt that a kill interrupted is repeated under
+//! the same id.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `notifier` | letters in the store, and their delivery when they are due |
-//! | [`letter`] | what a letter says |
-//! | `send` | one letter on one way: a command, an address, a mailbox |
+//! | `notifier` | notifications in the store, and their delivery when they are due |
+//! | [`letter`] | the content of a notification |
+//! | `send` | the delivery of one notification on one channel: a command, a webhook, a mailbox |
 //!
-//! A letter says which run or task it is about and what to type. This crate refuses to put in what agents wrote, which may
-//! hold secrets or prompts, unless the operator says so, and it changes nothing about a run or a task.
+//! A notification names its run or task and the command to type. This crate refuses to include text of agents, which
+//! may hold secrets or prompts, unless the operator allows it, and it changes nothing about a run or a task.
 
 pub mod letter;
 mod notifier;

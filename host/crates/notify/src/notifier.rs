@@ -1,5 +1,5 @@
-//! Letters in the store: writing one in the transaction of its event, and sending it when it is due, at most so many an
-//! hour. Refuses to read a project's `[notify]` that nobody trusts.
+//! Notifications in the store: each is written in the transaction of its event, and sent when it is due, within an
+//! hourly limit. Refuses to read the `[notify]` of an untrusted project.
 
 use crate::letter::{Notification, NotificationSubject};
 use crate::send;
@@ -22,22 +22,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Letters that are looked at once. Those that are done go after an hour.
+/// Notifications that one read returns. Those that are done are deleted after an hour.
 const LETTERS_MAX: usize = 1_000;
 
-/// For how long a letter that is done counts for the limit of its project, or of the data directory.
+/// How long a notification that is done counts for the limit of its project, or of the data directory.
 const HOUR_MS: u64 = 3_600_000;
 
-/// When it is looked again for a `server.toml` that can be read, where a letter waits for one.
+/// Wait before another look for a readable `server.toml`, while a notification waits for one.
 const MEND_WAIT_MS: u64 = 60_000;
 
-/// Longest text of an event that a letter holds, in bytes.
+/// Longest text of an event in a notification, in bytes.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// How long a process that ends waits for letters that are due.
+/// How long a process that ends waits for the delivery of due notifications.
 const LAST_POST: Duration = Duration::from_secs(20);
 
-/// A letter in the store.
+/// A stored notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredNotification {
     #[serde(rename = "letter")]
@@ -45,12 +45,12 @@ struct StoredNotification {
     ways: Vec<Delivery>,
 }
 
-/// A letter on one way.
+/// A notification on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Delivery {
     way: NotificationChannel,
     attempts: u32,
-    /// When it is tried, or was tried for the last time.
+    /// The time of the next attempt, or of the last one.
     due_ms: u64,
     state: DeliveryState,
 }
@@ -64,30 +64,30 @@ enum DeliveryState {
     Suppressed,
 }
 
-/// Who sends letters, one process at a time: the owner of the data directory.
+/// Sends notifications, in one process at a time: the owner of the data directory.
 pub struct Notifier {
     home: PathBuf,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     crash: CrashPoints,
     known: Mutex<KnownSettings>,
-    /// Told when there may be a new one.
+    /// Notified when there may be a new notification.
     wake: tokio::sync::Notify,
     sending: tokio::sync::Mutex<()>,
 }
 
-/// What is known of `[notify]` of the data directory.
+/// The known `[notify]` of the data directory.
 #[derive(Default)]
 struct KnownSettings {
-    /// As it was read last.
+    /// The last settings that could be read.
     config: Option<NotifyConfig>,
     was_read: bool,
-    /// What has been wrong with the file since.
+    /// The fault of the file since then.
     complaint: Option<String>,
 }
 
 impl Notifier {
-    /// For a data directory, over its store.
+    /// The notifier of a data directory, over its store.
     pub fn new(home: &Home, store: Arc<dyn Store>, clock: Arc<dyn Clock>, crash: CrashPoints) -> Self {
         Self {
             home: home.path().to_owned(),
@@ -100,22 +100,22 @@ impl Notifier {
         }
     }
 
-    /// There may be a new letter.
+    /// Announces that there may be a new notification.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// `[notify]` of the data directory as it is now. What is wrong with the file leaves it as it was read before, and
-    /// is logged once.
+    /// The current `[notify]` of the data directory. A faulty file leaves the settings that were read before, and is
+    /// logged once.
     ///
     /// # Errors
-    /// What is wrong with the file, where nothing was read before.
+    /// When the file is faulty and nothing was read before.
     pub fn config(&self) -> fault::Result<Option<NotifyConfig>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match server::notify(&self.home) {
             Ok(config) => *known = KnownSettings { config, was_read: true, complaint: None },
             Err(error) => {
-                // What is wrong in TOML is shown over several lines.
+                // A TOML error spans several lines.
                 let complaint = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
                 if known.complaint.as_deref() != Some(complaint.as_str()) {
                     tracing::warn!("who is told of tasks that failed stays as it was: {complaint}");
@@ -130,12 +130,12 @@ impl Notifier {
     }
 }
 
-/// Adds the letters about these events to the batch that keeps them.
+/// Adds the notifications about these events to the batch that stores the events.
 ///
-/// What cannot be read of the configuration tells nobody: a run must not stop for it.
+/// An unreadable configuration sends nothing: a run must not stop for it.
 ///
 /// # Errors
-/// When a letter cannot be written as JSON.
+/// When a notification cannot be written as JSON.
 pub fn put_notifications(mut batch: Batch, record: &RunRecord, events: &[RunEvent]) -> fault::Result<Batch> {
     if events.iter().all(|event| notification_event(&event.event).is_none()) {
         return Ok(batch);
@@ -163,12 +163,12 @@ pub fn put_notifications(mut batch: Batch, record: &RunRecord, events: &[RunEven
     Ok(batch)
 }
 
-/// Adds the letter about a task that has failed for good to the batch that keeps its end.
+/// Adds the notification about a task that has failed for good to the batch that stores its end.
 ///
-/// As with runs, a configuration that was never read tells nobody: a task must not stay running for it.
+/// As with runs, a configuration that was never read sends nothing: a task must not stay running for it.
 ///
 /// # Errors
-/// When the letter cannot be written as JSON.
+/// When the notification cannot be written as JSON.
 pub fn put_notification_of(
     batch: Batch,
     notifier: &Notifier,
@@ -197,12 +197,12 @@ pub fn put_notification_of(
     put(batch, &config, notification)
 }
 
-/// A text as letters have it, where they may have any.
+/// The text of a notification, where `[notify]` allows one.
 fn told(config: &NotifyConfig, text: &str) -> Option<String> {
     config.texts.then(|| printable(&truncate(text, TEXT_BYTES_MAX), TEXT_BYTES_MAX * 2))
 }
 
-/// Adds a letter that waits to be sent on each way.
+/// Adds a notification that waits to be sent on each channel.
 fn put(batch: Batch, config: &NotifyConfig, notification: Notification) -> fault::Result<Batch> {
     let due_ms = notification.at_ms;
     let waits = |way| Delivery { way, attempts: 0, due_ms, state: DeliveryState::Waits };
@@ -210,7 +210,7 @@ fn put(batch: Batch, config: &NotifyConfig, notification: Notification) -> fault
     Ok(batch.put(Table::States, key(&stored.notification), serde_json::to_vec(&stored)?))
 }
 
-/// What an event is an occasion for, what to type then, and its text.
+/// The notification event of an event, the command to type, and its text.
 fn notification_event(event: &Event) -> Option<(NotificationEvent, &str, &str)> {
     match event {
         Event::Parked { question, answer_with } if answer_with.starts_with("longhaul approvals") => {
@@ -219,7 +219,7 @@ fn notification_event(event: &Event) -> Option<(NotificationEvent, &str, &str)> 
         Event::Parked { question, answer_with } => Some((NotificationEvent::Parks, answer_with, question)),
         Event::RunEnded { status, summary, .. } => match status.as_str() {
             "completed" => Some((NotificationEvent::Completes, "longhaul report RUN", summary)),
-            // Who gave it up knows.
+            // The person who abandoned the run knows.
             "abandoned" => None,
             _ => Some((NotificationEvent::Fails, "longhaul report RUN", summary)),
         },
@@ -228,13 +228,13 @@ fn notification_event(event: &Event) -> Option<(NotificationEvent, &str, &str)> 
 }
 
 impl Notifier {
-    /// Sends letters as they come, for as long as it is not dropped.
+    /// Sends notifications as they come, until it is dropped.
     pub async fn deliver_for_ever(&self) {
         loop {
             let next = match self.deliver_due().await {
                 Ok(next) => next,
                 Err(error) => {
-                    tracing::warn!("letters could not be sent: {error:#}");
+                    tracing::warn!("notifications could not be sent: {error:#}");
                     None
                 }
             };
@@ -246,23 +246,23 @@ impl Notifier {
         }
     }
 
-    /// Ends the courier between two letters, and sends what is due before the process ends.
+    /// Ends the delivery task between two notifications, and sends what is due before the process ends.
     pub async fn deliver_last(&self, courier: JoinHandle<()>) {
         let last = async {
             drop(self.sending.lock().await);
             courier.abort();
-            // It holds the store, which the next owner of the data directory waits for.
+            // The task holds the store, which the next owner of the data directory waits for.
             let _ = courier.await;
             self.deliver_due().await
         };
         match tokio::time::timeout(LAST_POST, last).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!("letters could not be sent: {error:#}"),
+            Ok(Err(error)) => tracing::warn!("notifications could not be sent: {error:#}"),
             Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
         }
     }
 
-    /// Sends every letter that is due; answers when the next one is.
+    /// Sends every due notification; returns when the next one is due.
     async fn deliver_due(&self) -> fault::Result<Option<u64>> {
         let _alone = self.sending.lock().await;
         let mut next: Option<u64> = None;
@@ -277,7 +277,7 @@ impl Notifier {
                 None => {}
                 Some(due_ms) if due_ms > now_ms => next = Some(next.map_or(due_ms, |known| known.min(due_ms))),
                 Some(_) => {
-                    // Those that left in this round count as well.
+                    // Those that were sent in this round count as well.
                     let (notifications, _) = self::notifications(&*self.store)?;
                     let later = Post { notifier: self, notifications: &notifications }.send(stored.clone()).await?;
                     next = next.into_iter().chain(later).min();
@@ -288,22 +288,22 @@ impl Notifier {
     }
 }
 
-/// One round of sending, with all letters that there are for the limits.
+/// One round of sending, with all stored notifications for the limits.
 struct Post<'a> {
     notifier: &'a Notifier,
     notifications: &'a [StoredNotification],
 }
 
 impl Post<'_> {
-    /// Sends a letter on every way that is due; answers when it is to be tried again.
+    /// Sends a notification on every channel that is due; returns when to try again.
     async fn send(&self, mut stored: StoredNotification) -> fault::Result<Option<u64>> {
         let is_of_a_task = matches!(stored.notification.about, NotificationSubject::Task { .. });
         if is_of_a_task && self.notifier.config().is_err() {
-            // Who mends the file wants to be told still.
+            // The notification waits until the file is corrected.
             return Ok(Some(self.notifier.clock.now_ms().saturating_add(MEND_WAIT_MS)));
         }
         let Some((config, directory)) = self.config(&stored.notification.about)? else {
-            // Nobody is to be told any more.
+            // No channel is configured any more.
             stored.ways.clear();
             return self.keep(&stored).await.map(|()| None);
         };
@@ -336,7 +336,7 @@ impl Post<'_> {
         one.attempts += 1;
         one.due_ms = self.notifier.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
         let (way, attempts) = (one.way, one.attempts);
-        // Counted before it leaves: a kill in the middle must not make it a first attempt again.
+        // Counted before it is sent: a kill in the middle must not make it a first attempt again.
         self.keep(stored).await?;
         self.notifier.crash.reach("notify.before-send");
         let sent = send::send(&stored.notification, way, config, directory).await;
@@ -357,7 +357,7 @@ impl Post<'_> {
         Ok(self.notifier.store.commit(batch).await?)
     }
 
-    /// Who is told, and where commands run.
+    /// The recipients, and the directory for commands.
     fn config(&self, about: &NotificationSubject) -> fault::Result<Option<(NotifyConfig, PathBuf)>> {
         let NotificationSubject::Run { run, .. } = about else {
             let home = &self.notifier.home;
@@ -374,7 +374,7 @@ impl Post<'_> {
         Ok(config.and_then(|config| config.notify).map(|notify| (notify, record.directory)))
     }
 
-    /// Letters that count with this one and left in the hour before it.
+    /// Notifications that share the limit with this one and were sent in the hour before it.
     fn sent(&self, notification: &Notification) -> u32 {
         let since = notification.at_ms.saturating_sub(HOUR_MS);
         let left = |one: &&StoredNotification| one.ways.iter().any(|sending| sending.attempts > 0);
@@ -397,7 +397,7 @@ impl Post<'_> {
     }
 }
 
-/// Every letter, by run or task, and their keys.
+/// Every notification, by run or task, and their keys.
 fn notifications(store: &dyn Store) -> fault::Result<(Vec<StoredNotification>, Vec<Key>)> {
     let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a letter is damaged");

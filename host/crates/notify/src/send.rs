@@ -1,7 +1,7 @@
-//! One letter on one way. Nothing is retried here, and nothing that comes back is kept.
+//! Sends one notification on one channel. It never retries, and keeps no response.
 //!
-//! A webhook is posted to by a client of its own and not by the guard of `egress`: its address is the operator's, and
-//! may well lead to a network of theirs, which the guard refuses to names. Like the guard it refuses proxies of the
+//! A webhook has an HTTP client of its own and does not use the guard of `egress`: its address is the operator's, and
+//! may well be in a private network, which the guard refuses for names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
 use crate::letter::{Notification, NotificationSubject};
@@ -21,14 +21,14 @@ use tokio::time::timeout;
 /// Longest time for one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// Of our environment, which may hold keys, what a command of the operator's gets.
+/// Variables of the host's environment, which may hold keys, that an operator's command gets.
 const ENVIRONMENT: [&str; 9] =
     ["PATH", "HOME", "USER", "LANG", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
-/// Sends it.
+/// Sends the notification.
 ///
 /// # Errors
-/// What the other side said, or that it said nothing in time.
+/// The recipient's error, or a timeout.
 pub async fn send(
     notification: &Notification,
     way: NotificationChannel,
@@ -70,7 +70,7 @@ async fn post(notification: &Notification, address: &str) -> fault::Result<()> {
         .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(reqwest::Error::without_url)?;
-    // The client's own words hold the address, which may be a secret.
+    // The client's own error contains the address, which may be a secret.
     let sent = client.post(url).header("idempotency-key", &notification.id).json(notification).send().await;
     let status = sent.map_err(reqwest::Error::without_url)?.status();
     if status.is_success() { Ok(()) } else { bail!("it answered {status}") }
@@ -88,7 +88,7 @@ async fn run(argv: &[String], input: &str, directory: &Path) -> fault::Result<()
     let stdin = child.stdin.take();
     let ended = timeout(ATTEMPT, async {
         if let Some(mut stdin) = stdin {
-            // A program that reads nothing is its operator's affair.
+            // A program that does not read its input is its operator's concern.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
         child.wait().await
@@ -106,7 +106,7 @@ async fn run(argv: &[String], input: &str, directory: &Path) -> fault::Result<()
     }
 }
 
-/// A message as `sendmail -t` takes it. Every part is ASCII without line ends: checked addresses, names of ours.
+/// A message for `sendmail -t`. Every part is ASCII without line ends: checked addresses, names of this program.
 fn message(notification: &Notification, email: &EmailConfig) -> String {
     let Notification { id, about, command, text, suppressed, at_ms, .. } = notification;
     let (subject, first) = in_words(about, notification.notification_event);
@@ -124,7 +124,7 @@ fn message(notification: &Notification, email: &EmailConfig) -> String {
     )
 }
 
-/// The subject of a message, and its first line.
+/// The subject line and the first line of a message.
 fn in_words(about: &NotificationSubject, notification_event: NotificationEvent) -> (String, String) {
     let what = match notification_event {
         NotificationEvent::Asks => "asks for an answer",

@@ -1,15 +1,15 @@
-//! Plugins that are installed, by name, version and digest, below `plugins` of the data directory.
+//! Installed plugins, by name, version and digest, below `plugins` of the data directory.
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
-//! | `NAME.wasm` | a link to the version that a run takes |
-//! | `versions/NAME/versions.json` | what is there, the newest last, and where it came from |
+//! | `NAME.wasm` | a link to the version that runs use |
+//! | `versions/NAME/versions.json` | the installed versions, the newest last, and their sources |
 //! | `versions/NAME/DIGEST.wasm` | one component |
-//! | `versions/.lock` | one process at a time changes something |
+//! | `versions/.lock` | the lock of changes: one process at a time |
 //!
-//! A component is whole and on disk before it is listed, and listed before it is linked: whoever is killed in
-//! between leaves what was there, and perhaps a file that nobody lists. Nothing here is run, and nothing is granted
-//! by being installed. A file `NAME.wasm` that is no link is its owner's, and is never written over.
+//! A component is complete and on disk before it is listed, and listed before it is linked: a kill in between leaves
+//! the previous state, and perhaps an unlisted file. Nothing here is run, and an installation grants nothing. A file
+//! `NAME.wasm` that is no link belongs to the user, and is never overwritten.
 
 use longhaul_build::cache::{create_dir, lock};
 use longhaul_core::Digest;
@@ -21,27 +21,27 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Versions of one plugin that are kept. The oldest goes when one more comes.
+/// Versions of one plugin that are kept. One more deletes the oldest.
 const VERSIONS_MAX: usize = 16;
 
-/// Fewest digits that stand for a digest.
+/// Fewest digits that identify a digest.
 const DIGITS_MIN: usize = 8;
 
 /// One version of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginVersion {
-    /// The version that its manifest says.
+    /// The version in its manifest.
     pub version: String,
     /// The digest of its bytes.
     pub digest: Digest,
     /// The number of its bytes.
     pub bytes: u64,
-    /// Where it came from.
+    /// Its source.
     pub source: PluginSource,
 }
 
-/// Where an installed plugin came from.
+/// The source of an installed plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PluginSource {
@@ -53,7 +53,7 @@ pub enum PluginSource {
     Made(Digest),
 }
 
-/// Which plugin is meant: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.
+/// A reference to a plugin: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginRef {
     /// The plugin.
@@ -104,13 +104,13 @@ pub struct InstalledPlugins {
     folder: PathBuf,
 }
 
-/// The right to change it, until dropped.
+/// The lock for changes, held until it is dropped.
 pub struct InstallLock<'a> {
     installed: &'a InstalledPlugins,
     _lock: File,
 }
 
-/// What `versions.json` holds.
+/// The content of `versions.json`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VersionsFile {
@@ -118,12 +118,12 @@ struct VersionsFile {
 }
 
 impl InstalledPlugins {
-    /// Those of a data directory.
+    /// The plugins of a data directory.
     pub fn of(home: &Home) -> Self {
         Self { folder: home.plugins() }
     }
 
-    /// The names of plugins that are installed, sorted.
+    /// The names of installed plugins, sorted.
     pub fn names(&self) -> fault::Result<Vec<String>> {
         let folder = self.folder.join("versions");
         let entries = match folder.read_dir() {
@@ -137,7 +137,7 @@ impl InstalledPlugins {
         Ok(names)
     }
 
-    /// The versions of a plugin, in the order in which they came.
+    /// The versions of a plugin, in the order of their installation.
     pub fn versions(&self, name: &str) -> fault::Result<Vec<PluginVersion>> {
         let path = self.record_path(name);
         let text = match fs::read_to_string(&path) {
@@ -152,16 +152,16 @@ impl InstalledPlugins {
         Ok(record.versions)
     }
 
-    /// The version that a run takes, if `NAME.wasm` is a link of ours.
+    /// The version that runs use, if `NAME.wasm` is a link that this program made.
     pub fn current(&self, name: &str) -> Option<Digest> {
         digest_in(&fs::read_link(self.link(name)).ok()?)
     }
 
-    /// The component that is meant, and which one it is.
+    /// The component that a reference names, and its version.
     pub fn find(&self, wanted: &PluginRef) -> fault::Result<(PathBuf, PluginVersion)> {
         let name = &wanted.name;
         let (versions, current) = (self.versions(name)?, self.current(name));
-        // Two builds of one version are told apart by their digests; the last one is meant otherwise.
+        // Two builds of one version differ by their digests; without a digest the reference names the last one.
         match versions.iter().rev().find(|version| wanted.fits(version, current)) {
             Some(version) => Ok((self.component(name, version.digest), version.clone())),
             None if versions.is_empty() => bail!("no plugin `{name}` is installed"),
@@ -169,30 +169,30 @@ impl InstalledPlugins {
         }
     }
 
-    /// The versions that a removal would take, and those that it would leave.
+    /// The versions that a removal would delete, and those that would remain.
     pub fn parted(&self, wanted: &PluginRef) -> fault::Result<(Vec<PluginVersion>, Vec<PluginVersion>)> {
         let current = self.current(&wanted.name);
         let goes = |version: &PluginVersion| wanted.which == VersionSelector::Current || wanted.fits(version, current);
         Ok(self.versions(&wanted.name)?.into_iter().partition(goes))
     }
 
-    /// Waits until no other process changes anything.
+    /// Waits until no other process changes anything, and takes the lock.
     pub fn change(&self, say: longhaul_build::ProgressLine) -> fault::Result<InstallLock<'_>> {
         Ok(InstallLock { installed: self, _lock: lock(&self.folder.join("versions/.lock"), say)? })
     }
 
-    /// A file of that name which somebody put there without us.
+    /// A file of that name that this program did not install.
     pub fn foreign(&self, name: &str) -> Option<PathBuf> {
         let link = self.link(name);
         (fs::symlink_metadata(&link).is_ok() && self.current(name).is_none()).then_some(link)
     }
 
-    /// Where a component of that digest is, or would be.
+    /// The path of a component with that digest.
     pub fn component(&self, name: &str, digest: Digest) -> PathBuf {
         self.folder_of(name).join(format!("{digest}.wasm"))
     }
 
-    /// Where a run finds it by its name.
+    /// The path where a run finds it by its name.
     pub fn link(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.wasm"))
     }
@@ -207,7 +207,7 @@ impl InstalledPlugins {
 }
 
 impl InstallLock<'_> {
-    /// Installs a version, and has runs take it.
+    /// Installs a version, and makes runs use it.
     pub fn install(&self, name: &str, bytes: &[u8], version: PluginVersion) -> fault::Result<()> {
         let InstallLock { installed, .. } = self;
         if let Some(foreign) = installed.foreign(name) {
@@ -227,14 +227,14 @@ impl InstallLock<'_> {
         dropped.iter().try_for_each(|old| remove_file(&installed.component(name, old.digest)))
     }
 
-    /// Removes what is meant, every version where none is named. Gives what went; where the one that runs take was
-    /// among it, they take the newest that is left.
+    /// Removes the referenced versions, all of them where none is named. Returns the removed ones; if the version that
+    /// runs use is among them, they use the newest remaining one.
     pub fn remove(&self, wanted: &PluginRef) -> fault::Result<Vec<PluginVersion>> {
         let (installed, name) = (self.installed, &wanted.name);
         let current = installed.current(name);
         let (gone, left) = installed.parted(wanted)?;
         if gone.is_empty() {
-            // It says what there is instead.
+            // The error lists the versions that exist.
             installed.find(wanted)?;
         }
         match left.last() {
@@ -246,7 +246,7 @@ impl InstallLock<'_> {
         }
         self.record(name, left)?;
         gone.iter().try_for_each(|old| remove_file(&installed.component(name, old.digest)))?;
-        // Only where nothing is left in it.
+        // Removes the folder only if it is empty.
         let _ = fs::remove_dir(installed.folder_of(name));
         Ok(gone)
     }
@@ -260,7 +260,7 @@ impl InstallLock<'_> {
         write_durably(&path, text.as_bytes()).with_context(|| format!("cannot write `{}`", path.display()))
     }
 
-    /// Has runs take the version of that digest.
+    /// Makes runs use the version of that digest.
     fn point(&self, name: &str, digest: Digest) -> fault::Result<()> {
         let link = self.installed.link(name);
         let fresh = link.with_extension("link");
@@ -272,7 +272,7 @@ impl InstallLock<'_> {
     }
 }
 
-/// The digest that the name of an installed component says, also through its link. None: it is no such file.
+/// The digest in the name of an installed component's file, also through its link. None: it is no such file.
 pub fn digest_of(component: &Path) -> Option<Digest> {
     match fs::read_link(component) {
         Ok(target) => digest_in(&target),
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!((read(&installed, "a"), read(&installed, "a@0.1.0")), ("two".into(), "one".into()));
         assert_eq!(read(&installed, &format!("a@sha256:{}", first.short())), "one");
         assert!(read(&installed, "a@9").starts_with("there is no such version of `a`; installed are 0.1.0 (sha256:"));
-        // Installed again, it is taken again, and is still there once.
+        // A second installation makes it current again, and lists it once.
         install(&installed, "0.1.0", "one").unwrap();
         assert_eq!((read(&installed, "a"), installed.versions("a").unwrap().len()), ("one".into(), 2));
     }

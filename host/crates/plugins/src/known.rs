@@ -1,7 +1,7 @@
-//! What is known of a component before it is run: what its bytes say, what its author says, and what is different from
-//! another version. An inspection and an installation show it.
+//! Facts about a component before it is run: its inspection, its author's manifest, and the changes since another
+//! version. An inspection and an installation show them.
 //!
-//! Refuses to run anything, and to show an author's words as they are: they could move the cursor of a terminal.
+//! Refuses to run anything, and to show an author's text unfiltered: it could move the cursor of a terminal.
 
 use crate::manifest::PluginManifest;
 use longhaul_core::LimitHit;
@@ -15,32 +15,32 @@ use std::path::Path;
 /// Longest name, version or description that is shown, in bytes.
 const WORDS_BYTES_MAX: usize = 500;
 
-/// A component and what it says of itself.
+/// A component with its inspection and manifest.
 pub struct InspectedPlugin {
-    /// What its bytes say.
+    /// The inspection of its bytes.
     pub inspection: Inspection,
-    /// What its author says.
+    /// The author's manifest.
     pub manifest: PluginManifest,
     metadata: BTreeMap<String, String>,
 }
 
-/// What changed from one version of a plugin to the next. Lines with `+` are new, lines with `-` are gone.
+/// Changes from one version of a plugin to the next. Lines with `+` are new, lines with `-` are gone.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PluginChanges {
-    /// What it asks for.
+    /// Changes of the requested grants.
     pub asks: Vec<String>,
-    /// Everything else.
+    /// All other changes.
     pub others: Vec<String>,
 }
 
 impl InspectedPlugin {
-    /// What is known of the component in a file.
+    /// Inspects the component in a file.
     pub fn read(path: &Path) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::of(path, &read_bounded(&name, path, &CompileLimits::default())?)
     }
 
-    /// What is known of these bytes, which are, or were, in a file of that name.
+    /// Inspects these bytes, which are, or were, in a file of that name.
     pub fn of(path: &Path, bytes: &[u8]) -> fault::Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
@@ -50,7 +50,7 @@ impl InspectedPlugin {
         })
     }
 
-    /// The lines that a terminal shows, without characters that control it.
+    /// The lines for a terminal, without control characters.
     pub fn lines(&self) -> Vec<String> {
         let Self { inspection, manifest, metadata } = self;
         let Inspection { contract, bytes, functions, .. } = inspection;
@@ -71,7 +71,7 @@ impl InspectedPlugin {
         lines
     }
 
-    /// What it asks for, under a heading.
+    /// The requested grants, under a heading.
     fn asks(&self) -> Vec<String> {
         let asks = self.manifest.asks.lines();
         match asks.is_empty() {
@@ -91,7 +91,7 @@ impl InspectedPlugin {
         })
     }
 
-    /// What is another now than in `before`.
+    /// The changes since `before`.
     pub fn changes_since(&self, before: &Self) -> PluginChanges {
         let (old, new) = (&before.inspection, &self.inspection);
         let mut others = Vec::new();
@@ -113,7 +113,7 @@ impl InspectedPlugin {
     }
 }
 
-/// The bytes of a component, if they are no more than may be compiled.
+/// The bytes of a component, within the limit of compilation.
 pub fn read_bounded(name: &str, path: &Path, limits: &CompileLimits) -> Result<Vec<u8>, LoadError> {
     let unreadable = |source| LoadError::Unreadable { name: name.to_owned(), path: path.to_owned(), source };
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
@@ -124,7 +124,7 @@ pub fn read_bounded(name: &str, path: &Path, limits: &CompileLimits) -> Result<V
     std::fs::read(path).map_err(unreadable)
 }
 
-/// Lines that came, with `+`, and lines that went, with `-`.
+/// New lines with `+`, and removed lines with `-`.
 fn difference(old: &[String], new: &[String]) -> Vec<String> {
     let came = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
     let went = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));

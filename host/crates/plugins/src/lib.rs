@@ -1,4 +1,4 @@
-//! Plugins as files: finding them by their names, installing them, reading what they are and what they ask for.
+//! Plugins as files: search by name, installation, inspection, manifests and requested grants.
 //!
 //! | module | holds |
 //! |---|---|
@@ -6,10 +6,10 @@
 //! | [`installed`] | installed plugins, by name, version and digest |
 //! | [`manifest`] | `plugin.toml`, and the settings that it declares |
 //! | [`verdict`] | the rules for names, versions and worlds |
-//! | `known` | what is known of a component before it runs, and what changed since another version |
+//! | `known` | inspection of a component before it runs, and its changes since another version |
 //! | `loaded` | the plugins that this process has compiled |
 //!
-//! Everything that a plugin says of itself is a claim. This crate refuses to grant anything of it, which `longhaul.toml`
+//! All statements of a plugin about itself are claims. This crate refuses to grant any of them, which `longhaul.toml`
 //! does, to call an export, and to ask a person.
 
 pub mod installed;

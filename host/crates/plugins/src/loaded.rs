@@ -1,13 +1,13 @@
 //! Plugins that this process has loaded, each digest once.
 //!
-//! Refuses to read files: whoever asks has the bytes.
+//! Refuses to read files: the caller passes the bytes.
 
 use longhaul_core::Digest;
 use longhaul_engine::{Engine, LoadError, Plugin};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Plugins that were loaded, by name and digest.
+/// Loaded plugins, by name and digest.
 #[derive(Default)]
 pub struct LoadedPlugins {
     plugins: Mutex<HashMap<(String, Digest), Arc<Plugin>>>,
@@ -25,12 +25,12 @@ impl LoadedPlugins {
         Ok(Arc::clone(self.lock().entry(key).or_insert(plugin)))
     }
 
-    /// Whether the tool of that digest has described itself as the contract says, in this process.
+    /// Whether the tool of that digest has described itself, as the contract requires, in this process.
     pub fn is_described(&self, digest: Digest) -> bool {
         self.described.lock().unwrap_or_else(PoisonError::into_inner).contains(&digest)
     }
 
-    /// Notes that it has.
+    /// Notes that the tool has described itself.
     pub fn note_described(&self, digest: Digest) {
         self.described.lock().unwrap_or_else(PoisonError::into_inner).insert(digest);
     }

@@ -1,7 +1,7 @@
-//! `plugin.toml`, which a plugin brings: who it is, and what it asks for.
+//! `plugin.toml`, which a plugin brings: its identity and its requested grants.
 //!
 //! A component that was built here carries it. For one that does not, a `.toml` of the same name beside the file
-//! counts. All of it is the plugin's own claim: what it may do is decided in [`longhaul_config`].
+//! counts. All of it is the plugin's own claim: [`longhaul_config`] decides about its grants.
 
 pub mod settings;
 
@@ -25,16 +25,16 @@ pub struct PluginManifest {
     pub version: String,
     /// The world that it was built for.
     pub world: Option<String>,
-    /// In one line.
+    /// Its description, in one line.
     pub description: String,
-    /// What it asks for.
+    /// The grants that it requests.
     pub asks: RequestedGrants,
-    /// What may be set for it; none: it does not say, and is handed what is written.
+    /// The settings that it declares; none: it declares none, and gets the operator's settings unchecked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<settings::DeclaredSettings>,
 }
 
-/// The text of a manifest, and where it stands.
+/// The text of a manifest, and its place.
 pub struct ManifestFile {
     /// The component that carries it, or the file that it is.
     pub place: PathBuf,
@@ -43,7 +43,7 @@ pub struct ManifestFile {
 }
 
 impl ManifestFile {
-    /// Reads what it says; an error is one line with its place.
+    /// Parses the manifest; an error is one line with its place.
     pub fn read<T: DeserializeOwned>(&self) -> fault::Result<T> {
         Ok(toml::from_str(&self.text).map_err(|error| toml_error(&self.place, &self.text, &error))?)
     }
@@ -69,7 +69,7 @@ pub fn find(component: &Path, bytes: &[u8]) -> fault::Result<Option<ManifestFile
             return Ok(Some(ManifestFile { place: component.to_owned(), text }));
         }
         Err(error @ LoadError::Manifest { .. }) => return Err(error.into()),
-        // What is no component is refused where it is loaded, with more to say.
+        // A file that is no component is refused where it is loaded, with a fuller error.
         Ok(_) | Err(_) => {}
     }
     let path = component.with_extension("toml");

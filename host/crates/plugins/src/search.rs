@@ -1,4 +1,4 @@
-//! Finding a plugin's file by its name, and reading it.
+//! Finds a plugin's file by its name, and reads it.
 //!
 //! A project's own plugin is used only where `longhaul.toml` names it by a path, `./plugins/x.wasm`: agents write the
 //! files of a project, so a name never leads to one of them.
@@ -14,11 +14,11 @@ use longhaul_home::{Home, PLUGINS_VARIABLE, plugin_directories};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A plugin's bytes and what it asks for, as a run pins them.
+/// A plugin's bytes and requested grants, as a run pins them.
 pub struct FoundPlugin {
     /// The component.
     pub bytes: Vec<u8>,
-    /// Its manifest, whose name and version are some; without one it asks for nothing.
+    /// Its manifest, whose name and version are valid; without one it requests nothing.
     pub manifest: Option<PluginManifest>,
 }
 
@@ -93,7 +93,7 @@ fn names_in(directories: &[PathBuf]) -> Vec<String> {
     entries.filter_map(|entry| name(entry.path())).collect()
 }
 
-/// Refuses an installed component that is not what was installed.
+/// Refuses an installed component whose digest has changed.
 fn check_digest(path: &Path, bytes: &[u8]) -> fault::Result<()> {
     match installed::digest_of(path) {
         Some(digest) if digest != Digest::of(bytes) => {

@@ -1,7 +1,8 @@
-//! The one verdict over what a plugin says of itself: its name, its version and its world, and which version is newer.
+//! The rules for a plugin's name, version and world, and for the order of versions.
 //!
-//! `plugin check`, `plugin install`, `conform` and a run ask here, so none of them takes what another refuses. That a
-//! tool names each of its functions once is held by the engine, whoever has it described. Nothing is granted here.
+//! `plugin check`, `plugin install`, `conform` and a run use the same rules, so none of them accepts what another
+//! refuses. The engine checks that a tool names each of its functions once, whenever it is described. This module
+//! grants nothing.
 
 use crate::manifest::PluginManifest;
 use longhaul_core::fault::{self, bail};
@@ -13,7 +14,7 @@ use std::cmp::Ordering;
 /// Longest version, in characters.
 const VERSION_CHARS_MAX: usize = 64;
 
-/// Refuses a manifest whose name or version is none.
+/// Refuses a manifest with an invalid name or version.
 pub fn check_names(manifest: &PluginManifest) -> fault::Result<()> {
     if manifest.name.is_empty() {
         bail!("its manifest has no name; write name = \"...\" into its plugin.toml");
@@ -28,7 +29,7 @@ pub fn check_names(manifest: &PluginManifest) -> fault::Result<()> {
     Ok(())
 }
 
-/// Refuses a world that is not the one of the component's role; none is no claim.
+/// Refuses a world that differs from the component's role; no world claims nothing.
 pub fn check_world(world: Option<&str>, role: Role) -> fault::Result<()> {
     let role = role.name();
     match world {
@@ -40,7 +41,7 @@ pub fn check_world(world: Option<&str>, role: Role) -> fault::Result<()> {
     }
 }
 
-/// Refuses a manifest that is not one of a component of this role.
+/// Refuses a manifest that does not fit a component of this role.
 pub fn check(manifest: &PluginManifest, role: Role) -> fault::Result<()> {
     check_names(manifest)?;
     check_world(manifest.world.as_deref(), role)
@@ -93,7 +94,7 @@ mod tests {
             ("1.0", "1.0.0", false),
             ("1.0.0-rc.1", "1.0.0", true),
             ("1.0.0+b", "1.0.0+a", false),
-            // No numbers, no order.
+            // Versions without numbers have no order.
             ("nightly", "1.0.0", false),
             ("1.0.0", "stable", false),
         ] {

@@ -1,6 +1,6 @@
 //! The order in which a project is examined: its text, trust in it, this machine, its plugins, its repository.
 //!
-//! A finding is no error: an examination answers all of them, and fails where it could not be made.
+//! A finding is no error: an examination returns all findings, and fails only when it could not be made.
 
 use crate::finding::{Findings, of_diagnostic};
 use crate::machine::EmbeddingsCheck;
@@ -17,19 +17,19 @@ use longhaul_toolbox::plugin_host::PluginHost;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What projects are held against: plugins, the models and the sentence models that this program has for them.
+/// Examines projects against the plugins, models and sentence models of this program.
 #[derive(Clone)]
 pub struct Checker {
-    /// Loads plugins, and has them say what they can do.
+    /// Loads plugins, and has them describe themselves.
     pub host: Arc<PluginHost>,
-    /// Refuses a sentence model of `[memory]` that cannot be had.
+    /// Refuses an unavailable sentence model of `[memory]`.
     pub check_embeddings: Arc<EmbeddingsCheck>,
-    /// What models are given.
+    /// The environment of models.
     pub environment: ProgramEnvironment,
 }
 
 impl Checker {
-    /// What is wrong with the project in `directory` for a run, and what would run.
+    /// The findings about the project in `directory` for a run, and the overview of that run.
     pub async fn examine(&self, directory: &Path, options: &ModelOptions) -> fault::Result<(Vec<Finding>, Overview)> {
         let text = match longhaul_config::of_config(directory) {
             Ok(text) => text,
@@ -46,7 +46,7 @@ impl Checker {
         config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
         let trusted = trust::expect(&*self.host.store, directory, &config);
         if trusted.is_err() {
-            // Tools are asked what they can do, and those of a repository must not have its grants by then.
+            // Tools are asked to describe themselves, and must not have the grants of an untrusted repository by then.
             config = config.without_powers();
         }
         let (mut findings, overview) =
@@ -58,7 +58,7 @@ impl Checker {
         Ok((findings, overview))
     }
 
-    /// As [`Checker::examine`], of a configuration that was read of `text`, and without a look at the repository.
+    /// As [`Checker::examine`], for a configuration that was parsed from `text`, and without a look at the repository.
     pub async fn examine_config(
         &self,
         directory: &Path,
@@ -68,7 +68,7 @@ impl Checker {
         scope: &CheckScope,
     ) -> fault::Result<(Vec<Finding>, Overview)> {
         let mut found = Findings::new(text.to_owned());
-        // It reads files, of which a network may hold some.
+        // It reads files, some of which may be on a network.
         let (at, own, options, of) = (directory.to_owned(), config.clone(), options.clone(), scope.clone());
         let checker = self.clone();
         found = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! One thing that is wrong with a project, with the file and the line where it stands.
+//! A fault of a project, with its file and line.
 
 use longhaul_api::checks::Finding;
 use longhaul_config::{Config, Diagnostic, FILE, toml_text};
@@ -8,13 +8,13 @@ pub(crate) fn of_diagnostic(found: &Diagnostic) -> Finding {
     Finding::new(Some(FILE), found.line, &found.text)
 }
 
-/// What a planner says of the goal's text.
+/// A planner's fault about the goal's text.
 pub fn of_goal(config: &Config, text: &str) -> Finding {
     let (line, text) = line_of_goal(text);
     Finding::new(Some(&config.project.goal.display().to_string()), line, text)
 }
 
-/// Refuses to begin or to go on where something is wrong: the first finding, and how many more there are.
+/// Refuses to begin or to resume when there are findings: it names the first one, and how many more there are.
 pub fn refuse(findings: &[Finding]) -> fault::Result<()> {
     match findings {
         [] => Ok(()),
@@ -23,30 +23,30 @@ pub fn refuse(findings: &[Finding]) -> fault::Result<()> {
     }
 }
 
-/// Findings while they are looked for.
+/// The findings so far.
 pub(crate) struct Findings {
-    /// `longhaul.toml`.
+    /// The text of `longhaul.toml`.
     text: String,
     findings: Vec<Finding>,
 }
 
 impl Findings {
-    /// None yet, of a `longhaul.toml` with this text.
+    /// No findings yet, for a `longhaul.toml` with this text.
     pub(crate) fn new(text: String) -> Self {
         Self { text, findings: Vec::new() }
     }
 
-    /// About a key of `longhaul.toml`, by its path.
+    /// Adds a finding about a key of `longhaul.toml`, by its path.
     pub(crate) fn at(&mut self, path: &str, text: &str) {
         self.findings.push(Finding::new(Some(FILE), toml_text::line_of(&self.text, path), text));
     }
 
-    /// About another file of the project.
+    /// Adds a finding about another file of the project.
     pub(crate) fn in_file(&mut self, file: &str, line: Option<usize>, text: &str) {
         self.findings.push(Finding::new(Some(file), line, text));
     }
 
-    /// About the goal, as a planner says it.
+    /// Adds a planner's finding about the goal.
     pub(crate) fn of_goal(&mut self, config: &Config, text: &str) {
         self.findings.push(of_goal(config, text));
     }
@@ -60,7 +60,7 @@ impl Findings {
     }
 }
 
-/// The line that a planner's words about a goal begin with, `line 3 of the goal`, and the words behind it.
+/// Splits a planner's text about a goal into the line that it begins with, `line 3 of the goal`, and the rest.
 fn line_of_goal(text: &str) -> (Option<usize>, &str) {
     let read = || {
         let (number, rest) = text.strip_prefix("line ")?.split_once(' ')?;

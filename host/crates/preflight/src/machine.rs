@@ -1,6 +1,7 @@
-//! What `longhaul.toml` names of this machine: directories, programs, keys, secrets, the goal and the repository.
+//! The references of `longhaul.toml` to this machine: directories, programs, keys, secrets, the goal and the
+//! repository.
 //!
-//! Refuses to start what it finds, and to ask a server whether it is there.
+//! Refuses to start a program that it finds, and to contact a server.
 
 use crate::finding::Findings;
 use crate::scope::CheckScope;
@@ -16,27 +17,27 @@ use longhaul_worktree::{Branch, NativeCheck, UserRepository};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where programs are looked for by name where the environment says nothing, as for a check.
+/// The search path for programs when the environment has none, as for a check.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Bytes of a goal.
 const GOAL_BYTES_MAX: u64 = 1 << 20;
 
-/// Refuses a sentence model that cannot be had: there is none of that name, it is not on this machine, or the program was
+/// Refuses an unavailable sentence model: there is none of that name, it is not on this machine, or the program was
 /// built without sentence models.
 pub type EmbeddingsCheck = dyn Fn(Option<&str>) -> fault::Result<()> + Send + Sync;
 
-/// What this program has for the projects of a data directory.
+/// The resources of this program for the projects of a data directory.
 pub(super) struct Program<'a> {
     /// The data directory, with its secrets and plugins.
     pub(super) home: &'a Home,
-    /// What models are given.
+    /// The environment of models.
     pub(super) environment: &'a ProgramEnvironment,
-    /// Refuses a sentence model of `[memory]` that cannot be had.
+    /// Refuses an unavailable sentence model of `[memory]`.
     pub(super) check_embeddings: &'a EmbeddingsCheck,
 }
 
-/// Looks at all of it.
+/// Examines all references.
 pub(super) fn look(
     found: &mut Findings,
     program: &Program<'_>,
@@ -83,7 +84,7 @@ pub fn goal(directory: &Path, config: &Config) -> fault::Result<String> {
     }
     let text = text_file::read(&path, GOAL_BYTES_MAX)
         .or_invalid(|| format!("the goal `{}` cannot be read", path.display()))?;
-    // What it says is told to models; a path that leads out by its words is a power, which somebody agreed to.
+    // Models see its text; a path that leads out of the project by its words is a power, which a person agreed to.
     if !powers::leads_out(&config.project.goal) && !path.canonicalize()?.starts_with(directory.canonicalize()?) {
         bail!("the goal `{}` leads out of the project by a link; write the path of the file itself", path.display());
     }
@@ -144,7 +145,7 @@ fn secrets(found: &mut Findings, home: &Home, project: &str, table: &str, part: 
 
 fn program_of_check(found: &mut Findings, name: &str, check: &NativeCheck) {
     let Some(program) = check.argv.first() else { return };
-    // What lies in the tree may be what the work is to make.
+    // A program in the tree may be the result of the work.
     if program.contains('/') && !program.starts_with('/') {
         return;
     }
@@ -168,7 +169,7 @@ fn mcp(found: &mut Findings, home: &Home, project: &str, name: &str, server: &Mc
         }
     }
     let Some(program) = server.command.first() else { return };
-    // The tree of a run holds what the project has committed, so what is there is looked for here.
+    // The tree of a run holds the project's commits, so the program is looked for in the project.
     let at = server.directory_in(directory, directory);
     if !at.is_dir() {
         let text = format!("[mcp.{name}] directory: there is no `{}`; make it, or correct the line", at.display());
@@ -204,7 +205,7 @@ fn embeddings(found: &mut Findings, config: &Config, check: &EmbeddingsCheck) {
     }
 }
 
-/// Refuses a repository that no run can begin in.
+/// Refuses a repository in which no run can begin.
 pub(super) fn repository(project: &str, directory: &Path) -> fault::Result<()> {
     let repository = UserRepository::open(directory)?;
     repository.check_clean()?;
@@ -212,7 +213,7 @@ pub(super) fn repository(project: &str, directory: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// Whether `program` can be started in `directory` by somebody with this `PATH`.
+/// Whether `program` can be started in `directory` with this `PATH`.
 fn is_program(program: &str, path: Option<&str>, directory: &Path) -> bool {
     let is_executable = |path: &PathBuf| {
         std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -1,4 +1,4 @@
-//! What would run, in words.
+//! The overview of the run that would begin, as text.
 
 use crate::scope::CheckScope;
 use longhaul_api::checks::Overview;
@@ -27,7 +27,7 @@ fn model_words(provider: &Provider) -> String {
     }
 }
 
-/// What the operator gives a part.
+/// The operator's grants to a part.
 fn powers(part: &PluginConfig) -> String {
     let listed = |what: &str, names: Vec<String>| match names.is_empty() {
         true => None,

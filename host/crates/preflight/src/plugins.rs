@@ -1,7 +1,7 @@
-//! What the components of a project say of themselves, beside what `longhaul.toml` says of them.
+//! The components of a project, compared with their tables in `longhaul.toml`.
 //!
-//! Components are loaded, tools describe themselves, and a planner plans without a model: a goal that writes its features
-//! is planned so, and what is wrong with it shows. Refuses to connect to MCP servers, of which only what was pinned is
+//! Components are loaded, tools describe themselves, and a planner plans without a model: a goal that writes its
+//! features is planned this way, and its faults show. Refuses to connect to MCP servers, of which only the pin is
 //! known, and to give a component anything but the store of its own keys.
 
 use crate::finding::Findings;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// The plugin that runs checks written in Python.
 const PYTHON: &str = "python";
 
-/// Looks at all of them; answers the features that the goal writes, if it does.
+/// Examines all components; returns the titles of the features, if the goal writes them.
 pub(super) async fn look(
     found: &mut Findings,
     host: &Arc<PluginHost>,
@@ -44,7 +44,7 @@ pub(super) async fn look(
             continue;
         }
         let loaded = match scope {
-            // What a run pinned was looked at when it began.
+            // Pinned parts were examined when the run began.
             CheckScope::Resume(_) if !names_functions(&table, part) => continue,
             CheckScope::Resume(pins) => plugin_set::pinned(host, config, pins, &table, directory).await,
             CheckScope::Run | CheckScope::Planned | CheckScope::Ask => {
@@ -64,7 +64,7 @@ pub(super) async fn look(
     }
 }
 
-/// A part that is ready, once its manifest was held against its table.
+/// A loaded part, after its manifest was compared with its table.
 async fn loaded(
     found: &mut Findings,
     host: &PluginHost,
@@ -101,7 +101,7 @@ fn names_functions(table: &str, part: &PluginConfig) -> bool {
     table.starts_with("tools.") && part.approval.named().next().is_some()
 }
 
-/// A tool describes itself as the contract says, and the functions that its policy names are there.
+/// Checks that a tool describes itself as the contract requires, and has the functions that its policy names.
 async fn functions(
     found: &mut Findings,
     host: &Arc<PluginHost>,
@@ -146,7 +146,7 @@ async fn own_tool(
     }
 }
 
-/// Of MCP servers only what was pinned is known: none is started for this. One whose tools nobody approved of would have
+/// Only the pins of MCP servers are known: none is started for this. A server whose tools nobody approved would have
 /// none for its agents.
 fn servers(found: &mut Findings, host: &Arc<PluginHost>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
@@ -171,7 +171,7 @@ fn named(found: &mut Findings, table: &str, gate: &ToolGate, info: &ToolInfo) {
     }
 }
 
-/// What the planner makes of the goal without a model; answers the titles of its features.
+/// Plans the goal without a model; returns the titles of its features.
 async fn planned(
     found: &mut Findings,
     host: &Arc<PluginHost>,
@@ -206,19 +206,19 @@ async fn planned(
     }
 }
 
-/// What a planner does with a goal where nobody else is there.
+/// The result of planning without any services.
 pub enum Planned {
-    /// It plans without asking anybody.
+    /// The goal writes its features.
     Written(Plan),
-    /// It says what is wrong with the goal.
+    /// The planner reports a fault of the goal.
     Wrong(String),
-    /// It was refused something.
+    /// The planner was denied something.
     Denied(String),
-    /// It wants to ask a model, or something else of a run.
+    /// The planner wants to ask a model, or another service of a run.
     AsksAModel,
 }
 
-/// Has the planner plan where there is nobody to ask.
+/// Runs the planner without any services.
 pub async fn plan_of(host: &Arc<PluginHost>, config: &Config, planner: &PreparedPlugin, goal: String) -> Planned {
     let native_checks: Vec<&String> = config.checks.keys().collect();
     let goal = Goal {
@@ -232,12 +232,12 @@ pub async fn plan_of(host: &Arc<PluginHost>, config: &Config, planner: &Prepared
         Ok(Ok(plan)) => Planned::Written(plan),
         Ok(Err(RoleError::Blocked(text))) => Planned::Wrong(text),
         Ok(Err(RoleError::Denied(denial))) => Planned::Denied(denial.to_string()),
-        // Without a journal it can ask for nothing.
+        // Without a journal every request of the planner fails.
         Ok(Err(_)) | Err(_) => Planned::AsksAModel,
     }
 }
 
-/// Holds a plan that the goal writes against what is configured.
+/// Checks the plan that a goal writes against the configuration.
 fn accepted(found: &mut Findings, host: &PluginHost, config: &Config, directory: &Path, file: &str, plan: Plan) {
     let agents: Vec<String> = config.agents.keys().cloned().collect();
     for step in &plan.steps {
@@ -265,7 +265,7 @@ fn accepted(found: &mut Findings, host: &PluginHost, config: &Config, directory:
     }
 }
 
-/// Who calls: nobody of a run.
+/// The caller, which is no run.
 fn caller() -> InvocationId {
     InvocationId::from_text("check/1")
 }

@@ -1,22 +1,22 @@
-//! The parts of a project that are looked at: a run needs all of them, an ask fewer.
+//! The scope of an examination: a run needs all parts of a project, an ask fewer.
 
 use longhaul_records::pins::PinnedPlugins;
 
-/// What is looked at.
+/// The scope of an examination.
 #[derive(Clone, Debug)]
 pub enum CheckScope {
-    /// All of it, with the goal and its plan: before a run.
+    /// Everything, with the goal and its plan: before a run.
     Run,
-    /// As for a run that follows a plan of its own.
+    /// As for a run that has a plan already.
     Planned,
-    /// What an ask needs, which has no goal, no checks and no evaluator.
+    /// The parts for an ask, which has no goal, no checks and no evaluator.
     Ask,
-    /// What is not pinned, of a run with these pins that is to go on.
+    /// The unpinned parts of a resumed run with these pins.
     Resume(PinnedPlugins),
 }
 
 impl CheckScope {
-    /// Whether a part is of no use there.
+    /// Whether a part is not needed in this scope.
     pub(crate) fn leaves_out(&self, table: &str) -> bool {
         matches!(self, Self::Ask) && table == "evaluator"
     }

@@ -1,9 +1,9 @@
-//! What is stored of approvals: a row for each question, and one for each rule of a run.
+//! The stored approvals: a row for each question, and one for each rule of a run.
 //!
-//! A question is stored before its run waits, its answer before anybody is told, and it is used up in the transaction
-//! that keeps the decision in the journal. Each change is a compare-and-swap: of two answers the first counts. A
-//! question of which there is something to tell stands on a list of its own, so that the end of an invocation reads
-//! those and not all of its run.
+//! A question is stored before its run waits, its answer before anybody is notified, and the approval is consumed in
+//! the transaction that stores the decision in the journal. Each change is a compare-and-swap: of two answers the first
+//! counts. A question with unreported news is also on a list of its own, so that the end of an invocation reads those
+//! and not all of its run.
 
 use crate::record;
 use longhaul_approval::{Approval, ApprovalStatus, RunRule};
@@ -15,7 +15,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId, RunId};
 use std::cmp::Ordering;
 
-/// Rows that are read at once; a longer list is read in pages.
+/// Rows that one read returns; a longer list is read in pages.
 const PAGE: usize = 1_000;
 
 /// The approval of that id.
@@ -37,12 +37,12 @@ pub fn has_any(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
     Ok(!store.scan(Table::States, &key(run), None, 1)?.is_empty())
 }
 
-/// Those that nobody has answered.
+/// The approvals without an answer.
 pub fn open(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     Ok(list(store, run)?.into_iter().filter(|approval| approval.standing == ApprovalStatus::Open).collect())
 }
 
-/// The approval that a person names by its id, or by the beginning of it, whatever run it is of.
+/// The approval that a person names by its id, or by the beginning of it, in any run.
 pub fn find(store: &dyn Store, named: &str) -> fault::Result<Approval> {
     let mut found = Vec::new();
     for record in record::records(store)? {
@@ -56,9 +56,9 @@ pub fn find(store: &dyn Store, named: &str) -> fault::Result<Approval> {
     }
 }
 
-/// What no event has told yet of the questions of an invocation, and of those that it asked; with the rows that say
-/// that it is told now, for the transaction that keeps the events. The questions' own rows stay: a person may answer
-/// meanwhile.
+/// The unreported events about the questions of an invocation, and of the invocations that it delegated to; with the
+/// rows that mark them as reported, for the transaction that stores the events. The questions' own rows stay: a person
+/// may answer meanwhile.
 pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> fault::Result<(Vec<Event>, Batch)> {
     let below = format!("{invocation}#");
     let mut events = Vec::new();
@@ -74,14 +74,14 @@ pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> f
         }
         events.extend(news.into_iter().map(|(_, event)| event));
         if matches!(approval.standing, ApprovalStatus::Used { .. } | ApprovalStatus::Withdrawn) {
-            // Nothing changes about it any more.
+            // This approval does not change any more.
             batch.push(Op::Delete(Table::States, news_key_of(&approval)));
         }
     }
     Ok((events, batch))
 }
 
-/// Those of which there may be something to tell, oldest first.
+/// The approvals that may have news, oldest first.
 fn with_news(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     let mut found = Vec::new();
     for (_, id) in rows(store, &news_key(run))? {
@@ -135,7 +135,7 @@ pub fn insert(batch: Batch, approval: &Approval) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, news_key_of(approval), approval.id.as_str()))
 }
 
-/// `now` in place of `before`; another change in between makes the batch fail.
+/// Replaces `before` by `now`; the batch fails if the row was changed in between.
 pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> fault::Result<Batch> {
     let before = Digest::of(&serde_json::to_vec(before)?);
     batch.push(Op::Swap(Table::States, key_of(now), before, serde_json::to_vec(now)?));
@@ -151,14 +151,14 @@ pub fn rules(store: &dyn Store, run: &RunId) -> fault::Result<Vec<RunRule>> {
     Ok(rules)
 }
 
-/// Writes a rule, over what it was.
+/// Writes a rule, over its earlier version.
 pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, rule_key(run).and(&rule.id), serde_json::to_vec(rule)?))
 }
 
-/// Whether a row of a run that comes from elsewhere may stand here. No rule may, and no approval but a question that is
-/// open and one that is history: an answer that was not used yet, or whose call was not made (`undecided`), was nobody's
-/// here. A row that is under another key than its own would be found by who asks something else.
+/// Whether an imported row of a run may be stored here. No rule may, and no approval except an open question and one
+/// that is history: an answer that was not used yet, or whose call was not made (`undecided`), was given by nobody
+/// here. A row under another key than its own would be found by a query for another approval.
 pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, u32)]) -> fault::Result<bool> {
     let bytes = at.as_bytes();
     if bytes.starts_with(rule_key(run).as_bytes()) {

@@ -1,7 +1,7 @@
-//! Who watches a run live. Events are in the store; this only says that there are new ones, and what a
-//! model is saying right now. A slow watcher loses the live view, never an event.
+//! The event bus of a run. Events are in the store; the bus only announces new ones, and the text that a model is
+//! producing right now. A slow watcher loses the live view, never an event.
 //!
-//! It also takes what components think, do and see while they work, until the run's actor stores it.
+//! It also buffers the steps of running components until the run's actor stores them.
 
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent};
@@ -11,26 +11,26 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
 
-/// Things that a watcher may lag behind before it has to read the store again.
+/// Messages that a watcher may lag behind before it has to read the store again.
 const BACKLOG: usize = 1_024;
 
-/// Bytes of a reply that are kept for who comes late: as many as an answer of a model may have by default, so that they
-/// get the whole of it. Of a longer one the beginning goes.
+/// Bytes of a reply that are kept for late subscribers: as many as a model's reply may have by default, so that they
+/// receive all of it. A longer reply loses its beginning.
 const SPEECH_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of all replies of a run that are kept so.
+/// Bytes that are kept of all replies of a run together.
 const SPEECHES_BYTES_MAX: usize = 64 << 20;
 
-/// Something that a watcher hears.
+/// A message to a watcher.
 #[derive(Clone, Debug)]
 pub enum BusMessage {
-    /// An event, which is durable.
+    /// A durable event.
     Event(RunEvent),
-    /// A part of what a model says, which is not.
+    /// A part of a model's reply, which is not durable.
     Token(StreamToken),
     /// The run's actor is gone: it ended, was paused, or its process stops.
     Gone {
-        /// What ended it, if it was not the run itself.
+        /// The reason, if the run itself did not end.
         why: Option<String>,
     },
 }
@@ -40,9 +40,9 @@ pub enum BusMessage {
 pub struct PendingStep {
     /// The invocation that the component works in.
     pub invocation: InvocationId,
-    /// Counts up within the invocation, and is the same when the invocation says it again.
+    /// Counts up within the invocation; a repeated step has the same number.
     pub number: u32,
-    /// What was thought, done or seen.
+    /// The thought, call or observation.
     pub event: Event,
 }
 
@@ -57,21 +57,21 @@ struct Inner {
     has_steps: Notify,
 }
 
-/// What models are saying.
+/// The replies that models are producing.
 #[derive(Default)]
 struct LiveReplies {
-    /// The last event that was told.
+    /// The number of the last reported event.
     number: u64,
     speeches: BTreeMap<InvocationId, StreamToken>,
-    /// Of all of them.
+    /// Bytes of all replies.
     bytes: usize,
 }
 
-/// Everything from now on, and what models are in the middle of.
+/// Every message from now on, and the replies so far.
 pub struct Subscription {
-    /// What comes.
+    /// Receives the messages.
     pub receiver: broadcast::Receiver<BusMessage>,
-    /// What was said so far, each as one part.
+    /// The replies so far, each as one part.
     pub so_far: Vec<StreamToken>,
 }
 
@@ -87,7 +87,7 @@ impl Default for EventBus {
 }
 
 impl EventBus {
-    /// Tells everyone who watches.
+    /// Sends a message to every watcher.
     pub fn tell(&self, heard: BusMessage) {
         if let BusMessage::Event(event) = &heard {
             let mut live = lock(&self.0.live);
@@ -96,33 +96,33 @@ impl EventBus {
                 live.forget(invocation);
             }
         }
-        // Nobody watching is no error.
+        // A send without receivers is no error.
         let _ = self.0.sender.send(heard);
     }
 
-    /// Hears everything from now on.
+    /// Subscribes to every message from now on.
     pub fn watch(&self) -> Subscription {
-        // Under the lock, so that no part is in neither or in both.
+        // Under the lock, so that each part of a reply is either in the backlog or in the channel, and never in both.
         let live = lock(&self.0.live);
         Subscription { receiver: self.0.sender.subscribe(), so_far: live.so_far() }
     }
 
-    /// What models are saying right now, each as one part.
+    /// The replies so far, each as one part.
     pub fn so_far(&self) -> Vec<StreamToken> {
         lock(&self.0.live).so_far()
     }
 
-    /// Steps that were not taken yet, in the order in which they were made.
+    /// Takes the buffered steps, in the order in which they were made.
     pub fn take_steps(&self) -> Vec<PendingStep> {
         std::mem::take(&mut lock(&self.0.steps))
     }
 
-    /// Returns when there are steps.
+    /// Returns when there are buffered steps.
     pub async fn has_steps(&self) {
         self.0.has_steps.notified().await;
     }
 
-    /// A step of somebody's work, under a number of its own in the invocation.
+    /// Buffers a step, under its own number in the invocation.
     pub fn note(&self, step: PendingStep) {
         lock(&self.0.steps).push(step);
         self.0.has_steps.notify_one();
@@ -139,7 +139,7 @@ impl LiveReplies {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Adds a piece to what an invocation's model says; gives the part that it is.
+    /// Appends a piece to the reply of an invocation's model; returns it as a part.
     fn hear(&mut self, invocation: &InvocationId, text: &str) -> StreamToken {
         let fresh =
             || StreamToken { invocation: invocation.clone(), after: 0, part: 0, text: String::new(), whole: true };
@@ -147,7 +147,7 @@ impl LiveReplies {
         (speech.after, speech.part) = (self.number, speech.part + 1);
         speech.text.push_str(text);
         self.bytes += text.len();
-        // Half of it at once, so that a reply without end does not move all of it with each piece.
+        // Drops half of it at once, so that an endless reply does not move all of it with each piece.
         if speech.text.len() > SPEECH_BYTES_MAX || self.bytes > SPEECHES_BYTES_MAX {
             let half = speech.text.ceil_char_boundary(speech.text.len() / 2);
             speech.text.drain(..half);
@@ -166,7 +166,7 @@ impl Watch for EventBus {
     fn heard(&self, invocation: &InvocationId, text: &str) {
         let mut live = lock(&self.0.live);
         let token = live.hear(invocation, text);
-        // Under the lock: parts are told in the order of their numbers.
+        // Under the lock: parts are sent in the order of their numbers.
         let _ = self.0.sender.send(BusMessage::Token(token));
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert!(bus.so_far().is_empty(), "the next reply begins anew");
     }
 
-    /// Its beginning used to be missing.
+    /// The beginning of the reply used to be missing.
     #[test]
     fn who_comes_late_to_a_long_reply_gets_the_whole_of_it() {
         let bus = EventBus::default();

@@ -1,8 +1,8 @@
-//! A journal that tells of the checkpoints that are passed: before each so many steps, and before each approval.
+//! A journal that reports checkpoints: one before every `checkpoint_every`th step, and one before each approval.
 //!
-//! Nothing is written for one: it is a position of the journal. It is told as a step of the
-//! work is, under the number of its entry, so that an invocation that goes on after a kill tells none twice, also where
-//! `checkpoint_every` has another value by then.
+//! A checkpoint writes nothing: it is a position of the journal. It is reported like a step of the work, under the
+//! number of its entry, so that an invocation that continues after a kill reports none twice, even if
+//! `checkpoint_every` has changed since.
 
 use crate::bus::{EventBus, PendingStep};
 use crate::invocation::{APPROVAL, STEP};
@@ -13,26 +13,26 @@ use longhaul_core::{Digest, InvocationId};
 use longhaul_journal::Recorder;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What the mark of an invocation's checkpoints is told apart by from that of its steps, which have numbers of their own.
+/// Distinguishes the mark of an invocation's checkpoints from that of its steps, which have numbers of their own.
 const LANE: &str = "!checkpoints";
 
-/// See the module.
+/// A journal that reports its checkpoints; see the module.
 pub struct CheckpointingJournal {
     recorder: Recorder,
     bus: EventBus,
     agent: String,
-    /// 0: none but those before approvals.
+    /// Steps between two checkpoints; 0: only those before approvals.
     every: u32,
     steps: AtomicU32,
 }
 
 impl CheckpointingJournal {
-    /// The journal of a part's invocation, whose checkpoints this bus hears of.
+    /// The journal of a part's invocation, which reports its checkpoints on this bus.
     pub fn new(recorder: Recorder, bus: EventBus, agent: &str, every: u32) -> Self {
         Self { recorder, bus, agent: agent.to_owned(), every, steps: AtomicU32::new(0) }
     }
 
-    /// Before the entry is there.
+    /// Reports a checkpoint before the entry exists.
     fn pass(&self, name: &str) {
         let step = self.steps.load(Ordering::Relaxed);
         let cause = match name {

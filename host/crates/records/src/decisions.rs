@@ -1,6 +1,6 @@
-//! The log of decisions of a project: what the run itself decides is added to it (its plan, retries, delegations,
-//! resets), and what came of decisions is filled in when their feature passes, is given up or is reverted.
-//! Both go into the transaction of the step that says so. Nothing here is read by the harness: a decision informs planners and people.
+//! The log of decisions of a project. The run's own decisions are added to it (its plan, retries, delegations, resets),
+//! and the outcome of a decision is filled in when its feature passes, is abandoned or is reverted. Both go into the
+//! transaction of the step that reports them. The harness reads nothing here: a decision informs planners and people.
 
 use crate::record::RunRecord;
 use longhaul_core::decision::{self, Decision, DecisionHit, DecisionOutcome, LogError, newest, relevant};
@@ -14,19 +14,19 @@ use longhaul_harness::RunState;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Decisions of one project that are read at once, the newest ones.
+/// Newest decisions of one project that one read returns.
 pub const DECISIONS_MAX: usize = 10_000;
 
 /// Decisions of one run for one feature whose outcome is filled in at once.
 const OF_FEATURE_MAX: usize = 1_000;
 
-/// Decisions that a planner is told of.
+/// Decisions that a planner sees.
 const PLANNER_MAX: usize = 10;
 
-/// Longest text of a decision that a planner is told, in bytes: ten decisions stay a page of its prompt.
+/// Longest text of a decision that a planner sees, in bytes: ten decisions stay a page of its prompt.
 const PLANNER_TEXT_BYTES_MAX: usize = 300;
 
-/// Longest text of one of ours, in bytes.
+/// Longest text of one of the run's own decisions, in bytes.
 const TEXT_BYTES_MAX: usize = 2_000;
 
 /// Every decision of a project, the newest first.
@@ -34,8 +34,8 @@ pub fn all(store: &dyn Store, project: &str) -> Result<Vec<Decision>, LogError> 
     newest(store, project, DECISIONS_MAX)
 }
 
-/// What a planner is told of earlier decisions that bear on its goal: the best first, each with why it was chosen.
-/// None when there is none.
+/// Earlier decisions that are relevant to a planner's goal: the best first, each with its reason. None when there is
+/// none.
 pub fn for_planner(store: &dyn Store, clock: &dyn Clock, project: &str, goal: &str) -> Result<Option<Value>, LogError> {
     Ok(told(relevant(all(store, project)?, goal, clock.now_ms(), PLANNER_MAX)))
 }
@@ -56,7 +56,7 @@ fn told(hits: Vec<DecisionHit>) -> Option<Value> {
     (!hits.is_empty()).then(|| told.collect())
 }
 
-/// What the events of a step mean for the log.
+/// The changes of the log that follow from the events of a step.
 pub fn put_of_events(
     mut batch: Batch,
     store: &dyn Store,
@@ -84,7 +84,8 @@ pub fn put_of_events(
     Ok(batch)
 }
 
-/// What is known stays, but for what a revert took back. What had failed before is no part of that.
+/// A known outcome stays, except that a revert changes it. A decision that had failed before is not affected by a
+/// revert.
 fn may_become(known: DecisionOutcome, outcome: DecisionOutcome) -> bool {
     match known {
         DecisionOutcome::Open => true,
@@ -93,13 +94,13 @@ fn may_become(known: DecisionOutcome, outcome: DecisionOutcome) -> bool {
     }
 }
 
-/// The features whose work was taken back.
+/// The features whose work was reverted.
 fn reverted(event: &RunEvent) -> Vec<(&str, DecisionOutcome)> {
     let Event::Reverted { features, .. } = &event.event else { return Vec::new() };
     features.iter().map(|feature| (feature.as_str(), DecisionOutcome::Reverted)).collect()
 }
 
-/// What came of the work on a feature.
+/// The outcome of the work on a feature.
 fn ended(event: &RunEvent) -> Option<(&str, DecisionOutcome)> {
     match &event.event {
         Event::Feature { feature, status: FeatureStatus::Passing, .. } => Some((feature, DecisionOutcome::Success)),
@@ -108,7 +109,7 @@ fn ended(event: &RunEvent) -> Option<(&str, DecisionOutcome)> {
     }
 }
 
-/// The decisions of the run itself that an event tells of.
+/// The run's own decisions in an event.
 fn taken(
     store: &dyn Store,
     record: &RunRecord,
@@ -140,7 +141,7 @@ fn taken(
     })
 }
 
-/// A decision of ours, still without words.
+/// One of the run's own decisions, still without text.
 fn own(record: &RunRecord, event: &RunEvent, what: &str) -> Decision {
     Decision {
         id: format!("{}/{what}/{}", record.run, event.number),
@@ -167,7 +168,7 @@ fn plan(own: Decision, record: &RunRecord, features: &[(String, String)], notes:
     }
 }
 
-/// Whether work on a feature that did not pass goes on: nothing in the step says how it ended, and the run goes on.
+/// Whether work on a feature that did not pass continues: nothing in the step ends it, and the run continues.
 fn goes_on(step: &[RunEvent], feature: &str) -> bool {
     let ends = |event: &RunEvent| match &event.event {
         Event::Feature { feature: other, .. } => other == feature,
@@ -195,7 +196,7 @@ fn round_again(own: Decision, feature: &str, round: u32, why: &str) -> Decision 
     }
 }
 
-/// A feature that is taken up again after a session that ended without a commit.
+/// A new session of a feature after one that ended without a commit.
 fn session_again(own: Decision, state: &RunState, feature: &str, why: &str) -> Option<Decision> {
     let found = state.feature(feature).filter(|found| found.sessions > 1)?;
     if why != format!("session {}", found.sessions) {
@@ -210,16 +211,16 @@ fn session_again(own: Decision, state: &RunState, feature: &str, why: &str) -> O
     })
 }
 
-/// What an invocation handed to others, and these to others. They are read from its journal, which knows them all
-/// also when a kill came between.
+/// The delegations of an invocation, and those of its sub-agents. They are read from its journal, which has all of them
+/// even after a kill.
 fn delegations(store: &dyn Store, own: &Decision, invocation: &InvocationId) -> fault::Result<Vec<Decision>> {
     if invocation.depth() > 0 {
-        // Its caller's end tells of it.
+        // The end of its caller reports it.
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
     let mut asking = vec![invocation.clone()];
-    // As deep as `delegation_depth_max` let it go.
+    // As deep as `delegation_depth_max` allowed.
     while let Some(caller) = asking.pop() {
         for child in longhaul_journal::children(store, &caller)? {
             found.extend(delegation(store, own, &caller, &child)?);
@@ -250,7 +251,7 @@ fn delegation(
     }))
 }
 
-/// A context that was begun anew or made shorter, by the tag of its event, with what else the event says.
+/// A context that was restarted or trimmed, by the tag of its event, with the event's other fields.
 fn reset(own: Decision, event: &Event) -> Option<Decision> {
     let told = serde_json::to_value(event).ok()?;
     let decision = match told["type"].as_str()? {

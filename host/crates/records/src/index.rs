@@ -1,7 +1,7 @@
-//! Runs in short, kept in memory: to read the state of each for every list would cost more than the list.
+//! An index of runs, kept in memory: reading the state of each run for every list would cost more than the list.
 //!
-//! It holds nothing that is not in the store. [`ChangeTrackingStore`] stands before the store and notes of which runs
-//! something was written; those are read again when somebody asks next, and all of them once.
+//! It holds nothing that is not in the store. [`ChangeTrackingStore`] wraps the store and notes the runs that were
+//! written to; the next query reads those again, and the first query reads all.
 
 use longhaul_core::Digest;
 use longhaul_core::RunId;
@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A store, and who notes what is written to it.
+/// A store that notes the runs that are written to.
 pub struct ChangeTrackingStore {
     store: Arc<dyn Store>,
     changed_runs: Arc<ChangedRuns>,
 }
 
-/// Runs of which something was written since this was last looked at.
+/// Runs that were written to since the last query.
 #[derive(Default)]
 pub struct ChangedRuns(Mutex<HashSet<RunId>>);
 
 impl ChangeTrackingStore {
-    /// Before a store.
+    /// Wraps a store.
     pub fn new(store: Arc<dyn Store>) -> (Self, Arc<ChangedRuns>) {
         let changed_runs = Arc::new(ChangedRuns::default());
         (Self { store, changed_runs: Arc::clone(&changed_runs) }, changed_runs)
@@ -62,13 +62,13 @@ impl Store for ChangeTrackingStore {
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
         let changed_runs: HashSet<RunId> = batch.ops.iter().filter_map(run_of).collect();
         let committed = self.store.commit(batch).await;
-        // Also when it failed: nobody is harmed by reading again what is as it was.
+        // Also after a failed commit: reading an unchanged run again does no harm.
         lock(&self.changed_runs.0).extend(changed_runs);
         committed
     }
 }
 
-/// The run whose row a change is of.
+/// The run that a change belongs to.
 fn run_of(op: &Op) -> Option<RunId> {
     let (Op::Put(table, key, _) | Op::Insert(table, key, _) | Op::Swap(table, key, ..) | Op::Delete(table, key)) = op
     else {
@@ -82,20 +82,21 @@ fn run_of(op: &Op) -> Option<RunId> {
     Some(RunId::from_text(name))
 }
 
-/// What is kept of each run.
+/// The indexed value of each run.
 pub struct RunIndex<T> {
     changed_runs: Arc<ChangedRuns>,
-    /// None before the first look.
+    /// None before the first query.
     known: Mutex<Option<BTreeMap<RunId, T>>>,
 }
 
 impl<T: Clone> RunIndex<T> {
-    /// Over what is noted as written.
+    /// An index over the runs that the store notes as changed.
     pub fn new(changed_runs: Arc<ChangedRuns>) -> Self {
         Self { changed_runs, known: Mutex::default() }
     }
 
-    /// What is kept of all runs: `all` names them, for the first look, and `read` reads one; none: it is gone.
+    /// The current values of all runs: `all` lists them for the first query, and `read` reads one; none: it no longer
+    /// exists.
     pub fn fresh(
         &self,
         all: impl FnOnce() -> fault::Result<Vec<RunId>>,
@@ -110,7 +111,7 @@ impl<T: Clone> RunIndex<T> {
         };
         let runs = now.get_or_insert_default();
         for run in &wanted {
-            // What cannot be read leaves nothing known, and all is read again.
+            // After a failed read nothing counts as known, and all runs are read again.
             match read(run)? {
                 Some(one) => drop(runs.insert(run.clone(), one)),
                 None => drop(runs.remove(run)),

@@ -1,29 +1,30 @@
-//! What the journal of an invocation holds by name: its end, the choices that the host itself asks for, and the entries
-//! that checkpoints stand before.
+//! Entries of an invocation's journal with a name: its end, the choices that the host itself asks for, and the entries
+//! that have a checkpoint before them.
 
 use longhaul_core::LimitHit;
 use longhaul_core::work::RoleError;
 use serde::{Deserialize, Serialize};
 
-/// What an invocation is called that is a choice of a model for the host, where others name an export.
+/// The export of an invocation in which the host asks a model for a choice; other invocations name an export of a
+/// plugin.
 pub const CHOICE: &str = "model.choose";
 
 /// The import that is one step of an agent.
 pub const STEP: &str = "conversation.complete";
 
-/// The entry that stands before a call that a person is asked about.
+/// The entry before a call that needs a person's approval.
 pub const APPROVAL: &str = longhaul_core::approval::ENTRY;
 
-/// What a finished invocation left in its journal.
+/// The end of a finished invocation, from its journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JournaledResult<T> {
-    /// What the export returned.
+    /// The value that the export returned.
     Returned(T),
     /// The error that it returned.
     Refused(RoleError),
     /// The limit that ended it.
     Limited(LimitHit),
-    /// The trap that ended it, or how what it returned breaks the contract.
+    /// The trap that ended it, or why its return value breaks the contract.
     Trapped(String),
 }

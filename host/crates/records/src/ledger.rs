@@ -1,11 +1,11 @@
-//! What a run spends, and what it still may: one book a run, with a row for each invocation and sub-agent.
+//! The usage of a run and its remaining budget: one ledger for each run, with a row for each invocation and sub-agent.
 //!
-//! A row is written in the transaction of the answer that was paid for, so the book is as old as the journals and
-//! survives a kill with them. A call of a model holds the most that it may cost before it leaves: calls side by side
-//! cannot pass a cap together. What is held rides in transactions that are made anyway, those of other answers and of
-//! the run's own steps. A call that is cut off stays charged with what it held, and is counted as possibly paid twice:
-//! when the process goes on, at once; when it was killed, as the book is opened, or, where what was held had not come to
-//! the store yet, before the call is made again. Refuses to guess a price: a model without one costs nothing.
+//! A row is written in the transaction of the answer that was paid for, so the ledger is as old as the journals and
+//! survives a kill with them. A model call reserves its highest possible cost before it is sent, so parallel calls
+//! cannot pass a cap together. Reservations are written in transactions that happen anyway, those of other answers and
+//! of the run's own steps. An interrupted call stays charged with its reservation, and counts as possibly paid twice:
+//! at once when the process continues; after a kill when the ledger is opened, or, if the reservation had not reached
+//! the store yet, before the call is made again. Refuses to guess a price: a model without a price costs nothing.
 
 mod book;
 mod caps;
@@ -33,37 +33,37 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Rows of one run that are read: more invocations than any run has.
+/// Rows of one run that are read: more than any run has invocations.
 const ROWS_MAX: usize = 1_000_000;
 
-/// Corrections that an invocation hears at once; the others it hears at its next step.
+/// Corrections that an invocation receives at once; the others follow at its next step.
 const CORRECTIONS_MAX: usize = 20;
 
-/// The book of a run, as it stands.
+/// The current ledger of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LedgerView {
-    /// All rows together.
+    /// The sum of all rows.
     pub total: InvocationUsage,
-    /// What calls of models that are under way may cost at most.
+    /// The highest possible cost of the model calls in flight.
     #[serde(default)]
     pub held: Usage,
-    /// How long the run worked, in milliseconds, while something was worked on.
+    /// How long the run worked, in milliseconds, while work was under way.
     pub wall_ms: u64,
-    /// How often its planner planned again.
+    /// How many times its planner planned again.
     pub replans: u32,
-    /// The most memory that its components had at once, in bytes.
+    /// The peak memory of its components together, in bytes.
     #[serde(default)]
     pub memory_bytes_at_once_peak: u64,
-    /// Of `wall_ms`, the most; none: no cap.
+    /// The cap of `wall_ms`; none: no cap.
     pub wall_ms_max: Option<u64>,
     /// The other caps.
     #[serde(flatten)]
     pub caps: RunCaps,
-    /// One for each invocation that spent anything.
+    /// A row for each invocation with any usage.
     pub rows: Vec<LedgerRow>,
 }
 
-/// The book of a run while it is worked on.
+/// The ledger of a run under work.
 pub struct Ledger {
     run: RunId,
     store: Arc<dyn Store>,
@@ -71,46 +71,46 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The book as it was left. Calls that were under way then are charged.
+    /// Opens the stored ledger. Calls that were in flight are charged.
     pub fn open(store: Arc<dyn Store>, run: &RunId) -> fault::Result<Self> {
         let book = Arc::new(Mutex::new(LedgerBook::new(rows(&*store, run)?, held(&*store, run)?)));
         Ok(Self { run: run.clone(), store, room: LedgerState { book, freed: Arc::default() } })
     }
 
-    /// The caps as they are now. Who waits for room looks again.
+    /// Sets new caps. Calls that wait for budget check again.
     pub fn set_caps(&self, limits: &HarnessLimits) {
         self.book().caps = RunCaps::of(limits);
         self.room.freed.notify_waiters();
     }
 
-    /// An invocation is over for now: what it did and spent in all stands in its row.
+    /// An invocation is at rest: its row holds its total work and usage.
     pub fn close(&self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> Batch {
         let row = self.book().close(invocation, done, more);
         self.put(Batch::new(), &row)
     }
 
-    /// What no transaction has taken along yet: rows of invocations that were cut off, and what calls under way hold.
-    /// Only for who starts invocations, between two of its steps: a row must not be older than a later one of the same
-    /// invocation.
+    /// Adds the rows that no transaction has written yet: rows of interrupted invocations, and the reservations of
+    /// calls in flight. Only the actor that starts invocations may call this, between two of its steps: a row must not
+    /// be older than a later one of the same invocation.
     pub fn ride(&self, batch: Batch) -> Batch {
         let rows = self.book().take_rows();
         let batch = rows.iter().fold(batch, |batch, row| self.put(batch, row));
         self.ride_held(batch)
     }
 
-    /// A tool that an invocation called used this.
+    /// Charges fuel of a tool to the invocation that called it.
     pub fn tool_used(&self, caller: &InvocationId, fuel: u64) {
         self.book().tell(caller, InvocationTotals::default(), UsageDelta { tool_fuel: fuel, ..UsageDelta::default() });
     }
 
-    /// The cap that refused bytes of an invocation's tool since this was last asked.
+    /// The cap that refused bytes of an invocation's tool since the last query.
     pub fn refused_bytes(&self, caller: &InvocationId) -> Option<LimitHit> {
         self.book().refused.remove(caller)
     }
 
     /// The row of an invocation, for the transaction of an answer.
     fn put(&self, batch: Batch, row: &LedgerRow) -> Batch {
-        // Plain data has JSON.
+        // Plain data always converts to JSON.
         let bytes = serde_json::to_vec(row).unwrap_or_default();
         batch.put(Table::States, rows_key(&self.run).and(row.invocation.as_str()), bytes)
     }
@@ -128,14 +128,14 @@ impl Ledger {
         lock(&self.room.book)
     }
 
-    /// What a call that was cut off held is charged before it is made again, in a transaction of its own: another kill
-    /// must find it.
+    /// Charges the reservation of an interrupted call before it is made again, in a transaction of its own: another
+    /// kill must find it.
     async fn charge_cut_off(&self, invocation: &InvocationId, most: Usage, again: bool) -> bool {
         let row = self.book().charge_cut_off(invocation, most, again);
         if let Some(row) = &row
             && let Err(error) = self.store.commit(self.put(Batch::new(), row)).await
         {
-            // The answer will not be kept either, and that ends the invocation.
+            // The answer will not be stored either, and that ends the invocation.
             tracing::warn!(%invocation, "what a cut off call held could not be stored: {error}");
         }
         row.is_some()
@@ -146,7 +146,7 @@ fn lock(book: &Mutex<LedgerBook>) -> MutexGuard<'_, LedgerBook> {
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a call holds while it is on its way.
+/// The reservation of a call in flight.
 struct HeldCharge {
     invocation: InvocationId,
     number: u64,
@@ -163,7 +163,8 @@ impl Reservation for HeldCharge {
     }
 
     async fn again(&self, wasted: Usage) -> Result<(), LimitHit> {
-        // Who waits holds no more than is spent: two that hold what the other waits for would wait for ever.
+        // A waiting call reserves no more than its usage so far: two calls that each wait for the other's reservation
+        // would wait for ever.
         lock(&self.room.book).holds(&self.invocation, self.number, wasted);
         self.room.freed.notify_waiters();
         let most = wasted.plus(self.most);
@@ -182,19 +183,19 @@ impl Drop for HeldCharge {
     }
 }
 
-/// The book, and who is told of room in it.
+/// The ledger, and the notifier of freed budget.
 #[derive(Clone)]
 struct LedgerState {
     book: Arc<Mutex<LedgerBook>>,
-    /// Something that was held is free again, or there is more room.
+    /// A reservation was released, or a cap was raised.
     freed: Arc<Notify>,
 }
 
 impl LedgerState {
-    /// Waits until there is room; the number that it is held under.
+    /// Waits until there is budget; returns the number of the reservation.
     async fn wait(&self, hold: impl Fn(&mut LedgerBook) -> Capacity) -> Result<u64, LimitHit> {
         loop {
-            // Listens before it looks, so that nothing is freed in between unheard.
+            // Registers before it checks, so that no release in between is missed.
             let freed = self.freed.notified();
             tokio::pin!(freed);
             freed.as_mut().enable();
@@ -229,8 +230,8 @@ impl Supervisor for Ledger {
     fn spent(&self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> Batch {
         let row = self.book().spend(invocation, done, more);
         let mut batch = self.ride_held(self.put(Batch::new(), &row));
-        // What the call held is over with this transaction. A transaction that was made before and comes later may put
-        // it there again, under a number that the row says is settled.
+        // The reservation of the call ends with this transaction. An earlier transaction that commits later may store
+        // it again, under a number that the row has as settled.
         batch.push(Op::Delete(Table::States, held_key(&self.run).and(invocation.as_str())));
         batch
     }
@@ -239,11 +240,11 @@ impl Supervisor for Ledger {
         self.book().send(invocation, bytes)
     }
 
-    /// An evaluator is never steered, and a sub-agent is its caller's to correct.
+    /// An evaluator is never corrected, and a sub-agent is its caller's to correct.
     fn corrections(&self, invocation: &InvocationId) -> (Vec<String>, Batch) {
         let Some(addressee) = addressee(invocation) else { return Default::default() };
         let key = corrections_key(&self.run, addressee);
-        // What cannot be read now is heard at the next step.
+        // Corrections that cannot be read now arrive at the next step.
         let rows = self.store.scan(Table::States, &key, None, CORRECTIONS_MAX).unwrap_or_default();
         let mut forgets = Batch::new();
         let mut said = Vec::with_capacity(rows.len());
@@ -266,13 +267,13 @@ fn addressee(invocation: &InvocationId) -> Option<&str> {
     }
 }
 
-/// Keeps what a person said until the invocation that it is for hears it.
+/// Keeps a person's correction until its invocation receives it.
 pub fn put_correction(batch: Batch, run: &RunId, feature: Option<&str>, number: u64, text: &str) -> Batch {
     batch.put(Table::States, corrections_key(run, feature.unwrap_or_default()).number(number), text)
 }
 
-/// What people said to tasks that ended before they heard it, or to a run that did: they are told so. What a resume may
-/// still tell is kept; the batch forgets the rest.
+/// Corrections to tasks, or to a run, that ended before they arrived: their authors are notified. Those that a resume
+/// may still deliver are kept; the batch deletes the rest.
 pub fn unheard(
     store: &dyn Store,
     run: &RunId,
@@ -332,7 +333,7 @@ fn held(store: &dyn Store, run: &RunId) -> fault::Result<Vec<HeldRow>> {
     found.iter().map(|(_, bytes)| read(bytes)).collect()
 }
 
-/// The book of a run. `is_worked_on`: calls that hold something are under way, and not cut off.
+/// The ledger of a run. `is_worked_on`: calls with a reservation are in flight, and not interrupted.
 pub fn view(
     store: &dyn Store,
     run: &RunId,
@@ -365,7 +366,7 @@ pub fn wall_ms(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     Ok(bytes.and_then(|bytes| String::from_utf8_lossy(&bytes).parse().ok()).unwrap_or(0))
 }
 
-/// Keeps how long a run worked by now.
+/// Stores how long the run has worked by now.
 pub fn put_wall(batch: Batch, run: &RunId, wall_ms: u64) -> Batch {
     batch.put(Table::States, wall_key(run), wall_ms.to_string())
 }

@@ -1,9 +1,9 @@
-//! What the store holds of a run, and what is told of it while it is worked on.
+//! The stored records of a run, and its live events while it is worked on.
 //!
-//! The record and the state of a run, its events, its ledger, the questions to people about it with their answers, and what
-//! agents propose and decide. Rows are read, and written into a batch that the caller commits; the ledger alone commits by
-//! itself what a call that was cut off held. Nothing here begins a run, takes a decision of the harness, calls a plugin or a
-//! model, or knows who is notified.
+//! They are the record and the state of a run, its events, its ledger, the questions to people about it with their
+//! answers, and the proposals and decisions of agents. Rows are read, and written into a batch that the caller commits;
+//! only the ledger commits by itself, the reservation of an interrupted call. Nothing here begins a run, takes a
+//! decision of the harness, calls a plugin or a model, or knows who is notified.
 
 pub mod approvals;
 pub mod bus;

@@ -5,19 +5,19 @@ use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The part that runs checks written in Python; it is there without being configured.
+/// The part that runs checks written in Python; it exists without being configured.
 pub const PYTHON_CHECKS: &str = "checks.python";
 
-/// A plugin as a run pinned it.
+/// A plugin that a run pinned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PinnedPlugin {
     /// The name in the configuration.
     pub plugin: String,
     /// The digest of its bytes, which the store keeps.
     pub digest: Digest,
-    /// What it asked for when it was pinned.
+    /// The grants that it requested when it was pinned.
     pub asks: RequestedGrants,
-    /// The world that its manifest says.
+    /// The world that its manifest names.
     #[serde(default)]
     pub world: Option<String>,
 }

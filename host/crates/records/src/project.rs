@@ -1,7 +1,7 @@
-//! What a run says about the life of its project.
+//! The status of a project, and the changes of it that a run causes.
 //!
-//! Pure: a project has the status of its newest run, and each change of that is an event of the run, in the
-//! transaction of the step that makes it. So nothing has to be kept beside it, and nothing can disagree.
+//! Pure: a project has the status of its newest run, and each change of that is an event of the run, in the transaction
+//! of the step that makes it. So nothing has to be stored beside it, and nothing can disagree.
 
 use crate::record::RunRecord;
 use longhaul_core::event::Event;
@@ -9,7 +9,7 @@ use longhaul_core::project::ProjectStatus;
 use longhaul_harness::state::Phase;
 use longhaul_harness::{RunState, RunStatus};
 
-/// The status of a project whose newest run stands so.
+/// The status of a project whose newest run is in this state.
 #[must_use]
 pub fn status_of(state: &RunState) -> ProjectStatus {
     match state.status() {
@@ -17,7 +17,7 @@ pub fn status_of(state: &RunState) -> ProjectStatus {
         RunStatus::Completed => ProjectStatus::Completed,
         RunStatus::Abandoned => ProjectStatus::Abandoned,
         RunStatus::New | RunStatus::Planning | RunStatus::Failed => ProjectStatus::Initializing,
-        // It may ask about its goal before there is a plan.
+        // The run may ask about its goal before there is a plan.
         RunStatus::Parked if state.features.is_empty() => ProjectStatus::Initializing,
         RunStatus::Working | RunStatus::Parked | RunStatus::Incomplete => ProjectStatus::Active,
     }
@@ -63,7 +63,7 @@ mod tests {
     use longhaul_core::work::{Criterion, FeatureSpec, OnFailure, Plan, PlanStep};
     use longhaul_harness::{HarnessLimits, HarnessSetup, Input, Reaction, WorkReport, step};
 
-    /// The words of the project's changes while these inputs are taken.
+    /// The statuses of the project while these inputs are taken.
     fn life(inputs: Vec<Input>) -> Vec<String> {
         let mut state = RunState::new();
         let mut changed = Vec::new();

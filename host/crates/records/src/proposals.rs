@@ -1,8 +1,8 @@
-//! What agents propose, and what a person decided of it.
+//! Proposals of agents, and people's decisions on them.
 //!
-//! A proposal changes nothing by itself. It is a row beside the state of its run, named after the call that made it,
-//! so that a call which is made again after a kill finds it; and it becomes an event of its run in the transaction
-//! that ends the invocation it was made in.
+//! A proposal changes nothing by itself. It is a row beside the state of its run, named after the call that made it, so
+//! that a call which is repeated after a kill finds it. It becomes an event of its run in the transaction that ends the
+//! invocation it was made in.
 
 use crate::approvals::rows;
 use longhaul_core::event::Event;
@@ -13,32 +13,32 @@ use longhaul_core::work::FeatureSpec;
 use longhaul_core::{InvocationId, RunId};
 use serde::{Deserialize, Serialize};
 
-/// Proposals of one run that nobody has decided on yet. A further one is refused: who reads a hundred?
+/// Open proposals of one run. A further one is refused, because nobody reads a hundred.
 pub const PROPOSALS_MAX: usize = 100;
 
 /// Longest line about a proposal, in bytes.
 const LINE_BYTES_MAX: usize = 200;
 
-/// Something that an agent would have changed.
+/// A change that an agent proposes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
     /// `p-` and 12 digits; the same for every attempt of the call that made it.
     pub id: String,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Who.
+    /// The invocation that proposed it.
     pub by: InvocationId,
-    /// What.
+    /// The proposed change.
     pub change: ProposedChange,
-    /// Why.
+    /// The agent's reason.
     pub reason: String,
-    /// What became of it.
+    /// The person's decision, if there is one.
     pub standing: ProposalStatus,
-    /// Whether an event told of it.
+    /// Whether an event reported it.
     pub told: bool,
 }
 
-/// What is proposed.
+/// A proposed change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum ProposedChange {
@@ -47,47 +47,47 @@ pub enum ProposedChange {
         /// The feature.
         spec: FeatureSpec,
     },
-    /// A feature off the list.
+    /// Removes a feature from the list.
     DropFeature {
         /// Its id.
         feature: String,
     },
-    /// A feature that was dropped, on the list again.
+    /// Restores a feature that was dropped.
     RestoreFeature {
         /// Its id.
         feature: String,
     },
-    /// A project of its own.
+    /// Starts a project of its own.
     NewProject {
-        /// What it would be called.
+        /// The project's name.
         name: String,
         /// Its goal.
         goal: String,
     },
 }
 
-/// What became of a proposal.
+/// The status of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "standing", rename_all = "snake_case")]
 pub enum ProposalStatus {
     /// Nobody has decided.
     Open,
-    /// A person took it.
+    /// A person accepted it.
     Accepted {
-        /// When.
+        /// The time, in milliseconds since 1970-01-01 UTC.
         at_ms: u64,
     },
-    /// A person did not.
+    /// A person rejected it.
     Rejected {
-        /// When.
+        /// The time, in milliseconds since 1970-01-01 UTC.
         at_ms: u64,
-        /// Why.
+        /// The person's reason.
         why: String,
     },
 }
 
 impl Proposal {
-    /// What it would change, in one line.
+    /// The proposed change, in one line.
     pub fn line(&self) -> String {
         let text = match &self.change {
             ProposedChange::AddFeature { spec } => format!("add feature `{}`: {}", spec.id, spec.title),
@@ -98,13 +98,13 @@ impl Proposal {
         truncate(&text, LINE_BYTES_MAX)
     }
 
-    /// Adds it to a batch, in place of what was there.
+    /// Adds it to a batch, in place of its earlier version.
     pub fn put(&self, batch: Batch) -> fault::Result<Batch> {
         Ok(batch.put(Table::States, key(&self.by.run()).and(&self.id), serde_json::to_vec(self)?))
     }
 }
 
-/// What the proposal of a call is called.
+/// The id of the proposal that a call makes.
 pub fn id_of(key: &str) -> String {
     format!("p-{}", &key[..key.floor_char_boundary(12)])
 }
@@ -115,7 +115,7 @@ pub fn get(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Option<Pro
     bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(|| "a proposal is damaged")).transpose()
 }
 
-/// The open proposal that a person means.
+/// The open proposal that a person names.
 pub fn open(store: &dyn Store, run: &RunId, id: &str) -> fault::Result<Proposal> {
     let found = get(store, run, id)?.or_unknown(|| {
         format!("there is no proposal `{}` in run {run}; `longhaul features --proposals` lists them", truncate(id, 80))
@@ -138,8 +138,8 @@ pub fn list(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Proposal>> {
     Ok(proposals)
 }
 
-/// The events of what an invocation, and those that it asked, proposed and no event has told of; with the change
-/// that says that they are told of, for the transaction that keeps the events.
+/// The unreported events about the proposals of an invocation and of its sub-agents; with the change that marks them as
+/// reported, for the transaction that stores the events.
 pub fn tell(store: &dyn Store, invocation: &InvocationId, mut batch: Batch) -> fault::Result<(Vec<Event>, Batch)> {
     let below = format!("{invocation}#");
     let is_own = |by: &InvocationId| by == invocation || by.as_str().starts_with(&below);

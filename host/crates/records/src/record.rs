@@ -1,7 +1,7 @@
-//! What the store holds of a run: its record, its state, its events, and what is kept beside them.
+//! The stored rows of a run: its record, its state, its events, and the rows beside them.
 //!
-//! A state and the events of the step that led to it are one transaction, which the caller makes and commits. Nothing here
-//! says what an event means for notifications, memory or the progress of a project.
+//! A state and the events of the step that led to it are one transaction, which the caller makes and commits. This
+//! module gives events no meaning for notifications, memory or the progress of a project.
 
 mod parts;
 mod run;
@@ -23,16 +23,16 @@ use std::path::{Path, PathBuf};
 /// Runs that are listed at once.
 const RUNS_MAX: usize = 10_000;
 
-/// A run as it stands.
+/// A run with its current state.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// What it was started with.
+    /// The record that it was started with.
     pub record: RunRecord,
-    /// Where it is.
+    /// Its state.
     pub state: RunState,
 }
 
-/// What a run was started with; none if there is no such run.
+/// The record of a run; none if there is no such run.
 pub fn record(store: &dyn Store, run: &RunId) -> fault::Result<Option<RunRecord>> {
     let bytes = store.get(Table::Runs, &RunRecord::key(run))?;
     let damaged = || format!("the record of run {run} is damaged");
@@ -52,7 +52,7 @@ pub fn list(store: &dyn Store) -> fault::Result<Vec<StoredRun>> {
     runs.filter_map(fault::Result::transpose).collect()
 }
 
-/// What every run was started with, oldest first: their states are not read.
+/// The records of every run, oldest first, without their states.
 pub fn records(store: &dyn Store) -> fault::Result<Vec<RunRecord>> {
     let found = store.scan(Table::Runs, &Key::default(), None, RUNS_MAX)?;
     let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| {
@@ -90,14 +90,14 @@ pub fn last_event(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     Ok(last.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or(0))
 }
 
-/// When something last happened in a run.
+/// The time of the last event of a run.
 pub fn last_event_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
     let last = last_event(store, run)?;
     let event = events_after(store, run, last.saturating_sub(1), 1)?;
     Ok(event.first().map(|event| event.at_ms))
 }
 
-/// Adds events that change nothing but themselves to a batch.
+/// Adds events without another change to a batch.
 pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> fault::Result<()> {
     for event in events {
         let key = RunRecord::key(run).number(event.number);
@@ -106,7 +106,7 @@ pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> fault:
     Ok(())
 }
 
-/// The newest entries of a project's progress, oldest first, as they were kept.
+/// The newest stored entries of a project's progress, oldest first.
 pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> fault::Result<Vec<serde_json::Value>> {
     let mut found = store.last(Table::Progress, &Key::of(project), count)?;
     found.reverse();
@@ -116,14 +116,14 @@ pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> fault::R
         .collect()
 }
 
-/// A project as it was made: what is known of it before its first run.
+/// A project as created: everything that is known of it before its first run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectRecord {
     /// Its name.
     pub project: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: PathBuf,
-    /// When it was made.
+    /// When it was created.
     pub created_ms: u64,
 }
 
@@ -132,7 +132,7 @@ impl ProjectRecord {
         Key::of("projects")
     }
 
-    /// Writes the record, over that of a project that was here before.
+    /// Writes the record, over that of an earlier project.
     pub fn put(&self, batch: Batch) -> fault::Result<Batch> {
         let key = Self::prefix().and(&self.directory.to_string_lossy());
         Ok(batch.put(Table::States, key, serde_json::to_vec(self)?))
@@ -148,12 +148,12 @@ impl ProjectRecord {
     }
 }
 
-/// The questions about effects that lanes wait with.
+/// The open questions about effects of parked lanes.
 pub fn questions(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<Vec<EffectQuestion>> {
     kept_of(store, run, state.lanes.iter().filter(|lane| asks(lane)))
 }
 
-/// The questions that were answered, of work that may not have come to its effect again.
+/// The answered questions of work that may not have reached its effect again.
 pub fn questions_answered(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<Vec<EffectQuestion>> {
     kept_of(store, run, state.lanes.iter().filter(|lane| lane.wait.is_none()))
 }
@@ -170,12 +170,12 @@ fn kept_of<'a>(
         .collect()
 }
 
-/// Keeps the question with the step that parks the work of this key.
+/// Stores the question with the step that parks the work of this key.
 pub fn put_question(batch: Batch, run: &RunId, work: &str, question: &EffectQuestion) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, question_key(run, work), serde_json::to_vec(question)?))
 }
 
-/// Forgets the question with the step that parks the work for another reason.
+/// Deletes the question with the step that parks the work for another reason.
 pub fn forget_question(mut batch: Batch, run: &RunId, work: &str) -> Batch {
     batch.push(Op::Delete(Table::States, question_key(run, work)));
     batch
@@ -185,12 +185,12 @@ fn question_key(run: &RunId, work: &str) -> Key {
     RunRecord::key(run).and("question").and(work)
 }
 
-/// Whether its work waits for a person who knows about an effect.
+/// Whether its work waits for a person to report on an effect.
 fn asks(lane: &Lane) -> bool {
     lane.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Work)
 }
 
-/// The keys of the questions of work that is over. One that was answered stays until then: the answer may be taken back.
+/// The keys of the questions of work that is over. An answered question stays until then: the answer may be withdrawn.
 pub fn questions_over(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<Vec<Key>> {
     let open: Vec<_> = state.lanes.iter().map(|lane| question_key(run, &lane.work.key())).collect();
     let kept = store.scan(Table::States, &RunRecord::key(run).and("question"), None, QUESTIONS_MAX)?;
@@ -198,17 +198,17 @@ pub fn questions_over(store: &dyn Store, run: &RunId, state: &RunState) -> fault
     Ok(kept.filter(|key| !open.contains(key)).collect())
 }
 
-/// Questions of a run that are looked at: more lanes than any run has.
+/// Questions of a run that one read returns: more than any run has lanes.
 const QUESTIONS_MAX: usize = 1_000;
 
-/// How far a run was asked to go; to its end where nothing else was kept.
+/// How far the run was asked to go; to its end if nothing is stored.
 pub fn until(store: &dyn Store, run: &RunId) -> fault::Result<StopCondition> {
     let bytes = store.get(Table::States, &until_key(run))?;
     let damaged = || format!("how far run {run} was asked to go is damaged");
     bytes.map_or(Ok(StopCondition::End), |bytes| serde_json::from_slice(&bytes).or_internal(damaged))
 }
 
-/// Keeps it with the step that begins the run, resumes it, or changes it.
+/// Stores it with the step that begins the run, resumes it, or changes it.
 pub fn put_until(mut batch: Batch, run: &RunId, until: StopCondition) -> fault::Result<Batch> {
     if until == StopCondition::End {
         batch.push(Op::Delete(Table::States, until_key(run)));
@@ -221,25 +221,25 @@ fn until_key(run: &RunId) -> Key {
     RunRecord::key(run).and("until")
 }
 
-/// What the evaluator judged of a feature, by the digest of all that would be committed.
+/// Stores the digest of everything that would be committed, as the evaluator judged it for a feature.
 pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {
     batch.put(Table::States, RunRecord::key(run).and("judged").and(feature), subject.to_string())
 }
 
-/// See [`put_judged`].
+/// The digest that [`put_judged`] stored.
 pub fn judged(store: &dyn Store, run: &RunId, feature: &str) -> fault::Result<Option<Digest>> {
     let bytes = store.get(Table::States, &RunRecord::key(run).and("judged").and(feature))?;
     bytes.map(|bytes| Ok(String::from_utf8_lossy(&bytes).parse()?)).transpose()
 }
 
-/// Where the text of a run's best effort for a feature is found.
+/// Stores the text of a run's best effort for a feature.
 pub fn put_best_effort(mut batch: Batch, run: &RunId, feature: &str, bytes: Vec<u8>) -> (Batch, Digest) {
     let digest = batch.blob(bytes);
     let key = RunRecord::key(run).and("best-effort").and(feature);
     (batch.put(Table::States, key, digest.to_string()), digest)
 }
 
-/// See [`put_best_effort`]. None where nothing was kept under that name.
+/// The text that [`put_best_effort`] stored; none if there is none under that name.
 pub fn best_effort(store: &dyn Store, run: &RunId, feature: &str) -> fault::Result<Option<Vec<u8>>> {
     let Some(bytes) = store.get(Table::States, &RunRecord::key(run).and("best-effort").and(feature))? else {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! How far a run goes before it pauses by itself, as the operator asked.
 //!
-//! It is stored with each step that changes it, so that a run that a kill cut off goes as far as it was asked to, and no
+//! It is stored with each step that changes it, so that an interrupted run goes as far as it was asked to, and no
 //! further.
 
 use longhaul_core::event::Event;
@@ -29,7 +29,7 @@ impl StopCondition {
         count.map_or(Self::End, Self::Sessions)
     }
 
-    /// Whether the run is to pause after a step, before anything is done about it.
+    /// Whether the run has to pause after a step, before any work of the step starts.
     pub fn is_reached(&mut self, before: &RunState, after: &RunState, events: &[Event]) -> bool {
         if let Self::Sessions(count) = *self {
             *self = Self::Session(last_session(before, after, count));
@@ -40,7 +40,8 @@ impl StopCondition {
         }
     }
 
-    /// Whether a run that stands so should have paused: a kill came between the step that got so far and the pause.
+    /// Whether a run in this state should have paused: a kill came between the step that reached the condition and the
+    /// pause.
     pub fn was_reached(&self, state: &RunState) -> bool {
         match *self {
             Self::End | Self::Sessions(_) => false,
@@ -52,7 +53,7 @@ impl StopCondition {
 
 /// The number of the last session of `count`, the first of which is under way or comes next.
 fn last_session(before: &RunState, after: &RunState, count: u32) -> u32 {
-    // A run that broke off is taken up without a step of its own: its first step may be the end of a session.
+    // An interrupted run is resumed without a step of its own: its first step may be the end of a session.
     let began = if before.phase == Phase::Running && !before.paused { before } else { after };
     let under_way = u32::try_from(began.lanes.iter().filter(|lane| lane.session.is_some()).count()).unwrap_or(u32::MAX);
     began.counts.sessions.saturating_add(count).saturating_sub(under_way)
@@ -101,7 +102,7 @@ mod tests {
             "the second session is the end of the first"
         );
         assert_eq!(steps(2, RunState::new(), planning(), &[1, 2, 2, 3]), 3);
-        // One that was held back by a pause is the first.
+        // A session that a pause held back is the first.
         assert_eq!(steps(1, state(3, true, true), state(3, true, false), &[3, 4]), 1);
         // After a revert, or an end, the resume itself begins the first.
         assert_eq!(steps(1, state(3, false, true), state(4, true, false), &[4, 5]), 1);
@@ -114,14 +115,14 @@ mod tests {
         let mut until = StopCondition::Sessions(2);
         assert!(!until.is_reached(&RunState::new(), &state(0, false, false), &[]));
         assert!(!until.is_reached(&state(0, false, false), &state(1, true, false), &[]));
-        // What another process finds.
+        // The condition as another process reads it.
         let stored = serde_json::to_string(&until).expect("JSON");
         let mut until: StopCondition = serde_json::from_str(&stored).expect("ours");
         assert_eq!((stored.as_str(), until), (r#"{"session":2}"#, StopCondition::Session(2)));
         let (second, third) = (state(2, true, false), state(3, true, false));
         assert!(!until.was_reached(&state(1, true, false)) && !until.was_reached(&second));
         assert!(until.is_reached(&second, &third, &[]));
-        // It was killed before it paused.
+        // The run was killed before it paused.
         assert!(until.was_reached(&third));
         assert!(!StopCondition::Plan.was_reached(&state(0, false, false)) && !StopCondition::End.was_reached(&third));
     }

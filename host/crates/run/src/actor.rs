@@ -1,4 +1,4 @@
-//! The owner of one run: takes orders and results one after the other, and stores before it acts.
+//! The owner of one run. It takes orders and results one after the other, and stores each step before it acts on it.
 
 use super::executor::{Closing, EndedWork, WorkEnd, WorkExecutor};
 use super::step_rows::put_step;
@@ -29,17 +29,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// Something that an operator wants of a run.
+/// An order to the actor of a run.
 pub enum Order {
-    /// An input of the harness, with what is stored with it if it is taken; the answer says whether it was.
+    /// An input of the harness, with the rows to store if it is accepted; the reply says whether it was.
     Input(Box<Input>, Batch, oneshot::Sender<Result<(), OrderRefusal>>),
-    /// Stop without a trace: another process, or a later one, goes on from the store.
+    /// Stops at once and records nothing: another process, or a later one, resumes the run from the store.
     Stop,
-    /// The same, once the effects and the models' answers that are on their way have come.
+    /// As `Stop`, after the effects and model calls in flight have ended.
     HandOver,
 }
 
-/// How others reach a run that is active in this process.
+/// The handle through which other tasks reach a run that is active in this process.
 #[derive(Clone)]
 pub struct RunHandle {
     orders: mpsc::Sender<Order>,
@@ -47,7 +47,7 @@ pub struct RunHandle {
     waits: Waits,
 }
 
-/// Why a run waits for room, while it does.
+/// Why a run waits for capacity, while it waits.
 #[derive(Clone, Default)]
 struct Waits(Arc<Mutex<Option<String>>>);
 
@@ -62,12 +62,12 @@ impl Waits {
 }
 
 impl RunHandle {
-    /// Hands in an input.
+    /// Sends an input.
     pub async fn input(&self, input: Input) -> fault::Result<()> {
         self.input_with(input, Batch::new()).await
     }
 
-    /// Hands in an input, with what is stored in one transaction with its step.
+    /// Sends an input, with rows that are stored in the same transaction as its step.
     pub async fn input_with(&self, input: Input, also: Batch) -> fault::Result<()> {
         let stopped = || Fault::conflict("the run has just stopped; try again");
         let (answer, answered) = oneshot::channel();
@@ -75,22 +75,22 @@ impl RunHandle {
         Ok(answered.await.map_err(|_| stopped())??)
     }
 
-    /// Asks it to stop; it is gone when [`BusMessage::Gone`] is heard.
+    /// Asks the actor to stop; it has stopped when [`BusMessage::Gone`] arrives.
     pub async fn stop(&self) {
         let _ = self.orders.send(Order::Stop).await;
     }
 
-    /// Asks it to stop once the effects and the models' answers that are on their way have come.
+    /// Asks the actor to stop after the effects and model calls in flight have ended.
     pub async fn hand_over(&self) {
         let _ = self.orders.send(Order::HandOver).await;
     }
 
-    /// Why it waits until the machine has room for it, while it does.
+    /// Why the run waits for capacity of the machine, while it waits.
     pub fn waits(&self) -> Option<String> {
         self.waits.get()
     }
 
-    /// The watchers.
+    /// The event bus of the run's watchers.
     pub fn bus(&self) -> &EventBus {
         &self.bus
     }
@@ -102,7 +102,7 @@ struct RunningWork {
     task: JoinHandle<EndedWork>,
 }
 
-/// How long a run worked: the clock goes while something is under way in this process.
+/// How long a run worked: the clock advances while work is under way in this process.
 struct WorkClock {
     before_ms: u64,
     since: Option<Instant>,
@@ -127,7 +127,7 @@ impl WorkClock {
 /// The owner of one run.
 pub struct RunActor {
     host: Arc<PluginHost>,
-    /// Called after each step that was stored.
+    /// Called after each stored step.
     wake: Arc<dyn Fn() + Send + Sync>,
     capacity: Arc<dyn Capacity>,
     executor: Arc<WorkExecutor>,
@@ -136,26 +136,26 @@ pub struct RunActor {
     event_number: u64,
     bus: EventBus,
     orders: mpsc::Receiver<Order>,
-    /// By key.
+    /// The running work by its key.
     running: BTreeMap<String, RunningWork>,
     until: StopCondition,
-    /// As the store has it.
+    /// The stop condition that the store holds.
     until_kept: StopCondition,
     marks: EventMarks,
     worked: WorkClock,
     need: Need,
-    /// Whether it was let in before.
+    /// Whether admission control let the run start before.
     let_in: bool,
     waits: Waits,
-    /// Whether another process goes on with it.
+    /// Whether another process continues the run.
     hands_over: bool,
 }
 
-/// How often a run that waits for room looks whether there is some.
+/// How often a run that waits for capacity asks again.
 const ROOM_MS: u64 = 2_000;
 
-/// Takes one input for a run that no actor has: an edit, an answer, a pause. What it asks to be done is
-/// done by the next resume, which finds it in the state.
+/// Applies one input to a run without an actor: an edit, an answer, a pause. The next resume finds the resulting work
+/// in the state and does it.
 ///
 /// # Errors
 /// The refusal of the harness, or the store's error.
@@ -163,10 +163,10 @@ pub async fn apply(host: &PluginHost, stored: StoredRun, input: Input) -> fault:
     apply_with(host, stored, input, Batch::new()).await
 }
 
-/// As [`apply`], with what is stored in one transaction with the step.
+/// As [`apply`], with rows that are stored in the same transaction as the step.
 ///
 /// # Errors
-/// As [`apply`]; nothing of `also` was written.
+/// As [`apply`]; then nothing of `also` was written.
 pub async fn apply_with(host: &PluginHost, stored: StoredRun, input: Input, also: Batch) -> fault::Result<()> {
     let mut batch = applied(host, &stored, input)?;
     if !batch.ops.is_empty() {
@@ -176,7 +176,7 @@ pub async fn apply_with(host: &PluginHost, stored: StoredRun, input: Input, also
     Ok(())
 }
 
-/// What [`apply`] stores, for a caller that stores something with it.
+/// The rows that [`apply`] stores, for a caller that stores more with them.
 ///
 /// # Errors
 /// As [`apply`].
@@ -199,10 +199,10 @@ pub(super) fn applied(host: &PluginHost, stored: &StoredRun, input: Input) -> fa
 }
 
 impl RunActor {
-    /// An actor of a stored run, and the way to reach it. It does nothing before [`Self::live`].
+    /// An actor of a stored run, and its handle. It does nothing before [`Self::live`].
     ///
-    /// `wake` is called after each step that was stored: there may be a new notification. `capacity` says whether the
-    /// machine has room for the work of the run.
+    /// `wake` is called after each stored step, which may hold a new notification. `capacity` says whether the machine
+    /// has room for the work of the run.
     ///
     /// # Errors
     /// When the store, or the configuration of the run, cannot be read.
@@ -248,13 +248,12 @@ impl RunActor {
         Ok((actor, handle))
     }
 
-    /// Lives until the run ends, pauses, or waits for a person. What ended it otherwise, everyone who
-    /// watches hears.
+    /// Runs until the run ends, pauses, or waits for a person. Watchers receive any other reason why it stopped.
     pub async fn live(self, first: Option<Input>) {
         self.live_until(first, async {}).await;
     }
 
-    /// As [`Self::live`], with something that is done when all work is at rest and before anybody hears that it is.
+    /// As [`Self::live`], and awaits `rested` when all work is at rest, before watchers are notified of that.
     pub async fn live_until(mut self, first: Option<Input>, rested: impl Future<Output = ()>) {
         let lived = self.live_on(first).await;
         if self.hands_over {
@@ -263,11 +262,11 @@ impl RunActor {
         } else {
             self.stop_all().await;
         }
-        // What was seen up to here, and what was cut off; a store that fails has said so already.
+        // Stores the usage so far, and what was interrupted. A failing store has reported its error already.
         let cut_off = self.executor.ledger().ride(Batch::new());
         let kept = self.keep(cut_off, Vec::new()).await;
         let lived = lived.and(kept);
-        // Whoever orders something from here on hears at once that the run has stopped.
+        // From here on every order is refused at once, because the run has stopped.
         self.orders.close();
         while self.orders.try_recv().is_ok() {}
         rested.await;
@@ -282,7 +281,7 @@ impl RunActor {
         match first {
             Some(input) => {
                 self.take(input, None).await??;
-                // What was under way when an earlier process was killed is not asked for by the input.
+                // The input does not ask for the work that was under way when an earlier process was killed.
                 self.act(pending(&self.state)).await?;
             }
             None => self.go_on().await?,
@@ -324,7 +323,7 @@ impl RunActor {
         Ok(())
     }
 
-    /// Takes up what the state stands at, after a restart.
+    /// Resumes from the stored state after a restart.
     async fn go_on(&mut self) -> fault::Result<()> {
         self.keep(Batch::new(), vec![Event::RunResumed]).await?;
         if self.until.was_reached(&self.state) && self.state.status() == RunStatus::Working {
@@ -334,9 +333,9 @@ impl RunActor {
         self.act(pending(&self.state)).await
     }
 
-    /// It has come as far as was asked. The work that comes next is in the state; a resume starts it.
+    /// Pauses at the stop condition. The next work is in the state; a resume starts it.
     async fn pause_as_asked(&mut self) -> fault::Result<Result<(), OrderRefusal>> {
-        // Kept with the pause and not before: a kill in between must not let it go on to its end.
+        // Stored with the pause and not before: after a kill in between, the run must not go on to its end.
         self.until = StopCondition::End;
         Box::pin(self.take(Input::PauseRequested, None)).await
     }
@@ -345,19 +344,19 @@ impl RunActor {
         !self.running.is_empty() || self.wakes_at_ms().is_some() || self.waits.get().is_some()
     }
 
-    /// When a wait is over by itself; never, while nothing new is to start.
+    /// When a timed wait ends; none while nothing new is to start.
     fn wakes_at_ms(&self) -> Option<u64> {
         let runs = self.state.phase == Phase::Running && !self.state.paused;
         self.state.wakes_at_ms().filter(|_| runs)
     }
 
-    /// How long it may go on; for ever while nothing is worked on, or without a cap.
+    /// Wall time that is left; unlimited while no work is under way, or without a cap.
     fn wall_left_ms(&self) -> Option<u64> {
         let max = self.state.limits.wall_ms_max.filter(|_| !self.running.is_empty())?;
         Some(max.saturating_sub(self.worked.ms()))
     }
 
-    /// Work under way may have read an answer, and acts on it.
+    /// Refuses an input that work under way may have read already and acts on.
     fn may_take(&self, input: &Input) -> Result<(), OrderRefusal> {
         match input {
             Input::AnswerTakenBack { key, .. } if self.running.contains_key(key) => Err(OrderRefusal::AnswerUsed),
@@ -365,8 +364,8 @@ impl RunActor {
         }
     }
 
-    /// One step of the harness: stored with its events, and with the end of the invocation that led to
-    /// it, before anything is done about it.
+    /// Takes one step of the harness. The step is stored with its events, and with the end of the invocation that led
+    /// to it, before any of its work starts.
     async fn take(&mut self, input: Input, closing: Option<Closing>) -> fault::Result<Result<(), OrderRefusal>> {
         self.take_with(input, closing, Batch::new(), Vec::new()).await
     }
@@ -403,7 +402,7 @@ impl RunActor {
         events.extend(unheard);
         let is_far_enough = self.until.is_reached(&self.state, &next, &events);
         if next.limits != self.state.limits {
-            // Who waits for room under the old ones looks again.
+            // Calls that wait under the old caps check again.
             self.executor.ledger().set_caps(&next.limits);
         }
         self.state = next;
@@ -419,11 +418,11 @@ impl RunActor {
         self.keep_closing(batch, events, None).await
     }
 
-    /// Stores the state with what happened: the steps of work under way first, then `events`.
+    /// Stores the state and its events: the steps of work under way first, then `events`.
     async fn keep_closing(&mut self, batch: Batch, events: Vec<Event>, closing: Option<Closing>) -> fault::Result<()> {
         let at_ms = self.host.clock.now_ms();
         let run = &self.record.run;
-        // Steps of components change nothing of the state.
+        // Steps of components change nothing in the state.
         let is_a_step_of_the_run = closing.is_some() || !events.is_empty() || !batch.ops.is_empty();
         let NewEvents { events: mut all, mut batch, marks } =
             self.marks.fresh(&*self.host.store, run, self.bus.take_steps(), batch)?;
@@ -469,7 +468,7 @@ impl RunActor {
                 Action::Park(_) | Action::Finish { .. } | Action::Emit(_) => {}
             }
         }
-        // A run that ends at a cap may still have work under way, which goes on from its journals.
+        // A run that ends at a cap may still have work under way, which a later process continues from its journals.
         if self.state.paused || matches!(self.state.phase, Phase::Ended { .. }) {
             self.stop_all().await;
             self.waits.set(None);
@@ -493,8 +492,9 @@ impl RunActor {
         Ok(())
     }
 
-    /// Whether the machine has room for the run to go on. Asked when nothing of it is under way, and not again while
-    /// something is: what has begun keeps its place. What has to wait is in the state, and is begun once there is room.
+    /// Whether the machine has capacity for the run to continue. Asked when no work is under way, and not again until
+    /// the work has ended: work that has begun keeps its place. Waiting work is in the state and begins once there is
+    /// capacity.
     async fn has_room(&mut self) -> fault::Result<bool> {
         if !self.running.is_empty() {
             return Ok(true);
@@ -513,10 +513,10 @@ impl RunActor {
         Ok(false)
     }
 
-    /// Work that is no longer wanted: stopped, and what it used counted.
+    /// Cancels work that is no longer wanted, and counts what it used.
     async fn call_off(&mut self, key: &str) -> fault::Result<()> {
         let running = self.running.remove(key);
-        // What waits for room was asked for and has not begun.
+        // Work that waits for capacity was requested and has not begun.
         if running.is_some() || self.waits.get().is_some() {
             let used = match running {
                 Some(running) => running.stop().await.map(|ended| ended.used).unwrap_or_default(),
@@ -532,13 +532,13 @@ impl RunActor {
         Ok(())
     }
 
-    /// Told together, so that one does not wait for the other.
+    /// Stops all work at the same time, so that one piece does not wait for the other.
     async fn stop_all(&mut self) {
         self.running.values().for_each(|running| running.cancel.cancel());
         self.end_all().await;
     }
 
-    /// Waits for work that was told to end.
+    /// Waits for work that was asked to end.
     async fn end_all(&mut self) {
         for running in std::mem::take(&mut self.running).into_values() {
             let _ = running.task.await;
@@ -549,7 +549,7 @@ impl RunActor {
     async fn work_ended(&mut self, key: String, ended: Result<EndedWork, String>) -> fault::Result<()> {
         let ended = match ended {
             Ok(ended) => ended,
-            // A panic in the host ends one piece of work and nothing else.
+            // A panic in the host ends one piece of work only.
             Err(panic) => EndedWork::failed(format!("a defect of longhaul: {panic}")),
         };
         let events = ended.events(&self.record.run, &key);
@@ -571,7 +571,7 @@ impl RunActor {
                 (Input::Parked { key, question: question.text, wanted }, batch)
             }
             WorkEnd::Stuck(reason) => {
-                // Not about the effect that an earlier question was about.
+                // Drops the question of an earlier effect.
                 let batch = record::forget_question(batch, &self.record.run, &key);
                 (Input::Parked { key, question: reason, wanted: PersonRequest::Words }, batch)
             }
@@ -581,13 +581,13 @@ impl RunActor {
         Ok(())
     }
 
-    /// A person may have been quicker than the work that asked them was in coming to rest.
+    /// Continues when a person answered before the work that asked had come to rest.
     async fn go_on_if_answered(&mut self, id: &str, asked_by: &InvocationId) -> fault::Result<()> {
         let found = approvals::get(&*self.host.store, &self.record.run, id)?;
         if found.is_none_or(|approval| approval.standing == ApprovalStatus::Open) {
             return Ok(());
         }
-        // It waits no more where somebody has answered since.
+        // The work does not wait any more when somebody has answered since.
         let _ = self.take(Input::Approved { key: asked_by.action().to_owned() }, None).await?;
         Ok(())
     }
@@ -600,7 +600,7 @@ impl RunningWork {
     }
 }
 
-/// The first work that has ended, taken off the list; never, if there is none.
+/// Removes and returns the first work that has ended; pending for ever if there is none.
 async fn finished(running: &mut BTreeMap<String, RunningWork>) -> (String, Result<EndedWork, String>) {
     let (key, ended) = std::future::poll_fn(|cx| {
         let mut ended = running.iter_mut().filter_map(|(key, running)| match Pin::new(&mut running.task).poll(cx) {

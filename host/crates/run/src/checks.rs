@@ -1,7 +1,7 @@
-//! The pinned checks of a feature, run on the tree as it is.
+//! The pinned checks of a feature, run on the tree as it stands.
 //!
-//! What a check runs comes from the run's state, where it was written when the work started, never from
-//! the tree; an agent can run one and can neither change nor add one.
+//! The command of a check comes from the run's state, which was written when the work started, and never from the tree.
+//! An agent can run a check; it can neither change nor add one.
 
 use longhaul_capabilities::{Console, InvocationSetup};
 use longhaul_config::Config;
@@ -21,26 +21,26 @@ use super::executor::NativeChecks;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of why a check was judged beside the work, which may be the work's own words.
+/// Bytes of the reason why a check was judged beside the work; the reason may hold the work's own text.
 const WHY_BYTES_MAX: usize = 300;
 
 /// The checks of one feature.
 pub struct PinnedChecks {
-    /// Who runs Python.
+    /// The plugins of the run, with the plugin `python`.
     pub plugin_set: Arc<PluginSet>,
-    /// The native checks of the operator, as they were when the run started.
+    /// The operator's configuration with the native checks, as of the start of the run.
     pub config: Arc<Config>,
-    /// How native checks are run.
+    /// The executor of native checks.
     pub native: Arc<NativeChecks>,
-    /// Whose call it is, for the log.
+    /// The calling invocation, for the log.
     pub caller: InvocationId,
     /// Ends a check that is no longer wanted.
     pub cancel: Cancel,
-    /// What is pinned.
+    /// The pinned checks.
     pub specs: Vec<CheckSpec>,
-    /// Which of them passed before the work began.
+    /// Names of the checks that passed before the work began.
     pub vacuous: Vec<String>,
-    /// Those that passed in one interpreter with the work, by their names, and why.
+    /// Checks that passed in one interpreter with the work: name and reason.
     pub beside: Mutex<BTreeMap<String, String>>,
 }
 
@@ -80,7 +80,7 @@ fn describe(body: &CheckBody) -> String {
     }
 }
 
-/// What the plugin `python` answers.
+/// The answer of the plugin `python` to a check.
 #[derive(serde::Deserialize)]
 struct CheckRun {
     stdout: String,
@@ -88,31 +88,31 @@ struct CheckRun {
     exit_code: i32,
 }
 
-/// What it answers of a check that ran apart from the work.
+/// Its answer to a check that ran apart from the work.
 #[derive(serde::Deserialize)]
 struct ApartCheckRun {
     #[serde(flatten)]
     ran: CheckRun,
-    /// Why that decides nothing.
+    /// Why this run decides nothing.
     beside: Option<String>,
-    /// Whether the work ended before the check had.
+    /// Whether the work ended before the check ended.
     gone: bool,
 }
 
-/// What came of a check apart from the work.
+/// The outcome of a check that ran apart from the work.
 enum ApartOutcome {
     Decided(CheckReport),
-    /// It has to be judged beside the work, for this reason.
+    /// The check has to be judged beside the work, for this reason.
     Undecided(String),
 }
 
-/// What the plugin `python` answers as a judge.
+/// The answer of the plugin `python` as a judge.
 #[derive(serde::Deserialize)]
 struct Audit {
     twins: Vec<Twin>,
 }
 
-/// A check with one line changed so that it must fail.
+/// A check with one line changed, so that it must fail.
 #[derive(serde::Deserialize)]
 struct Twin {
     line: usize,
@@ -122,7 +122,7 @@ struct Twin {
 /// One call of the plugin `python`.
 struct PythonCall<'a> {
     function: &'static str,
-    /// The check.
+    /// The name of the check.
     name: &'a str,
     source: &'a str,
     grants: Grants,
@@ -132,7 +132,7 @@ struct PythonCall<'a> {
 type PythonAnswer = Result<Result<ToolOutput, ToolError>, CallError>;
 
 impl PinnedChecks {
-    /// What people should hear of checks that passed on weaker evidence than others.
+    /// Events that report checks which passed on weaker evidence than others.
     pub fn told(&self, feature: &str) -> Vec<Event> {
         let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
         let text = |(check, why): (&String, &String)| {
@@ -143,7 +143,7 @@ impl PinnedChecks {
         beside.iter().map(|of| Event::Warning { text: text(of) }).collect()
     }
 
-    /// The work never shares an interpreter with what judges it, unless the check looks at more than data.
+    /// The work never shares an interpreter with its judge, unless the check looks at more than data.
     async fn python(&self, name: &str, source: &str) -> Result<CheckReport, CheckError> {
         let missing = || CheckError::Failed("this run has no plugin that runs Python".into());
         let part = self.plugin_set.part(PYTHON_CHECKS).ok_or_else(missing)?;
@@ -153,8 +153,8 @@ impl PinnedChecks {
         }
     }
 
-    /// Runs the check where nothing of the work is seen, and the work in an instance of its own, which answers what the
-    /// check asks for through a pipe. Each has the limits of a call.
+    /// Runs the check in an instance that sees nothing of the work, and the work in an instance of its own, which
+    /// answers the check's requests through a pipe. Each has the limits of a call.
     async fn apart(&self, part: &PreparedPlugin, name: &str, source: &str) -> Result<ApartOutcome, CheckError> {
         let copy = self.native.exact_copy().await.map_err(not_run)?;
         let (judge, work) = Console::pair();
@@ -170,14 +170,14 @@ impl PinnedChecks {
                 Ok(ApartOutcome::Undecided("this run pinned a plugin `python` of before".into()))
             }
             Ok(Err(error)) => Ok(ApartOutcome::Undecided(error.to_string())),
-            // What crosses the pipe counts, too, and the check alone may be within them.
+            // Traffic through the pipe counts too, and the check alone may be within its limits.
             Err(error) if !error.is_retryable() => Ok(ApartOutcome::Undecided(error.to_string())),
             Err(error) => Err(CheckError::Failed(error.to_string())),
         }
     }
 
-    /// A pass is believed once each twin of the check failed, each beside a copy of the work of its own: the work shares
-    /// the interpreter with the check, and can make any single one say what it likes.
+    /// Accepts a pass only after each twin of the check failed, each beside its own copy of the work. The work shares
+    /// the interpreter with the check and can forge any single result.
     async fn beside(
         &self,
         part: &PreparedPlugin,
@@ -215,13 +215,13 @@ impl PinnedChecks {
         match called {
             Ok(Ok(output)) => report(name, &output.output, output.truncated),
             Ok(Err(error)) => Ok(failed(name, &error.to_string())),
-            // A check that runs into a limit has failed; the limit is its reason.
+            // A check that reaches a limit has failed; the limit is its reason.
             Err(error) if !error.is_retryable() => Ok(failed(name, &error.to_string())),
             Err(error) => Err(CheckError::Failed(error.to_string())),
         }
     }
 
-    /// Made in an instance that sees nothing of the work. A run that pinned a plugin of before has none.
+    /// Makes the twins in an instance that sees nothing of the work. A run that pinned an earlier plugin has none.
     async fn twins(&self, part: &PreparedPlugin, name: &str, source: &str) -> Result<Vec<Twin>, CheckError> {
         let grants = Grants { table: PYTHON_CHECKS.into(), ..Grants::default() };
         let asked = PythonCall { function: "judge", name, source, grants, console: None };
@@ -261,7 +261,7 @@ impl PinnedChecks {
     }
 }
 
-/// A check that did not run for want of room can run later.
+/// A check that did not run for lack of resources can run later.
 fn not_run(error: NativeError) -> CheckError {
     let reason = error.to_string();
     if error.is_full_disk() {
@@ -270,7 +270,7 @@ fn not_run(error: NativeError) -> CheckError {
     CheckError::Failed(reason)
 }
 
-/// Checks see the copy, under the name by which they see the work.
+/// The check sees the copy under the name by which it sees the work.
 fn grants_of(part: &PreparedPlugin, copy: &ExactCopy) -> Grants {
     let mut grants = part.grants.clone();
     for directory in &mut grants.directories {
@@ -279,7 +279,7 @@ fn grants_of(part: &PreparedPlugin, copy: &ExactCopy) -> Grants {
     grants
 }
 
-/// What a check that ran apart says, with what became of the work.
+/// The result of a check that ran apart, given how the work ended.
 fn decided(name: &str, output: &ToolOutput, served: PythonAnswer) -> Result<ApartOutcome, CheckError> {
     let ApartCheckRun { ran, beside, gone } = read(&output.output)?;
     if gone {
@@ -291,11 +291,11 @@ fn decided(name: &str, output: &ToolOutput, served: PythonAnswer) -> Result<Apar
     })
 }
 
-/// The work ended before its check had.
+/// The work ended before its check ended.
 fn ended(name: &str, served: PythonAnswer) -> Result<ApartOutcome, CheckError> {
     let why = match served {
         Err(error) if error.is_retryable() => return Err(CheckError::Failed(error.to_string())),
-        // What it waits for the check, and each answer, counts towards the others.
+        // The time that the work waits for the check, and each of its answers, counts towards the other limits.
         Err(CallError::Limit { ref hit, .. }) if !LIMITS_OF_COMPUTING.contains(&hit.name.as_str()) => {
             return Ok(ApartOutcome::Undecided(format!("the work reached `{}` while it answered", hit.name)));
         }
@@ -306,7 +306,7 @@ fn ended(name: &str, served: PythonAnswer) -> Result<ApartOutcome, CheckError> {
     Ok(ApartOutcome::Decided(failed(name, &why)))
 }
 
-/// Limits that the work has reached by itself when it reaches them.
+/// Limits that only the work's own computing can reach.
 const LIMITS_OF_COMPUTING: [&str; 4] = ["fuel_max", "cpu_ms_max", "memory_bytes_max", "stack_bytes_max"];
 
 fn read<T: serde::de::DeserializeOwned>(output: &str) -> Result<T, CheckError> {
@@ -349,8 +349,8 @@ fn pretended(line: usize) -> String {
     )
 }
 
-/// How a check of `spec` that was run before any work ended. One that can never pass here is told from one that fails:
-/// its own source cannot be read, or it wants a module that nobody brings.
+/// The outcome of a check of `spec` that ran before any work. It distinguishes a failing check from one that can never
+/// pass here: its own source does not parse, or it imports a module that nothing provides.
 pub fn trial(report: &CheckReport, spec: &FeatureSpec) -> TrialOutcome {
     if report.passed {
         return TrialOutcome::Passes;
@@ -372,10 +372,10 @@ pub fn trial(report: &CheckReport, spec: &FeatureSpec) -> TrialOutcome {
     }
 }
 
-/// How tracebacks name the source of a check.
+/// The name of a check's source in tracebacks.
 const CHECK_FILE: &str = "<python>\"";
 
-/// Whether the feature says anything of a module, which it may add.
+/// Whether the feature names a module, which it may then add.
 fn is_named(module: &str, spec: &FeatureSpec) -> bool {
     let criteria = spec.criteria.iter().map(|criterion| criterion.text.as_str());
     [spec.title.as_str(), spec.instruction.as_str()].into_iter().chain(criteria).any(|text| text.contains(module))
@@ -452,7 +452,7 @@ mod tests {
     fn a_check_that_can_never_pass_is_told_from_one_that_fails() {
         check("AssertionError: assert 1 == 2", "Fails");
         check("  File \"<python>\", line 1\n    def (:\nSyntaxError: invalid syntax\n", "SyntaxError: invalid syntax");
-        // The work may hold what cannot be read, and the feature may be to mend it.
+        // The work may contain unparsable files, and the feature may be to repair them.
         check("  File \"/work/shop.py\", line 1\n    def (:\nSyntaxError: invalid syntax\n", "Fails");
         check("ModuleNotFoundError: No module named 'totals'", "Fails");
         check(

@@ -1,5 +1,5 @@
-//! Carrying work out: a planner, an agent or an evaluator is called, checks are pinned, the tree is
-//! committed or restored. What comes of it is handed back; nothing is stored here but journals.
+//! The execution of work: it calls a planner, an agent or an evaluator, pins checks, commits or restores the tree. It
+//! returns the result, and stores nothing but journals.
 
 mod choose;
 mod ending;
@@ -38,7 +38,7 @@ use repository::Repository;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where the work of one run is done.
+/// The executor of the work of one run.
 pub struct WorkExecutor {
     host: Arc<PluginHost>,
     graphs: Arc<dyn Graphs>,
@@ -49,12 +49,12 @@ pub struct WorkExecutor {
     bus: EventBus,
     ledger: Arc<Ledger>,
     levels: ReportedLevels,
-    /// By number. The first is there from the start, the others when a session first needs them.
+    /// The workspaces by number. The first exists from the start, the others from the first session that needs them.
     workspaces: tokio::sync::Mutex<BTreeMap<u32, Arc<Workspace>>>,
 }
 
 impl WorkExecutor {
-    /// The stage of a run.
+    /// The work executor of a run.
     pub async fn new(
         host: Arc<PluginHost>,
         graphs: Arc<dyn Graphs>,
@@ -75,7 +75,7 @@ impl WorkExecutor {
         Ok(executor)
     }
 
-    /// The desk of that number, made when it is not there.
+    /// The workspace of that number, made when it does not exist.
     async fn workspace(&self, number: u32) -> fault::Result<Arc<Workspace>> {
         let mut workspaces = self.workspaces.lock().await;
         if let Some(workspace) = workspaces.get(&number) {
@@ -86,7 +86,7 @@ impl WorkExecutor {
         Ok(workspace)
     }
 
-    /// The desk of a feature's session, and the commit that its work started from.
+    /// The workspace of a feature's session, and the commit that its work started from.
     async fn desk_of(&self, state: &RunState, work: &Work) -> fault::Result<(Arc<Workspace>, Option<String>)> {
         if self.record.ask.is_some() {
             return Ok((self.workspace(0).await?, Some(String::new())));
@@ -96,12 +96,12 @@ impl WorkExecutor {
         Ok((workspace, session.and_then(|session| session.base.clone())))
     }
 
-    /// What its plugins are loaded, confined and served with.
+    /// The host that loads, confines and serves the plugins.
     pub(super) fn host(&self) -> &Arc<PluginHost> {
         &self.host
     }
 
-    /// The book of the run.
+    /// The ledger of the run.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -110,7 +110,7 @@ impl WorkExecutor {
         InvocationId::of_action(&self.record.run, &work.key())
     }
 
-    /// The outcome of an agent, from its journal: the harness keeps only its summary.
+    /// The outcome of an agent, from its journal; the harness keeps only its summary.
     fn outcome_of(&self, key: &str) -> fault::Result<Outcome> {
         let invocation = InvocationId::of_action(&self.record.run, key);
         let finished = longhaul_journal::finished(&*self.host.store, &invocation)?;
@@ -123,9 +123,9 @@ impl WorkExecutor {
     }
 }
 
-/// One tree, and the parts of the run as they see it.
+/// One tree, and the plugins of the run as they see it.
 struct Workspace {
-    /// None for an ask.
+    /// None for an ask, which has no repository.
     repository: Option<Repository>,
     plugin_set: Arc<PluginSet>,
     context: Arc<InvocationContext>,

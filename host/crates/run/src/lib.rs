@@ -5,14 +5,14 @@
 //! | `actor` | the owner of one run: it takes orders and results one after the other, and stores before it acts |
 //! | `executor` | the execution of one piece of work: plugins that are called, checks, commits |
 //! | `checks` | the pinned checks of a feature |
-//! | `step_rows` | the rows that a step of a run writes |
-//! | `steps` | steps of components as events, each once |
-//! | [`revert`] | the way back to an earlier commit |
+//! | `step_rows` | the rows of one step of a run |
+//! | `steps` | steps of components as events, each exactly once |
+//! | [`revert`] | reverts to an earlier commit |
 //! | `worktrees` | the trees of a run beside its branch |
 //!
-//! The harness decides, in a pure step; the actor stores the state with the events in one transaction and then starts the
-//! work; the stage carries the work out. What is stored of a run is in `longhaul-records`. This crate refuses to take a
-//! decision of the harness, and to begin, list or remove a run.
+//! The harness decides, in a pure step; the actor stores the state with the events in one transaction and then starts
+//! the work; the work executor carries it out. `longhaul-records` holds the records of a run. This crate refuses to
+//! take a decision of the harness, and to begin, list or remove a run.
 
 mod actor;
 mod checks;

@@ -1,8 +1,9 @@
-//! Going back to an earlier commit of a run: branch, tree, features, progress and decisions together.
+//! Reverts a run to an earlier commit: branch, tree, features, progress and decisions together.
 //!
-//! It is an effect with a journal. The order is durable before anything moves, with what would be lost; it goes in
-//! the transaction that stores what became of the features. Killed in between, [`finish`] carries the same order out
-//! again. Refuses to lose work that is in no commit, and reads nothing of the user's checkout.
+//! A revert is an effect with a journal. The order, and the work that would be lost, are durable before anything moves;
+//! the order is removed in the transaction that stores the new state of the features. After a kill in between,
+//! [`finish`] carries out the same order again. Refuses to lose work that is in no commit, and reads nothing of the
+//! user's checkout.
 
 use super::actor::applied;
 use super::worktrees;
@@ -22,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes that are kept of work that is in no commit.
+/// Bytes of uncommitted work that a revert keeps.
 const STASH_BYTES_MAX: u64 = 16 << 20;
 
-/// Files that a refusal names.
+/// Files that a refusal names at most.
 const NAMED_MAX: usize = 20;
 
 /// A revert that can be carried out.
@@ -35,18 +36,18 @@ pub struct PlannedRevert {
     stashes: Vec<Vec<u8>>,
 }
 
-/// The order as it is kept until it is carried out.
+/// The stored order; it exists until it is carried out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StoredRevert {
-    /// Counts the reverts of a run, from 1.
+    /// The number of this revert in its run, from 1.
     number: u32,
     order: RevertOutcome,
 }
 
-/// Looks at everything that can be refused. Changes nothing but that a run whose tree is gone gets it again.
+/// Checks everything that can be refused. Changes nothing, except that a run without its tree gets it again.
 ///
 /// # Errors
-/// In one line: the word, the branch, or work that is in no commit.
+/// In one line: the word is unknown, the branch does not hold the commit, or there is work in no commit.
 pub async fn look(host: &Arc<PluginHost>, stored: &StoredRun, word: &str, stash: bool) -> fault::Result<PlannedRevert> {
     let (own, record, word) = (Arc::clone(host), stored.record.clone(), word.to_owned());
     let ground = tokio::task::spawn_blocking(move || RepositoryState::look(&own, &record, &word, stash)).await??;
@@ -64,10 +65,10 @@ pub async fn look(host: &Arc<PluginHost>, stored: &StoredRun, word: &str, stash:
     Ok(PlannedRevert { noted: StoredRevert { number, order }, stashes })
 }
 
-/// Carries out what was looked at.
+/// Carries out the planned revert.
 ///
 /// # Errors
-/// When git, the file system or the store refuses. Where the branch has not moved, nothing has happened then.
+/// When git, the file system or the store refuses. If the branch has not moved, nothing has happened then.
 pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: PlannedRevert) -> fault::Result<RevertOutcome> {
     let PlannedRevert { noted, stashes } = looked;
     if noted.order.is_nothing() {
@@ -91,7 +92,7 @@ pub async fn revert(host: &Arc<PluginHost>, stored: StoredRun, looked: PlannedRe
     }
 }
 
-/// Carries out what was noted before a kill, if something was.
+/// Carries out the order that was stored before a kill, if there is one.
 ///
 /// # Errors
 /// As [`revert`]; the order stays, and the next command tries again.
@@ -114,7 +115,7 @@ async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: StoredRever
         name: "git.revert",
         summary: format!("{} to {}", stored.record.branch, order.to),
         arguments: Digest::of(&serde_json::to_vec(&order)?),
-        // The same order ends in the same place, however often it is carried out.
+        // The same order always leads to the same state.
         class: EffectClass::Idempotent,
         fuel_used: 0,
     };
@@ -161,7 +162,7 @@ fn open_journal(host: &PluginHost, record: &RunRecord, number: u32, order: &Reve
     let limits = record.config()?.limits;
     match Recorder::open(store, clock, invocation(&record.run, number), began, &limits)? {
         Opened::Running(recorder) => Ok(recorder),
-        // Its end and that of the order are one transaction.
+        // The end of the effect and the removal of the order are one transaction.
         Opened::Finished { .. } => {
             bail!(Fault::conflict(format!("revert {number} of run {} has happened before", record.run)))
         }
@@ -172,7 +173,7 @@ fn invocation(run: &RunId, number: u32) -> InvocationId {
     InvocationId::of_action(run, &format!("revert/{number}"))
 }
 
-/// The first number after `last` that no journal has: one that failed has left its own.
+/// The first number after `last` without a journal: a failed revert has left its own.
 fn number(host: &PluginHost, run: &RunId, last: u32) -> fault::Result<u32> {
     for number in last.saturating_add(1)..u32::MAX {
         if longhaul_journal::began(&*host.store, &invocation(run, number))?.is_none() {
@@ -182,11 +183,11 @@ fn number(host: &PluginHost, run: &RunId, last: u32) -> fault::Result<u32> {
     bail!("run {run} was reverted {} times, which is enough", u32::MAX)
 }
 
-/// What there is in the repository and in the trees.
+/// The state of the repository and of the trees.
 struct RepositoryState {
     way: WayBack,
     last_kept: u32,
-    /// Work that is in no commit, by the number of its tree.
+    /// Uncommitted work, by the number of its tree.
     stashes: Vec<(u32, Vec<u8>)>,
 }
 
@@ -219,14 +220,14 @@ impl RepositoryState {
     }
 }
 
-/// Blocks.
+/// Moves branch and trees back. Blocks.
 fn move_back(host: &PluginHost, record: &RunRecord, order: &RevertOutcome) -> Result<(), TreeError> {
     let project = UserRepository::open(&record.directory)?;
     let branch = Branch::new(&record.branch)?;
     let tree = worktrees::tree(host, record, &project, &order.from)?;
     let keep_as = order.kept_as.as_deref();
     let order = RevertOrder { branch: &branch, from: &order.from, to: &order.to, keep_as };
-    // The trees of sessions that went on beside the first are made anew when they are needed.
+    // The trees of parallel sessions are made anew when they are needed.
     let forgotten = host.home.forget_trees_beside(&record.run);
     forgotten.map_err(|source| TreeError::Io { doing: "remove", path: host.home.tree(&record.run), source })?;
     tree.revert(&project, &order, &|point| host.crash.reach(point))
@@ -240,13 +241,13 @@ fn named(paths: &[String]) -> String {
     text
 }
 
-/// Nothing was lost if the branch is where it was: the order may be forgotten.
+/// Nothing was lost if the branch has not moved: the order may be forgotten.
 fn has_not_moved(record: &RunRecord, order: &RevertOutcome) -> bool {
     let tip = || UserRepository::open(&record.directory)?.tip(&Branch::new(&record.branch)?);
     tip().is_ok_and(|tip| tip.as_deref() != Some(order.to.as_str()) || order.from == order.to)
 }
 
-/// The feature that was worked on has it as its best effort; without one it is the revert's own.
+/// Names the stash: it is the best effort of the current feature, or the revert's own without one.
 fn stash_name(state: &RunState, number: u32, slot: u32) -> String {
     let session = state.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.slot == slot);
     let own = || if slot == 0 { format!("revert-{number}") } else { format!("revert-{number}-{slot}") };
@@ -263,8 +264,8 @@ fn rehearse(state: &RunState, at_ms: u64, order: &RevertOutcome) -> fault::Resul
     Ok(actions.into_iter().find_map(of_event).unwrap_or_default())
 }
 
-/// The features whose work is among the commits that are left behind. One that passed without a change has no
-/// commit: it goes when it was judged on a tree with one of those.
+/// The features whose work is among the abandoned commits. A feature that passed without a change has no commit: it is
+/// among them when it was judged on a tree with one of those commits.
 fn passing_by(state: &RunState, events: &[RunEvent], way: &WayBack) -> Vec<String> {
     let is_of_left =
         |event: &&RunEvent| matches!(&event.event, Event::Committed { commit, .. } if way.left.contains(commit));
@@ -280,7 +281,7 @@ fn passing_by(state: &RunState, events: &[RunEvent], way: &WayBack) -> Vec<Strin
     state.features.iter().filter(is_left).map(|feature| feature.spec.id.clone()).collect()
 }
 
-/// The last of several wins when they are collected.
+/// When several are collected, the last one wins.
 fn passed(event: &RunEvent) -> Option<(&str, u64)> {
     match &event.event {
         Event::Feature { feature, status: FeatureStatus::Passing, .. } => Some((feature, event.number)),

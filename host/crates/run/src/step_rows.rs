@@ -1,7 +1,7 @@
-//! The rows that a step of a run writes: its state, its events, and what these mean for the project's progress, its
+//! The rows of one step of a run: its state, its events, and the changes that follow for the project's progress,
 //! decisions, notifications and memory.
 //!
-//! All of them go into one batch, so that a kill loses a step whole or not at all. Nothing is committed here.
+//! All rows go into one batch, so that a kill loses a step whole or not at all. This module commits nothing.
 
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault;
@@ -11,10 +11,10 @@ use longhaul_harness::RunState;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_records::{decisions, ledger};
 
-/// Digits of a commit's name in the progress.
+/// Digits of a commit id in the progress log.
 const SHORT: usize = 10;
 
-/// Adds the state, the events and what they mean for the project's progress and decisions to a batch.
+/// Adds the state, the events, and the resulting progress entries and decisions to a batch.
 pub fn put_step(
     store: &dyn Store,
     batch: &mut Batch,
@@ -44,7 +44,7 @@ pub fn put_step(
     Ok(())
 }
 
-/// The entry of the project's progress that an event makes: a commit, a feature that was given up, a revert.
+/// The progress entry for an event: a commit, an abandoned feature, a revert.
 fn progress(event: &RunEvent) -> Option<serde_json::Value> {
     let (action, outcome, files) = match &event.event {
         Event::Committed { feature, commit, files, .. } => {

@@ -1,8 +1,8 @@
-//! Steps of components at work become events, each once.
+//! Converts the steps of running components into events, each exactly once.
 //!
-//! A component that goes on after a kill is run again from its start and says its first steps again, under the
-//! same numbers. So the last number of each invocation is stored with the events, and what is not above it is
-//! known already. What was not stored when the process died is said again, and stored then.
+//! A component that continues after a kill runs again from its start and reports its first steps again, under the same
+//! numbers. So the last number of each invocation is stored with the events, and a step up to that number is known
+//! already. A step that was not stored when the process died is reported again, and stored then.
 
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context};
@@ -12,22 +12,22 @@ use longhaul_records::bus::PendingStep;
 use longhaul_records::record::RunRecord;
 use std::collections::BTreeMap;
 
-/// The last number of each invocation that was asked for since the actor lives.
+/// The last stored number of each invocation that this actor asked about.
 #[derive(Default)]
 pub struct EventMarks(BTreeMap<InvocationId, Option<u32>>);
 
-/// Events that are new, in order, and the batch that stores up to where they are.
+/// New events in order, and the batch that stores them with the new marks.
 pub struct NewEvents {
     /// The events.
     pub events: Vec<Event>,
-    /// With the marks.
+    /// The rows of the marks.
     pub batch: Batch,
-    /// For [`EventMarks::stored`].
+    /// The marks, for [`EventMarks::stored`].
     pub marks: BTreeMap<InvocationId, u32>,
 }
 
 impl EventMarks {
-    /// Those of `steps` that are not stored yet.
+    /// The steps that are not stored yet.
     pub(super) fn fresh(
         &mut self,
         store: &dyn Store,
@@ -53,7 +53,7 @@ impl EventMarks {
         Ok(NewEvents { events, batch, marks })
     }
 
-    /// To be called when what was fresh is stored.
+    /// Call this after the new events are stored.
     pub(super) fn stored(&mut self, marks: BTreeMap<InvocationId, u32>) {
         self.0.extend(marks.into_iter().map(|(invocation, number)| (invocation, Some(number))));
     }

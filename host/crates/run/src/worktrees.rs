@@ -1,12 +1,12 @@
-//! The trees of a run beside its branch: what in them is in no commit. Everything here blocks, and changes nothing
-//! but that a first tree which is gone is made again.
+//! The trees of a run beside its branch, and the work in them that is in no commit. Every function here blocks, and
+//! none changes anything, except that a missing first tree is made again.
 
 use longhaul_records::record::RunRecord;
 use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::{Tree, TreeCaps, TreeError, UserRepository};
 use std::path::Path;
 
-/// The first tree of the run, made from `commit` where it is gone.
+/// The first tree of the run, made from `commit` when it is missing.
 pub(super) fn tree(
     host: &PluginHost,
     record: &RunRecord,
@@ -16,7 +16,7 @@ pub(super) fn tree(
     open(host, project, &host.home.tree(&record.run), commit)
 }
 
-/// Every tree of the run that is there, with the number of the sessions that work in it.
+/// Every existing tree of the run, with the number of the sessions that work in it.
 pub(super) fn trees(
     host: &PluginHost,
     record: &RunRecord,
@@ -36,8 +36,8 @@ fn open(host: &PluginHost, project: &UserRepository, dir: &Path, commit: &str) -
     Ok(Tree::checkout(project, dir, commit, &TreeCaps::default(), &hook)?.tree)
 }
 
-/// Paths in a tree that are in no commit, or why it cannot be read: what differs from the commit that it was last
-/// brought to. The branch may have gone on since, by others.
+/// Uncommitted paths of a tree, or why the tree cannot be read: the difference to the commit that it was last brought
+/// to. Other sessions may have moved the branch since.
 pub(super) fn loose(tree: &Tree, project: &UserRepository, tip: &str) -> Result<Vec<String>, TreeError> {
     match tree.scan(project, &tree.at().unwrap_or_else(|| tip.to_owned())) {
         Ok(scan) => {

@@ -1,4 +1,4 @@
-//! What agents hand from run to run, as people look at it and change it.
+//! The artifacts of agents: inspection and changes by people.
 
 use crate::desk::SchedulerService;
 use crate::rows::{self, ScheduleTransaction};
@@ -52,7 +52,7 @@ impl SchedulerService {
         self.record(name)?;
         let head = match rows::head(&*self.store, name) {
             Ok(head) => head,
-            // A person may put something in the place of what cannot be read, and must not be taken for having seen it.
+            // A person may replace an unreadable artifact, but must not count as having seen it.
             Err(error) if version.is_some() => bail!("{error:#}; leave the version out for that"),
             Err(_) => ArtifactHead { version: rows::last_version(&*self.store, name)?, artifact: None },
         };

@@ -1,5 +1,5 @@
-//! One attempt at a task: what its agent was handed is loaded, its code is executed, what it gave is summed up and
-//! saved. The end of the task, what is handed on, and what the scheduler knows then are one transaction.
+//! One attempt at a task: it loads the agent's artifact, executes its code, summarises and saves the result. The end of
+//! the task, the new artifact, and the scheduler's new state are one transaction.
 
 use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows::{self, ScheduleTransaction};
@@ -19,20 +19,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a task waits whose agent is run by somebody.
+/// How long a task waits while its agent is busy.
 const BUSY_WAIT_MS: u64 = 1_000;
-/// The shortest time that an admission may have a task wait.
+/// The shortest wait that an admission may impose on a task.
 const ADMISSION_WAIT_MS_MIN: u64 = 100;
-/// How long code may go on once the scheduler is to stop.
+/// How long code may continue once the scheduler stops.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long is waited before an end is stored that could not be.
+/// Wait before another attempt to store the end of a task.
 const STORE_WAIT: Duration = Duration::from_secs(5);
-/// Bytes of an error that is kept with an attempt.
+/// Bytes of an error that an attempt keeps.
 const ERROR_BYTES_MAX: usize = 2_000;
-/// Bytes of what is given to an execution by hand.
+/// Bytes of the input of an execution by hand.
 const INPUT_BYTES_MAX: usize = 1 << 20;
 
-/// What stands at the beginning of an attempt.
+/// The state at the beginning of an attempt.
 enum PreparedAttempt {
     Work(Box<AgentWork>),
     Wait { reason: String, for_ms: u64 },
@@ -40,8 +40,8 @@ enum PreparedAttempt {
 }
 
 impl SchedulerService {
-    /// Makes an attempt at a task of the scheduler, to its end in the store. An ask or a run that goes on elsewhere is
-    /// left as it is, as is everything when `stopping` says so and no time is left.
+    /// Makes an attempt at a task of the scheduler, up to its stored end. An ask or a run that continues elsewhere is
+    /// left alone; so is everything once `stopping` says that no time is left.
     pub(super) async fn attempt(
         &self,
         start: NewAttempt,
@@ -66,7 +66,7 @@ impl SchedulerService {
         };
         let result = match executed {
             Some(result) => result,
-            // It goes on where it was when a scheduler works again.
+            // The run continues from its state when a scheduler works again.
             None if is_run && stops_soon(&mut stopping).await => return,
             None if is_run => ExecutionResult::failed("its run was let go of, and goes on with the next attempt", true),
             None => ExecutionResult::failed("the host stopped before it had ended", true),
@@ -76,7 +76,7 @@ impl SchedulerService {
         self.crash.reach("agents.ended");
     }
 
-    /// Runs an agent now because somebody asks for it.
+    /// Runs an agent now, on request.
     pub(super) async fn execute(
         &self,
         name: &Name,
@@ -100,7 +100,7 @@ impl SchedulerService {
         Ok(AgentResponse::Executed { task: Some(task.id), result: Box::new(result) })
     }
 
-    /// A task of its own, unless there is nothing to run: that is a task, too, and has failed.
+    /// Begins a task for the request. Without code to run the task exists too, and has failed.
     async fn begin_by_hand(
         &self,
         name: &Name,
@@ -161,7 +161,7 @@ impl SchedulerService {
         })
     }
 
-    /// The task that an agent is at work on.
+    /// The task that an agent is working on.
     pub(super) fn busy(&self, turn: &StateGuard<'_>, agent: &Name) -> Option<TaskId> {
         let by_hand = lock(&self.by_hand).get(agent).cloned();
         let is_running = |task: &&ScheduledTask| task.status == TaskStatus::Running && task.agent == *agent;
@@ -209,8 +209,8 @@ impl SchedulerService {
         self.turn().await?.take(input).await
     }
 
-    /// Stores the end of an attempt, as often as it takes: a task that has ended must not stay running. Once the
-    /// scheduler stops it is left to the next one, which finds it as one that was cut off.
+    /// Stores the end of an attempt, and retries without limit: a task that has ended must not stay running. Once the
+    /// scheduler stops, the next one finds the attempt as interrupted.
     async fn ended(
         &self,
         task: &ScheduledTask,
@@ -227,8 +227,8 @@ impl SchedulerService {
         }
     }
 
-    /// The end of an attempt, in one transaction. Answers what it came to, which may be less than what it was: a state
-    /// that is too large is a failure.
+    /// The end of an attempt, in one transaction. Returns the stored result, which may be worse than the real one: a
+    /// state that is too large is a failure.
     async fn finish(
         &self,
         task: &ScheduledTask,
@@ -271,7 +271,7 @@ impl SchedulerService {
         Ok(result)
     }
 
-    /// What was printed, told apart, with its summary.
+    /// The printed output, split by stream, with its summary.
     async fn sum_up(&self, work: &AgentWork, result: &ExecutionResult) -> PrintedResult {
         let printed = compress::printed(&result.stdout);
         let error = result.error_message.as_deref();
@@ -289,7 +289,7 @@ impl SchedulerService {
         PrintedResult { printed, summary }
     }
 
-    /// What the agent hands on when its task is over; none where that cannot be kept, which is in the result then.
+    /// The artifact after the task; none when it cannot be kept, which the result then reports.
     fn next_head(
         &self,
         work: &AgentWork,
@@ -305,7 +305,7 @@ impl SchedulerService {
                 return None;
             }
         };
-        // Whoever changed it meanwhile meant the next run.
+        // A person who changed the artifact meanwhile meant the next run.
         let is_changed = now.version != work.head.version;
         let printed = handed.printed.state.clone().filter(|_| result.success);
         if is_changed && printed.is_some() {
@@ -349,13 +349,13 @@ impl SchedulerService {
     }
 }
 
-/// What was printed, told apart, with its summary.
+/// The printed output, split by stream, with its summary.
 struct PrintedResult {
     printed: compress::PrintedOutput,
     summary: String,
 }
 
-/// An agent that is run because somebody asked for it, until it is not any more, also when nobody waits for it.
+/// Marks an agent as run by hand until it has ended, even if nobody waits for it.
 struct ByHand<'a> {
     scheduler_service: &'a SchedulerService,
     agent: &'a Name,
@@ -372,7 +372,7 @@ pub(super) fn by_hand_schedule() -> fault::Result<Name> {
     BY_HAND.parse().or_internal(|| "a name of our own")
 }
 
-/// A defect of ours is a result as well.
+/// Executes the work; a defect of the host becomes a result as well.
 async fn carry_out(agent_executor: &dyn AgentExecutor, work: &AgentWork) -> Option<ExecutionResult> {
     match AssertUnwindSafe(agent_executor.run(work)).catch_unwind().await {
         Ok(result) => result,
@@ -380,15 +380,15 @@ async fn carry_out(agent_executor: &dyn AgentExecutor, work: &AgentWork) -> Opti
     }
 }
 
-/// Whether the scheduler stops, or is about to: a run is let go of when its service stops, which may come first.
+/// Whether the scheduler stops, or is about to: a run is released when its service stops, which may come first.
 async fn stops_soon(stopping: &mut watch::Receiver<bool>) -> bool {
     matches!(tokio::time::timeout(GRACE, stopping.wait_for(|stopping| *stopping)).await, Ok(Ok(_)))
 }
 
-/// Until there is no time left: a run goes on elsewhere and is let go of at once.
+/// Waits until no time is left: a run continues elsewhere and is released at once.
 async fn grace(stopping: &mut watch::Receiver<bool>, is_run: bool) {
     if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        // Nobody is there who could stop it.
+        // The sender is gone, so nobody can stop it.
         std::future::pending::<()>().await;
     }
     if !is_run {

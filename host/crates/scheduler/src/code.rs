@@ -1,4 +1,4 @@
-//! An agent's code in the sandbox. Refuses an agent that is an ask or a run: it has no code of its own.
+//! Runs an agent's code in the sandbox. Refuses an agent that is an ask or a run: it has no code of its own.
 
 use crate::desk::SchedulerService;
 use crate::work::AgentWork;
@@ -6,7 +6,7 @@ use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_exec::{Code as Source, ExecError, Executor, ExecutorPaths, Job, JobLimits, JobReport};
 use longhaul_home::plugin_directories;
 
-/// Instructions of a millisecond, in wasmtime's fuel, at the most: twice those of 10^12 in five minutes.
+/// Fuel per millisecond, at most: twice the rate of 10^12 in five minutes.
 const FUEL_PER_MS: u64 = 7_000_000;
 
 impl SchedulerService {
@@ -42,7 +42,7 @@ impl SchedulerService {
                 timeout_ms: agent.limits.timeout_ms,
                 memory_bytes_max: agent.limits.memory_bytes_max,
                 output_bytes_max: usize::try_from(agent.limits.output_bytes_max).unwrap_or(usize::MAX),
-                // More than can be used in that time, which is the limit that people set.
+                // More fuel than the timeout allows to use, because the timeout is the limit that people set.
                 fuel_max: JobLimits::default().fuel_max.max(agent.limits.timeout_ms.saturating_mul(FUEL_PER_MS)),
             },
         };
@@ -53,7 +53,7 @@ impl SchedulerService {
         match ran {
             Ok(report) => of_report(report, agent.limits.timeout_ms),
             Err(error) => {
-                // What the host lacks may be there later; what is wrong with the code stays so.
+                // A resource that the host lacks may exist later; a fault of the code remains.
                 let retryable = matches!(error, ExecError::Host(_));
                 ExecutionResult::failed(error.to_string(), retryable)
             }
@@ -70,8 +70,8 @@ impl SchedulerService {
     }
 }
 
-/// A report in the words of executions. What ran out of time, or ended with an exit code, may do better another time;
-/// what ran out of memory or instructions does the same again.
+/// Converts a report to an execution result. A timeout or an exit code is retryable; a run out of memory or fuel would
+/// end the same way again.
 fn of_report(report: JobReport, timeout_ms: u64) -> ExecutionResult {
     let is_timeout = report.limit.as_deref() == Some("timeout_ms");
     let error_message =

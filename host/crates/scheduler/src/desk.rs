@@ -1,5 +1,5 @@
-//! The desk that keeps the agents: the state of the scheduler behind one lock, and what is asked of it. Refuses to have in
-//! memory what is not stored.
+//! The scheduler service: the state of the scheduler behind one lock, and its operations. Refuses to hold in memory
+//! what is not stored.
 
 use crate::rows::{self, ScheduleTransaction};
 use crate::work::{self, AgentExecutor, NewAttempt};
@@ -20,30 +20,30 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OnceCell, mpsc};
 
-/// Keeps the agents.
+/// The service of agents, schedules and tasks.
 pub struct SchedulerService {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) home: Home,
     pub(crate) crash: CrashPoints,
-    /// Tells of tasks that failed.
+    /// Sends notifications about failed tasks.
     pub(crate) notifier: Arc<Notifier>,
-    /// Sum outputs up.
+    /// The models that summarise outputs.
     pub(crate) models: Arc<dyn ProjectModels>,
-    /// Held by whoever changes anything; read from the store by whoever comes first.
+    /// The state; the lock is held for each change, and the first holder reads the state from the store.
     state: tokio::sync::Mutex<Option<SchedulerState>>,
     pub(crate) executor: OnceCell<Executor>,
-    /// Where tasks go that are to be started, while a scheduler works.
+    /// Receives tasks that are to be started, while a scheduler works.
     pub(crate) starts: Mutex<Option<mpsc::UnboundedSender<NewAttempt>>>,
-    /// Agents that are run because somebody asked for it.
+    /// Agents that are running on request.
     pub(crate) by_hand: Mutex<BTreeMap<Name, TaskId>>,
     admission: Mutex<Arc<dyn Admission>>,
-    /// Something changed that a scheduler may wait for.
+    /// Notifies the scheduler of changes that it may wait for.
     pub(crate) changed: Notify,
 }
 
 impl SchedulerService {
-    /// The desk of a data directory. Nothing is read yet, and no interpreter is loaded.
+    /// The service of a data directory. It reads nothing yet, and loads no interpreter.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -68,15 +68,15 @@ impl SchedulerService {
         }
     }
 
-    /// Asks `admission` before each attempt from now on. Default: everything is let in.
+    /// Asks `admission` before each attempt from now on. Default: every attempt is admitted.
     pub fn admit_by(&self, admission: Arc<dyn Admission>) {
         *lock(&self.admission) = admission;
     }
 
-    /// Answers what is asked of agents; `hands` execute.
+    /// Handles a request about agents; the agent executor runs them.
     ///
     /// # Errors
-    /// What is wrong with what is asked for, and when the store fails. An execution that fails is an answer.
+    /// When the request is faulty, and when the store fails. A failed execution is a response.
     pub async fn agents(
         &self,
         wanted: AgentRequest,
@@ -99,10 +99,10 @@ impl SchedulerService {
         }
     }
 
-    /// Answers what is asked of schedules and tasks.
+    /// Handles a request about schedules and tasks.
     ///
     /// # Errors
-    /// What is wrong with what is asked for, and when the store fails.
+    /// When the request is faulty, and when the store fails.
     pub async fn schedules(&self, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
         match wanted {
             ScheduleRequest::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
@@ -122,7 +122,7 @@ impl SchedulerService {
         }
     }
 
-    /// The state of the scheduler, to be looked at or changed.
+    /// Locks the state of the scheduler, for reading or changing.
     pub(crate) async fn turn(&self) -> fault::Result<StateGuard<'_>> {
         let mut held = self.state.lock().await;
         let state = match held.take() {
@@ -133,8 +133,8 @@ impl SchedulerService {
         Ok(StateGuard { scheduler_service: self, held })
     }
 
-    /// Reads it from the store, in a process that owns that: what another one was at is over with it. Asks and runs go
-    /// on where they were; all other attempts have failed, and may be made again.
+    /// Reads the state from the store, in the process that owns it: the work of an earlier process is over. Asks and
+    /// runs continue from their state; all other attempts have failed, and may be retried.
     async fn load(&self) -> fault::Result<SchedulerState> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();
@@ -180,7 +180,7 @@ impl SchedulerService {
     }
 }
 
-/// The state, held.
+/// The locked state.
 pub(crate) struct StateGuard<'a> {
     scheduler_service: &'a SchedulerService,
     held: tokio::sync::MutexGuard<'a, Option<SchedulerState>>,
@@ -189,11 +189,11 @@ pub(crate) struct StateGuard<'a> {
 impl StateGuard<'_> {
     pub(crate) fn state(&self) -> &SchedulerState {
         static EMPTY: std::sync::LazyLock<SchedulerState> = std::sync::LazyLock::new(SchedulerState::default);
-        // It was read before the turn was given.
+        // The state was read before the guard was given out.
         self.held.as_ref().unwrap_or(&EMPTY)
     }
 
-    /// Takes an input: the state then, and what is to be done. Nothing is stored yet.
+    /// Applies an input: returns the new state, and the actions to take. Nothing is stored yet.
     pub(crate) fn next(&self, input: SchedulerInput) -> fault::Result<(SchedulerState, Vec<SchedulerAction>)> {
         let (mut state, now_ms) = (self.state().clone(), self.scheduler_service.clock.now_ms());
         let works = lock(&self.scheduler_service.starts).is_some();
@@ -201,14 +201,14 @@ impl StateGuard<'_> {
         Ok((state, actions))
     }
 
-    /// Takes an input and stores what it changes.
+    /// Applies an input and stores the changes.
     pub(crate) async fn take(&mut self, input: SchedulerInput) -> fault::Result<()> {
         let (state, actions) = self.next(input)?;
         let writing = ScheduleTransaction::new(&*self.scheduler_service.store, self.scheduler_service.clock.now_ms());
         self.keep(state, &actions, writing).await
     }
 
-    /// Stores a state with what led to it, and has done what is to be done.
+    /// Stores a state with the actions that led to it, and dispatches the actions.
     pub(crate) async fn keep(
         &mut self,
         state: SchedulerState,
@@ -227,7 +227,7 @@ impl StateGuard<'_> {
     fn start(&self, actions: &[SchedulerAction]) {
         let starts = lock(&self.scheduler_service.starts);
         for action in actions {
-            // Where nobody takes it any more, the task is running, and is looked after when somebody does again.
+            // Without a receiver the task counts as running, and the next scheduler picks it up.
             if let (SchedulerAction::Start(task), Some(starts)) = (action, &*starts) {
                 let _ = starts.send(NewAttempt { task: task.clone() });
             }

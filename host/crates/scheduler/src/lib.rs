@@ -1,28 +1,26 @@
-//! The agents of a data directory: records, what each passes from run to run, schedules, and tasks with all their
-//! attempts.
+//! The agents of a data directory: records, artifacts, schedules, and tasks with all their attempts.
 //!
-//! A task that ends, what its agent hands on, and what the scheduler knows are one transaction, so that a kill neither
-//! loses a run nor counts it twice. Whatever changes anything here goes through one lock, and is in memory only once it is
+//! The end of a task, the agent's new artifact, and the scheduler's new state are one transaction, so that a kill
+//! neither loses a run nor counts it twice. Every change goes through one lock, and is in memory only once it is
 //! stored.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `desk` | the desk: the lock, and the state behind it |
-//! | `rows` | what is stored, and what of it changes |
-//! | `records` | agents: made, changed, removed |
-//! | `artifacts` | what runs hand on, in the hands of people |
-//! | `schedules` | schedules, as they are asked about |
-//! | `tasks` | tasks, as they are asked about |
-//! | `work` | what an attempt executes, and who executes it |
+//! | `desk` | the scheduler service: the lock, and the state behind it |
+//! | `rows` | the stored rows, and their changes |
+//! | `records` | agents: created, changed, removed |
+//! | `artifacts` | artifacts, inspected and changed by people |
+//! | `schedules` | operations on schedules |
+//! | `tasks` | operations on tasks |
+//! | `work` | the work of an attempt, and the trait of its executor |
 //! | `attempt` | one attempt: load, execute, sum up, save |
 //! | `code` | an agent's code in the sandbox |
-//! | `summary` | what a model makes of an output |
-//! | `scheduler` | the wait for what is due |
+//! | `summary` | summaries of outputs, by a model |
+//! | `scheduler` | the loop that waits for due tasks |
 //!
-//! Nothing fires without a [`Scheduler`]: whoever changes a schedule where none works starts nothing by it. This crate
-//! refuses to decide what may be done next, which `longhaul-schedule` does, and what is handed on, which
-//! `longhaul-agents` does. It runs code alone: an ask or a run of a project is executed by the [`AgentExecutor`] that
-//! it is given.
+//! Nothing fires without a [`Scheduler`]: a change of a schedule starts nothing while none works. `longhaul-schedule`
+//! decides what happens next, and `longhaul-agents` decides what an artifact is; this crate refuses to decide either.
+//! It runs code alone: the given [`AgentExecutor`] executes an ask or a run of a project.
 
 mod artifacts;
 mod attempt;

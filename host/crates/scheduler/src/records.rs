@@ -1,4 +1,4 @@
-//! Agents: made, changed, switched on and off, removed.
+//! Agents: created, changed, enabled and disabled, removed.
 
 use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows::{self, ScheduleTransaction};
@@ -53,7 +53,7 @@ impl SchedulerService {
         self.view(&turn, record)
     }
 
-    /// A record, and what it means for its schedules, in one transaction.
+    /// Stores a record and the resulting changes of its schedules, in one transaction.
     async fn keep_record(
         &self,
         turn: &mut StateGuard<'_>,
@@ -89,7 +89,7 @@ impl SchedulerService {
 
     pub(super) async fn remove(&self, name: &Name) -> fault::Result<AgentResponse> {
         let mut turn = self.turn().await?;
-        // One that cannot be read can be removed.
+        // An unreadable record can still be removed.
         let record = match rows::agent(&*self.store, name) {
             Ok(record) => record.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?,
             Err(_) => AgentRecord {
@@ -132,7 +132,7 @@ impl SchedulerService {
         Ok(AgentResponse::Agent(Box::new(AgentView { record, run_count, artifact_version, artifact_error, schedules })))
     }
 
-    /// The bytes of a program that is given, which must be those that its code names; without any, the store must have
+    /// The bytes of a program, which must match the digest in the agent's code; without bytes, the store must have
     /// them.
     fn program(&self, code: Option<&AgentCode>, wasm: Option<String>) -> fault::Result<Option<Vec<u8>>> {
         let digest = match code {

@@ -1,5 +1,5 @@
-//! What is stored of agents, schedules and tasks, and what of it changes with a step of the scheduler. The keys are in
-//! the table of `tables.rs` of `longhaul-store`.
+//! The stored rows of agents, schedules and tasks, and their changes in a step of the scheduler. The keys are in the
+//! table of `tables.rs` of `longhaul-store`.
 
 use crate::work::BY_HAND;
 use longhaul_agents::{AgentRecord, Artifact, ArtifactHead, ExecutionResult, VERSIONS_MAX};
@@ -13,17 +13,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ended tasks that are kept of one agent, and of all; the oldest go.
+/// Ended tasks that are kept of one agent, and of all; the oldest are deleted.
 pub(super) const KEPT_MAX: u64 = 5_000;
 const KEPT_MAX_ALL: u64 = 100_000;
 
 /// Bytes of each output that are kept with a task.
 const OUTPUT_KEPT: usize = 8_000;
 
-/// Rows about fires that became no task, of one schedule. Their counts are kept for ever.
+/// Rows about skipped fires of one schedule. Their counts are kept for ever.
 const SKIPPED_MAX: u64 = 1_000;
 
-/// Rows that are read at once.
+/// Rows that one read returns.
 const PAGE_ROWS: usize = 1_000;
 
 /// Stands for all agents in an index.
@@ -36,7 +36,7 @@ pub(super) struct EndedRow {
     pub(super) ended_ms: u64,
 }
 
-/// How many ended tasks are kept.
+/// The numbers of ended tasks that are kept.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct TaskCounts {
@@ -59,12 +59,12 @@ impl TaskCounts {
     }
 }
 
-/// What became of the fires of a schedule.
+/// The outcomes of the fires of a schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct FireCounts {
     tally: ScheduleTally,
-    /// The number of the next row about a fire that became no task.
+    /// The number of the next row about a skipped fire.
     next_skipped: u64,
 }
 
@@ -118,13 +118,13 @@ pub(super) fn head(store: &dyn Store, name: &Name) -> fault::Result<ArtifactHead
     Ok(ArtifactHead::read(name, store.get(Table::Agents, &head_key(name))?.as_deref())?)
 }
 
-/// The last version that was stored of an artifact, also where its head cannot be read.
+/// The last stored version of an artifact, even if its head cannot be read.
 pub(super) fn last_version(store: &dyn Store, name: &Name) -> fault::Result<u64> {
     let rows = store.last(Table::Agents, &versions(name), 1)?;
     Ok(rows.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or_default())
 }
 
-/// The versions that are kept and can be read, the newest first.
+/// The stored, readable versions, the newest first.
 pub(super) fn artifacts(store: &dyn Store, name: &Name) -> fault::Result<Vec<Artifact>> {
     let most = usize::try_from(VERSIONS_MAX).unwrap_or(usize::MAX);
     let rows = store.last(Table::Agents, &versions(name), most)?;
@@ -172,7 +172,7 @@ pub(super) fn ended_tasks(
     for one in statuses.into_iter().filter(|one| status.is_none_or(|status| status.is(*one))) {
         let prefix = index(of, one);
         let rows = store.scan(Table::Schedules, &prefix, None, limit.saturating_add(offset))?;
-        // What follows on the status sorts as the tasks do.
+        // The part after the status sorts in the order of the tasks.
         found.extend(rows.into_iter().map(|(key, id)| {
             let order = key[prefix.as_bytes().len()..].to_vec();
             (order, TaskId::from_text(String::from_utf8_lossy(&id)))
@@ -192,7 +192,7 @@ pub(super) fn results(store: &dyn Store, id: &TaskId) -> fault::Result<BTreeMap<
     rows.into_iter().map(row).collect()
 }
 
-/// Tasks that somebody asked for and that have not ended.
+/// Tasks by hand that have not ended.
 pub(super) fn direct(store: &dyn Store) -> fault::Result<Vec<ScheduledTask>> {
     tasks_of(store, "direct")
 }
@@ -202,7 +202,7 @@ fn tasks_of(store: &dyn Store, kind: &str) -> fault::Result<Vec<ScheduledTask>> 
     all(store, Table::Schedules, &Key::of(kind))?.into_iter().map(task).collect()
 }
 
-/// What the scheduler knows.
+/// The scheduler's state.
 pub(super) fn load(store: &dyn Store) -> fault::Result<SchedulerState> {
     let mut state = SchedulerState::default();
     if let Some(StoredSettings { concurrent_max }) = get(store, &Key::of("settings"))? {
@@ -242,7 +242,7 @@ fn get<T: DeserializeOwned>(store: &dyn Store, key: &Key) -> fault::Result<Optio
     found.map(read).transpose()
 }
 
-/// A transaction that is being made.
+/// A transaction under construction.
 pub(super) struct ScheduleTransaction<'a> {
     store: &'a dyn Store,
     now_ms: u64,
@@ -259,13 +259,13 @@ impl<'a> ScheduleTransaction<'a> {
         Self { store, now_ms, batch: Batch::new(), counts, books, dropped, kept_max: KEPT_MAX }
     }
 
-    /// With another number of tasks that are kept of one agent.
+    /// Sets another number of tasks that are kept of one agent.
     #[cfg(test)]
     pub(super) fn keeping(self, kept_max: u64) -> Self {
         Self { kept_max, ..self }
     }
 
-    /// The transaction.
+    /// The finished batch.
     pub(super) fn finish(mut self) -> fault::Result<Batch> {
         for (of, counts) in std::mem::take(&mut self.counts) {
             self.put(Key::of("counts").and(&of), &counts)?;
@@ -276,7 +276,7 @@ impl<'a> ScheduleTransaction<'a> {
         Ok(self.batch)
     }
 
-    /// What differs between two states.
+    /// Adds the difference between two states.
     pub(super) fn state(&mut self, before: &SchedulerState, after: &SchedulerState) -> fault::Result<()> {
         if before.concurrent_max != after.concurrent_max {
             self.put(Key::of("settings"), &StoredSettings { concurrent_max: after.concurrent_max })?;
@@ -300,7 +300,7 @@ impl<'a> ScheduleTransaction<'a> {
         Ok(())
     }
 
-    /// What actions say that has to be kept.
+    /// Adds the rows for the actions that have to be stored.
     pub(super) fn take(&mut self, actions: &[SchedulerAction]) -> fault::Result<()> {
         for action in actions {
             match action {
@@ -312,7 +312,7 @@ impl<'a> ScheduleTransaction<'a> {
                 SchedulerAction::Ended(task) => {
                     self.end(task.clone())?;
                     if task.attempts.is_empty() {
-                        // It was withdrawn, which is noted as skipped.
+                        // A withdrawn task is stored as skipped.
                         continue;
                     }
                     let tally = &mut self.book(&task.schedule)?.tally;
@@ -324,8 +324,8 @@ impl<'a> ScheduleTransaction<'a> {
         Ok(())
     }
 
-    /// Somebody is told of what these actions end for good because an attempt failed with this result. Who ran a task
-    /// by hand has its result; and nobody needs to hear that they withdrew one.
+    /// Adds the notifications for tasks that these actions end for good because an attempt failed with this result.
+    /// Nobody is notified of a task by hand, whose caller has the result, or of a withdrawn one.
     pub(super) fn tell(
         &mut self,
         notifier: &Notifier,
@@ -354,19 +354,19 @@ impl<'a> ScheduleTransaction<'a> {
         self.put(rows.number(number), skipped)
     }
 
-    /// A task that somebody asked for begins.
+    /// Adds the beginning of a task by hand.
     pub(super) fn begin_by_hand(&mut self, task: &ScheduledTask) -> fault::Result<()> {
         self.put(task_key("direct", &task.id), task)
     }
 
-    /// A task that somebody asked for has ended.
+    /// Adds the end of a task by hand.
     pub(super) fn ended_by_hand(&mut self, task: ScheduledTask) -> fault::Result<()> {
         self.delete(task_key("direct", &task.id));
         self.end(task)
     }
 
     fn end(&mut self, task: ScheduledTask) -> fault::Result<()> {
-        // A schedule that was made anew under a clock that went back may fire at a moment that had its task already.
+        // A schedule that was recreated under a clock that went back may fire at a moment that had its task already.
         if let Some(earlier) = ended(self.store, &task.id)?.filter(|row| !self.dropped.contains(&row.task.id)) {
             self.drop_ended(&earlier)?;
         }
@@ -402,7 +402,7 @@ impl<'a> ScheduleTransaction<'a> {
         }
     }
 
-    /// An ended task goes; what its attempts gave stays.
+    /// Deletes an ended task; the results of its attempts stay.
     pub(super) fn drop_ended(&mut self, row: &EndedRow) -> fault::Result<()> {
         for of in [row.task.agent.to_string(), ALL.to_owned()] {
             self.delete(index_key(&of, row));
@@ -414,7 +414,7 @@ impl<'a> ScheduleTransaction<'a> {
         Ok(())
     }
 
-    /// The task goes back to where it was before it had failed.
+    /// Restores the task to its state before it failed.
     pub(super) fn revive(&mut self, row: &EndedRow) -> fault::Result<()> {
         self.drop_ended(row)?;
         if row.task.schedule.as_str() != BY_HAND && !row.task.attempts.is_empty() {
@@ -432,20 +432,20 @@ impl<'a> ScheduleTransaction<'a> {
         Ok(())
     }
 
-    /// What the last attempt of a task gave, its output in part.
+    /// Adds the result of a task's last attempt, with a part of its output.
     pub(super) fn result(&mut self, task: &ScheduledTask, result: &ExecutionResult) -> fault::Result<()> {
         let number = task.attempts.len() as u64;
         self.put(task_key("result", &task.id).number(number), &result.kept(OUTPUT_KEPT))
     }
 
-    /// A record as it is now.
+    /// Adds the current version of a record.
     pub(super) fn agent(&mut self, record: &AgentRecord) -> fault::Result<()> {
         let bytes = serde_json::to_vec(record)?;
         self.batch.push(Op::Put(Table::Agents, agent_key(&record.agent.name), bytes));
         Ok(())
     }
 
-    /// An agent goes, with all that it handed on.
+    /// Removes an agent, with all its artifacts.
     pub(super) fn remove_agent(&mut self, name: &Name) -> fault::Result<()> {
         self.batch.push(Op::Delete(Table::Agents, agent_key(name)));
         self.batch.push(Op::Delete(Table::Agents, head_key(name)));
@@ -460,7 +460,7 @@ impl<'a> ScheduleTransaction<'a> {
         self.batch.blob(bytes);
     }
 
-    /// What an agent hands on, as it is now, and the versions before.
+    /// Adds an agent's current artifact, and the versions before.
     pub(super) fn head(&mut self, name: &Name, head: &ArtifactHead) -> fault::Result<()> {
         self.batch.push(Op::Put(Table::Agents, head_key(name), serde_json::to_vec(head)?));
         if let Some(artifact) = &head.artifact {

@@ -1,7 +1,7 @@
-//! Who waits for what is due, and has it done.
+//! The scheduler loop: waits for due tasks and starts them.
 //!
-//! One works in the process that owns the data directory. It sleeps until something is due, is changed, or has ended,
-//! and never for long, since the clock of a machine may jump. It looks at no clock but the desk's.
+//! One scheduler works in the process that owns the data directory. It sleeps until something is due, changes, or ends,
+//! and never for long, since the clock of a machine may jump. It reads no clock but that of the scheduler service.
 
 use crate::desk::{SchedulerService, lock};
 use crate::rows::ScheduleTransaction;
@@ -15,12 +15,12 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_secs(30);
-/// The shortest sleep, so that a store that is full is not written to without end.
+/// The shortest sleep, which limits the writes to a full store.
 const SLEEP_MIN: Duration = Duration::from_millis(2);
 /// The sleep after an error of the store.
 const SLEEP_AFTER_ERROR: Duration = Duration::from_secs(2);
 
-/// A scheduler at work. Dropped without [`Self::stop`], it starts nothing more and waits for nothing.
+/// A running scheduler. Dropped without [`Self::stop`], it starts nothing more and waits for nothing.
 pub struct Scheduler {
     scheduler_service: Arc<SchedulerService>,
     stopping: watch::Sender<bool>,
@@ -28,16 +28,16 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts it: what was running when an earlier process ended goes on, or has failed and is tried again. `hands`
-    /// execute asks and runs.
+    /// Starts it: attempts that ran when an earlier process ended continue, or have failed and are retried. The agent
+    /// executor runs asks and runs.
     ///
     /// # Errors
-    /// When one works in this process already, and when the store cannot be read.
+    /// When a scheduler works in this process already, and when the store cannot be read.
     pub async fn start(
         scheduler_service: Arc<SchedulerService>,
         agent_executor: Arc<dyn AgentExecutor>,
     ) -> fault::Result<Self> {
-        // Read now, so that what is wrong with the file is said at once, and what becomes wrong later changes nothing.
+        // Reads the file now, so that its faults are reported at once, and later faults change nothing.
         let _ = scheduler_service.notifier.config();
         Self::over(scheduler_service, agent_executor).await
     }
@@ -69,8 +69,8 @@ impl Scheduler {
         Ok(Self { task: tokio::spawn(work.live(receiver)), scheduler_service, stopping })
     }
 
-    /// Starts nothing more, gives code that runs five seconds to end, and lets go of asks and runs, which the next
-    /// scheduler takes up. Returns when nothing is under way any more.
+    /// Starts nothing more, gives running code five seconds to end, and releases asks and runs, which the next
+    /// scheduler continues. Returns when no attempt is under way.
     pub async fn stop(self) {
         *lock(&self.scheduler_service.starts) = None;
         let _ = self.stopping.send(true);
@@ -99,14 +99,14 @@ impl SchedulerLoop {
             }
         }
         *lock(&self.scheduler_service.starts) = None;
-        // What was to start and has not begun: it is as if it had never been asked for.
+        // A start that has not begun counts as never requested.
         while let Ok(start) = starts.try_recv() {
             self.put_back(&start.task).await;
         }
         while self.attempts.join_next().await.is_some() {}
     }
 
-    /// Has done what is due, and says how long nothing is.
+    /// Handles everything that is due, and returns how long nothing will be.
     async fn look(&self) -> Duration {
         match self.scheduler_service.tick().await {
             Ok(Some(wake_in_ms)) => Duration::from_millis(wake_in_ms).clamp(SLEEP_MIN, SLEEP_MAX),
@@ -130,14 +130,14 @@ impl SchedulerLoop {
         if let Err(error) =
             self.scheduler_service.take(SchedulerInput::Deferred { task: task.id.clone(), reason, until_ms }).await
         {
-            // It is found as running then, and looked after when a scheduler works again.
+            // The task then counts as running, and the next scheduler picks it up.
             tracing::warn!(task = %task.id, "it could not be put back: {error:#}");
         }
     }
 }
 
 impl SchedulerService {
-    /// Time passed. Answers in how many milliseconds something is due.
+    /// Applies the passage of time. Returns in how many milliseconds something is due.
     pub(super) async fn tick(&self) -> fault::Result<Option<u64>> {
         let mut turn = self.turn().await?;
         if lock(&self.starts).is_none() {

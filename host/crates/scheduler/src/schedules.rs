@@ -1,4 +1,4 @@
-//! Schedules, as they are made, changed and looked at.
+//! Schedules: created, changed and inspected.
 
 use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows;
@@ -164,7 +164,7 @@ fn entry<'a>(turn: &'a StateGuard<'_>, name: &Name) -> fault::Result<&'a Schedul
     Ok(found.ok_or_else(|| ScheduleError::Unknown { name: name.to_string() })?)
 }
 
-/// A number that tells requests of one millisecond apart, also those of two processes.
+/// A number that distinguishes requests in the same millisecond, also those of two processes.
 pub(super) fn nonce() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     (u64::from(std::process::id()) << 32) | (COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff)

@@ -1,4 +1,4 @@
-//! Tasks, as they are listed, looked at and tried again.
+//! Tasks: listed, inspected and retried.
 
 use crate::desk::{SchedulerService, StateGuard};
 use crate::rows::{self, ScheduleTransaction};
@@ -43,7 +43,7 @@ impl SchedulerService {
         self.task_in(&turn, &TaskId::from_text(id))
     }
 
-    /// A task with what its attempts gave.
+    /// A task with the results of its attempts.
     pub(super) fn task_in(&self, turn: &StateGuard<'_>, id: &TaskId) -> fault::Result<ScheduleResponse> {
         let by_hand = || Ok::<_, Fault>(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
         let open = match turn.state().tasks.get(id) {
@@ -65,7 +65,7 @@ impl SchedulerService {
         Ok(ScheduleResponse::Task(Box::new(view)))
     }
 
-    /// The same task again: its earlier attempts stay with it.
+    /// Retries the same task: its earlier attempts stay with it.
     pub(super) async fn retry(&self, id: &str) -> fault::Result<ScheduleResponse> {
         let id = TaskId::from_text(id);
         let mut turn = self.turn().await?;
@@ -112,7 +112,7 @@ fn no_task(id: &TaskId) -> Fault {
     Fault::unknown(format!("there is no task `{}`; `longhaul schedule tasks` lists them", short(id)))
 }
 
-/// What somebody typed.
+/// The id as a person typed it.
 fn short(id: &TaskId) -> String {
     longhaul_core::text::printable(id.as_str(), 80)
 }

@@ -1,4 +1,4 @@
-//! The desk over a store in memory, with hands that do as a test says, and a clock that is moved.
+//! The scheduler service over a store in memory, with a scripted agent executor and a clock that the test moves.
 
 use crate::desk::{SchedulerService, lock};
 use crate::rows::{self, ScheduleTransaction};
@@ -29,7 +29,7 @@ use tokio::sync::{mpsc, watch};
 
 const MINUTE: u64 = 60_000;
 
-/// A store that takes so many commits and then none, as if its process had been killed.
+/// A store that accepts so many commits and then none, as if its process had been killed.
 struct Mortal {
     store: Arc<MemoryStore>,
     left: AtomicU64,
@@ -57,10 +57,10 @@ impl Store for Mortal {
     }
 }
 
-/// What an execution is to come to, by how many there were before.
+/// The scripted result of an execution, by the number of earlier ones.
 type Script = dyn Fn(&AgentWork, u64) -> ExecutionResult + Send + Sync;
 
-/// Hands that do as they are told, and count.
+/// An agent executor that follows its script, and counts.
 struct Told {
     script: Box<Script>,
     executed: AtomicU64,
@@ -82,7 +82,7 @@ fn printed(stdout: impl Into<String>) -> ExecutionResult {
     ExecutionResult { success: true, stdout: stdout.into(), ..ExecutionResult::default() }
 }
 
-/// Counts in its state.
+/// An agent that counts in its state.
 fn counting() -> Arc<Told> {
     told(|work, _| {
         let count = work.context()["n"].as_u64().unwrap_or_default() + 1;
@@ -103,7 +103,7 @@ impl ProjectModels for NoModels {
     }
 }
 
-/// A desk with a scheduler that is moved by hand.
+/// A service with a scheduler that the test moves by hand.
 struct Bench {
     scheduler_service: Arc<SchedulerService>,
     clock: Arc<HandClock>,
@@ -117,7 +117,7 @@ impl Bench {
         Self::at(Path::new("/nowhere"), store, clock, agent_executor)
     }
 
-    /// With the settings of this data directory.
+    /// The bench with the settings of this data directory.
     fn at(home: &Path, store: Arc<dyn Store>, clock: &Arc<HandClock>, agent_executor: &Arc<Told>) -> Self {
         let home = Home::find(Some(home.to_owned())).expect("a path");
         let (clock_of, models) = (Arc::clone(clock) as Arc<dyn Clock>, Arc::new(NoModels));
@@ -160,7 +160,7 @@ impl Bench {
         self.scheduler_service.schedules(wanted).await
     }
 
-    /// Time passes, and what is due is done.
+    /// Advances the clock and handles everything that is due.
     async fn pass(&mut self, ms: u64) {
         self.clock.advance_ms(ms);
         self.scheduler_service.tick().await.expect("a tick");
@@ -170,7 +170,7 @@ impl Bench {
         }
     }
 
-    /// Has a schedule fire now, and does what is due by then.
+    /// Fires a schedule now, and handles everything that is due by then.
     async fn fire(&mut self, schedule: &str) {
         self.schedules(ScheduleRequest::RunNow { name: name(schedule) }).await.expect("a task");
         self.pass(0).await;
@@ -243,14 +243,14 @@ async fn a_kill_at_any_commit_neither_loses_a_run_nor_counts_it_twice() {
         let lived = tokio::time::timeout(Duration::from_secs(3_600), live(&mut first, end_ms)).await;
         kills += u32::from(lived.is_err());
         let mut second = Bench::over(store, &clock, &agent_executor);
-        // Not at a fire, so that what it makes has ended.
+        // Not at a fire, so that the task of a fire has ended.
         live(&mut second, end_ms + 10 * MINUTE + MINUTE / 2).await;
         account(&second, commits).await;
     }
     assert!(kills > 20, "{kills}");
 }
 
-/// Fails now and then, and counts what it did in its state.
+/// Fails now and then, and counts its executions in its state.
 fn flaky() -> Arc<Told> {
     told(|work, before| match before % 3 {
         1 => ExecutionResult { exit_code: 1, ..ExecutionResult::failed("it rained", true) },
@@ -261,7 +261,7 @@ fn flaky() -> Arc<Told> {
     })
 }
 
-/// Until a time, in steps of a second.
+/// Runs until a time, in steps of a second.
 async fn live(bench: &mut Bench, end_ms: u64) {
     while bench.clock.now_ms() < end_ms {
         bench.pass(1_000).await;
@@ -282,7 +282,8 @@ async fn account(bench: &Bench, commits: u64) {
     assert!(tasks.iter().all(|task| task.status != TaskStatus::Running), "killed at commit {commits}: {tasks:?}");
     let attempts: u64 = tasks.iter().map(|task| task.attempts.len() as u64).sum();
     let executed = bench.agent_executor.executed.load(Ordering::SeqCst);
-    // A kill before the hands began leaves an attempt that executed nothing; none is executed that is not stored.
+    // A kill before the executor began leaves an attempt that executed nothing; no attempt is executed that is not
+    // stored.
     assert!(executed <= attempts && attempts <= executed + 1, "{commits}: {executed} and {attempts}");
 }
 
@@ -462,7 +463,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
     assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Failed)).await.1, 1, "it is still there");
 
-    // One that may be: it is the same task, and counted once.
+    // The same task may run again, and is counted once.
     let (by_hand, result) = bench.execute("nobody", None).await;
     assert!(!result.success);
     bench.add("nobody").await;
@@ -565,7 +566,7 @@ async fn an_agent_that_somebody_runs_is_waited_for_and_the_other_way_round() {
     assert!(error.to_string().contains("is run by: s"), "{error:#}");
 }
 
-/// Lets nothing in before a time.
+/// Admits nothing before a time.
 struct Later(u64, Arc<HandClock>);
 
 impl Admission for Later {
@@ -720,14 +721,14 @@ async fn a_change_of_an_agent_by_an_old_version_is_refused_and_a_model_that_is_a
     assert!(bench.agents(AgentRequest::Show { name: name("a") }).await.is_err());
 }
 
-/// A `server.toml` that tells somebody, texts and all.
+/// A `server.toml` with notifications that include texts.
 const TELLING: &str = "[notify]\ncommand = [\"true\"]\ntexts = true\n";
 
 fn settings(home: &Path, text: &str) {
     std::fs::write(home.join("server.toml"), text).expect("ours");
 }
 
-/// What is to be told, in the order of the tasks.
+/// The stored notifications, in the order of the tasks.
 fn notifications(store: &dyn Store) -> Vec<Value> {
     let rows = store.scan(Table::States, &Key::of("letters"), None, 100).expect("read");
     let notification = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("JSON")["letter"].clone();
@@ -809,7 +810,7 @@ async fn a_kill_at_any_commit_loses_no_letter_and_adds_none() {
         assert_eq!(notifications(&*store).len() as u64, failed(), "after a kill at commit {commits}");
         failures += failed();
     }
-    // A kill before anything is kept of the task leaves none.
+    // A kill before any row of the task is stored leaves no task.
     assert!(kills >= 3 && failures >= 11, "{kills} {failures}");
 }
 

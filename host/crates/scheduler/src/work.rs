@@ -1,50 +1,50 @@
-//! What an attempt executes, who executes it, and how its end is told to the scheduler. Refuses to execute and to store
-//! anything.
+//! The work of an attempt, the trait of its executor, and the conversion of its end for the scheduler. Refuses to
+//! execute and to store anything.
 
 use longhaul_agents::{AgentRecord, ArtifactHead, ExecutionResult, NewAgent, compress};
 use longhaul_core::RunId;
 use longhaul_schedule::{AttemptOutcome, ScheduledTask, TaskStatus};
 use serde_json::Value;
 
-/// The schedule that tasks have which somebody asked for; no schedule can have its name.
+/// The schedule of tasks by hand; no schedule can have its name.
 pub(crate) const BY_HAND: &str = "by-hand";
 
-/// An attempt that is to be made. Its task is stored as running.
+/// An attempt to make. Its task is stored as running.
 #[derive(Clone, Debug)]
 pub(crate) struct NewAttempt {
     pub(crate) task: ScheduledTask,
 }
 
-/// What is executed.
+/// The work of an attempt.
 #[derive(Clone, Debug)]
 pub struct AgentWork {
     /// The task.
     pub(crate) task: ScheduledTask,
-    /// The agent as it was when the attempt began.
+    /// The agent's record when the attempt began.
     pub(crate) record: AgentRecord,
-    /// What it was handed.
+    /// The artifact that it got.
     pub(crate) head: ArtifactHead,
-    /// What somebody gives it.
+    /// The input of a request by hand.
     pub(crate) input: Option<Value>,
 }
 
 impl AgentWork {
-    /// What its code sees as `CONTEXT`.
+    /// The value of `CONTEXT` in its code.
     pub fn context(&self) -> Value {
         compress::context(self.state(), &self.record.agent.config, self.input.as_ref())
     }
 
-    /// Whose work it is.
+    /// The agent.
     pub fn agent(&self) -> &NewAgent {
         &self.record.agent
     }
 
-    /// The run that this attempt is, if it is one.
+    /// The run of this attempt, if it is one.
     pub fn run(&self) -> RunId {
         run_id(&self.task, self.task.attempts.len())
     }
 
-    /// That one and those of earlier attempts, the newest first.
+    /// The runs of this attempt and of earlier ones, the newest first.
     pub fn runs(&self) -> impl Iterator<Item = RunId> {
         (1..=self.task.attempts.len()).rev().map(|attempt| run_id(&self.task, attempt))
     }
@@ -57,16 +57,16 @@ impl AgentWork {
 /// Executes agents.
 #[async_trait::async_trait]
 pub trait AgentExecutor: Send + Sync {
-    /// Executes one to its end. None where it goes on elsewhere: nothing is known of its end then.
+    /// Executes an agent to its end. None when it continues elsewhere: its end is then unknown.
     async fn run(&self, work: &AgentWork) -> Option<ExecutionResult>;
 }
 
-/// The run of an attempt of an ask or a run: always the same, so that it is found again and not begun twice.
+/// The run id for an attempt of an ask or a run: always the same, so that the run is found again and not begun twice.
 pub(crate) fn run_id(task: &ScheduledTask, attempt: usize) -> RunId {
     RunId::derive(task.agent.as_str(), task.fire_ms, format!("{}/{attempt}", task.id).as_bytes())
 }
 
-/// Ends the attempt of a task that no schedule knows.
+/// Ends the attempt of a task by hand.
 pub(crate) fn end_by_hand(task: &mut ScheduledTask, result: &ExecutionResult, now_ms: u64) {
     task.status = if result.success { TaskStatus::Completed } else { TaskStatus::Failed };
     if let Some(attempt) = task.attempts.last_mut() {
@@ -74,7 +74,7 @@ pub(crate) fn end_by_hand(task: &mut ScheduledTask, result: &ExecutionResult, no
     }
 }
 
-/// How an attempt ended, in the words of the scheduler.
+/// The scheduler's outcome for a result.
 pub(crate) fn outcome(result: &ExecutionResult) -> AttemptOutcome {
     match result.success {
         true => AttemptOutcome::Completed,

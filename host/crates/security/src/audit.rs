@@ -1,9 +1,9 @@
-//! The audit log: who was let do what, as a chain of records of which each has the digest of the one before.
+//! The audit log of permissions and security changes: a chain of records, each with the digest of the one before.
 //!
-//! A record that is changed, moved or taken out breaks the chain at its number. Records that are cut off at the end do not:
-//! whoever wants to see that keeps the digest of the last record elsewhere, as each backup does, and hands it to `longhaul
-//! audit verify`. The log is no wall against whoever can write the store as this user; it is what such a change leaves a
-//! trace in. Values of secrets are in no record. Refuses to rewrite anything.
+//! A record that is changed, moved or removed breaks the chain at its number. Records that are cut off at the end do
+//! not break it: to detect that, keep the digest of the last record elsewhere, as each backup does, and give it to
+//! `longhaul audit verify`. The log does not stop anybody who can write the store as this user; it makes such a change
+//! traceable. No record holds the value of a secret. Refuses to rewrite anything.
 
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Records that are read at once.
+/// Records that one read returns.
 const PAGE: usize = 1_000;
 
-/// Appends that other writers may come before.
+/// Attempts to append while other writers append too.
 const TRIES_MAX: u32 = 8;
 
-/// What happened.
+/// An audited event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum AuditEvent {
@@ -29,16 +29,16 @@ pub enum AuditEvent {
         run: RunId,
         /// The project's directory.
         directory: PathBuf,
-        /// What it may do beyond its tree.
+        /// Its powers beyond its tree.
         powers: Vec<String>,
     },
-    /// A run went on with powers that it had not before.
+    /// A run continued with new powers.
     RunWentOn {
         /// The run.
         run: RunId,
         /// The project's directory.
         directory: PathBuf,
-        /// Those that came to it.
+        /// The new powers.
         powers: Vec<String>,
     },
     /// A person answered an approval.
@@ -49,7 +49,7 @@ pub enum AuditEvent {
         approval: String,
         /// The tool and function that it is about.
         call: String,
-        /// What was decided: `allowed`, `denied` and the like.
+        /// The decision: `allowed`, `denied` and the like.
         decision: String,
     },
     /// A person allowed something for the rest of a run.
@@ -58,43 +58,43 @@ pub enum AuditEvent {
         run: RunId,
         /// The rule.
         rule: String,
-        /// What it allows, in words. Records of before have none.
+        /// The permission, as text. Records of earlier versions have none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// A rule holds no more.
+    /// A rule was revoked.
     RuleRevoked {
         /// The run.
         run: RunId,
         /// The rule.
         rule: String,
     },
-    /// What an MCP server says of its tools was accepted.
+    /// A person accepted an MCP server's description of its tools.
     McpAccepted {
         /// The project's directory.
         directory: PathBuf,
         /// The server.
         server: String,
-        /// The digest of what it says.
+        /// The digest of the description.
         digest: String,
     },
-    /// A token of the HTTP API was made.
+    /// A token of the HTTP API was created.
     TokenMade {
         /// Its name.
         name: String,
-        /// What it allows.
+        /// Its scopes.
         scopes: Vec<String>,
     },
-    /// A token lets nobody in any more.
+    /// A token was removed.
     TokenRemoved {
         /// Its name.
         name: String,
     },
-    /// A value was kept as a secret.
+    /// A secret was set.
     SecretSet {
         /// Its name.
         name: String,
-        /// What it is bound to.
+        /// The tools and hosts that it is bound to.
         bound: String,
     },
     /// A secret was removed.
@@ -102,7 +102,7 @@ pub enum AuditEvent {
         /// Its name.
         name: String,
     },
-    /// A run handed a secret to a tool, as a placeholder, or to a server, for the first time.
+    /// A run gave a secret to a tool, as a placeholder, or to a server, for the first time.
     SecretUsed {
         /// The run.
         run: RunId,
@@ -111,21 +111,21 @@ pub enum AuditEvent {
         /// The secret's name.
         secret: String,
     },
-    /// A run came from elsewhere.
+    /// A run was imported.
     Imported {
         /// The run.
         run: RunId,
         /// Its project's directory here.
         directory: PathBuf,
-        /// Who signed it.
+        /// The signer.
         signer: String,
     },
-    /// The data directory was made of a backup.
+    /// The data directory was restored from a backup.
     Restored {
-        /// Who signed it.
+        /// The signer.
         signer: String,
     },
-    /// The file of a project is trusted.
+    /// A person trusted the file of a project.
     Trusted {
         /// The project's directory.
         directory: PathBuf,
@@ -134,19 +134,19 @@ pub enum AuditEvent {
         /// The powers.
         powers: Vec<String>,
     },
-    /// The file of a project is trusted no more.
+    /// A person withdrew the trust in the file of a project.
     Untrusted {
         /// The project's directory.
         directory: PathBuf,
     },
-    /// A signer is known from now on, or no more.
+    /// A signer was accepted or removed.
     SignerChanged {
         /// The key.
         key: String,
-        /// Whether it is known.
+        /// Whether it is accepted now.
         known: bool,
     },
-    /// A checkout was said to be the same project as another one.
+    /// A person declared a checkout to be the same project as another one.
     ProjectJoined {
         /// The checkout.
         directory: PathBuf,
@@ -160,25 +160,25 @@ pub enum AuditEvent {
 pub struct AuditRecord {
     /// From 1 on, without gaps.
     pub number: u64,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub what: AuditEvent,
-    /// The digest of the record before, as it is stored; of nothing for the first.
+    /// The digest of the stored record before it; the first has the digest of nothing.
     pub before: Digest,
 }
 
-/// What a look at the whole chain gave.
+/// The result of a verification of the whole chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditVerification {
-    /// Records that fit.
+    /// Valid records.
     pub records: u64,
-    /// The digest of the last of them, to be kept elsewhere.
+    /// The digest of the last valid record, to be kept elsewhere.
     pub last: Digest,
-    /// The first number at which the chain breaks, and how; none: it is whole.
+    /// The first number at which the chain breaks, and how; none: it is intact.
     pub broken: Option<(u64, String)>,
-    /// Whether a record has the digest that was asked for, if one was.
+    /// Whether a record has the expected digest, if one was given.
     pub has_expected: Option<bool>,
 }
 
@@ -186,7 +186,7 @@ pub struct AuditVerification {
 pub struct AuditLog {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// Secrets that runs were given in this process, so that each is told once.
+    /// Secrets that runs got in this process, so that each is recorded once.
     told: Mutex<BTreeSet<(RunId, String, String)>>,
 }
 
@@ -199,7 +199,7 @@ impl AuditLog {
     /// Appends a record.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub async fn note(&self, what: AuditEvent) -> fault::Result<()> {
         let mut tries = TRIES_MAX;
         loop {
@@ -213,17 +213,17 @@ impl AuditLog {
             let batch = Batch::new().insert(Table::States, key, serde_json::to_vec(&record)?);
             tries -= 1;
             match self.store.commit(batch).await {
-                // Somebody else appended meanwhile: theirs is the one before.
+                // Another writer appended meanwhile: its record is now the one before.
                 Err(StoreError::Conflict { .. }) if tries > 0 => {}
                 done => return Ok(done?),
             }
         }
     }
 
-    /// Appends that a run handed a secret on, once a process.
+    /// Records that a run gave a secret to a tool or server, once for each process.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub async fn secret_used(&self, run: &RunId, table: &str, secret: &str) -> fault::Result<()> {
         let one = (run.clone(), table.to_owned(), secret.to_owned());
         if !self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(one) {
@@ -235,24 +235,24 @@ impl AuditLog {
     /// The newest records, oldest first.
     ///
     /// # Errors
-    /// The store's, or a record that cannot be read.
+    /// When the store fails, or a record cannot be read.
     pub fn newest(&self, limit: usize) -> fault::Result<Vec<AuditRecord>> {
         let mut rows = self.store.last(Table::States, &prefix(), limit)?;
         rows.reverse();
         rows.iter().map(|(_, bytes)| Ok(serde_json::from_slice(bytes)?)).collect()
     }
 
-    /// Secrets that runs were handed, with the table that was.
+    /// Secrets that runs got, with the table of the tool or server.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub fn secrets_used(&self) -> fault::Result<BTreeSet<(RunId, String, String)>> {
         let (mut found, mut after) = (BTreeSet::new(), None::<Vec<u8>>);
         loop {
             let page = self.store.scan(Table::States, &prefix(), after.as_deref(), PAGE)?;
             let Some((end, _)) = page.last() else { return Ok(found) };
             after = Some(end.clone());
-            // One that cannot be read is what `verify` tells of.
+            // `verify` reports records that cannot be read.
             let records = page.iter().filter_map(|(_, bytes)| serde_json::from_slice::<AuditRecord>(bytes).ok());
             found.extend(records.filter_map(|record| match record.what {
                 AuditEvent::SecretUsed { run, table, secret } => Some((run, table, secret)),
@@ -261,10 +261,10 @@ impl AuditLog {
         }
     }
 
-    /// Looks at every record, from the first, and for one that has the digest that somebody kept.
+    /// Verifies every record, from the first, and looks for one with the expected digest.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub fn verify(&self, expect: Option<Digest>) -> fault::Result<AuditVerification> {
         let mut found =
             AuditVerification { records: 0, last: Digest::of(&[]), broken: None, has_expected: expect.map(|_| false) };
@@ -288,7 +288,7 @@ impl AuditLog {
     }
 }
 
-/// Whether a row is the record of this number that follows what has this digest.
+/// Whether a row is the record of this number that follows the record with this digest.
 fn fits(number: u64, before: &Digest, key: &[u8], bytes: &[u8]) -> Result<(), String> {
     let stored = Key::last_number(key).unwrap_or(0);
     if stored != number {

@@ -1,13 +1,13 @@
-//! Which project a checkout is: an id that this data directory drew at random, by the place of the checkout.
+//! The identity of a checkout's project: an id that this data directory drew at random, by the place of the checkout.
 //!
-//! The name in `longhaul.toml` is chosen by whoever wrote the repository, so nothing may hang on it: secrets, memory,
-//! decisions, progress and what MCP servers were accepted as are found by the id. A place holds a checkout for as long as
-//! its repository has the commit that was seen there last; another repository in its place is another project. A directory
-//! without a repository, as an ask needs none, is known by its place alone: SECURITY.md says so. Nothing of this is in the
-//! repository, where anybody could copy it.
+//! The author of a repository chooses the name in `longhaul.toml`, so nothing may depend on it: secrets, memory,
+//! decisions, progress and accepted MCP servers are found by the id. A place keeps its checkout for as long as its
+//! repository has the commit that was last seen there; another repository in its place is another project. A directory
+//! without a repository, which is enough for an ask, is known by its place alone: SECURITY.md says so. None of this is
+//! in the repository, where anybody could copy it.
 //!
-//! A data directory of before knew projects by name. The checkout that a name's oldest run was in keeps what is kept
-//! under the name: its id is the name, which no id that is drawn can be equal to. Refuses to say by itself that two
+//! A data directory of an earlier version knew projects by name. The checkout of a name's oldest run keeps the data
+//! under that name: its id is the name, which no drawn id can be equal to. Refuses to decide by itself that two
 //! checkouts are one project: a person does, with `longhaul project same-as`.
 
 use longhaul_config::{Config, FILE};
@@ -19,33 +19,33 @@ use longhaul_worktree::UserRepository;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Checkouts that are looked at.
+/// Checkouts that one read returns.
 const CHECKOUTS_MAX: usize = 10_000;
 
-/// A checkout that is known here.
+/// A known checkout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkout {
     /// The project's id.
     pub id: String,
-    /// The project's name when it was seen last.
+    /// The project's name when the checkout was last used.
     pub name: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: PathBuf,
-    /// A commit that its repository has; none while there is no repository.
+    /// A commit that its repository has; none without a repository.
     #[serde(default)]
     pub commit: Option<String>,
 }
 
-/// A checkout that somebody works with, and what they should be told of it.
+/// A checkout in use, with the notice for its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedCheckout {
     /// The project's id.
     pub id: String,
-    /// What a person is told the first time, in one line.
+    /// The notice on first use, in one line.
     pub told: Option<String>,
 }
 
-/// The project in a directory, if it is known here. Nothing is written.
+/// The project in a directory, if it is known here. Writes nothing.
 pub fn known(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
     match row(store, directory)? {
         Some(checkout) if is_still_there(&checkout) => Ok(Some(checkout)),
@@ -54,7 +54,7 @@ pub fn known(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<O
     }
 }
 
-/// The project in a directory, which is known from now on. `seed` is what its id is drawn from.
+/// The project in a directory, which is known from now on. Its id is drawn from `seed`.
 pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> fault::Result<ClaimedCheckout> {
     let before = known(store, directory, name)?;
     let told = if before.is_none() { told(store, directory, name)? } else { None };
@@ -63,7 +63,7 @@ pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 
         id: id.clone(),
         name: name.to_owned(),
         directory: directory.to_owned(),
-        // A repository that is gone for a moment is no reason to forget what it was.
+        // A repository that is missing for a moment keeps its last commit.
         commit: commit_of(directory).or_else(|| before.as_ref().and_then(|before| before.commit.clone())),
     };
     if before.as_ref() != Some(&checkout) || row(store, directory)?.is_none() {
@@ -72,21 +72,21 @@ pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 
     Ok(ClaimedCheckout { id, told })
 }
 
-/// Says that the checkout in a directory is the same project as another one, which is named by its directory or its id.
+/// Declares the checkout in a directory to be the same project as another one, named by its directory or its id.
 pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) -> fault::Result<String> {
     let checkouts = list(store)?;
     let place = Path::new(other).canonicalize().unwrap_or_else(|_| PathBuf::from(other));
     let found = checkouts.iter().find(|known| known.id == other || known.directory == place).cloned();
     let found = match found {
         Some(found) => Some(found),
-        // One that nobody has worked with since a version that knew names alone.
+        // No newer version has used this checkout since projects were known by name alone.
         None => {
             Config::read(&place).ok().and_then(|config| of_before(store, &place, &config.project.name).ok().flatten())
         }
     };
     let id = match found {
         Some(found) => found.id,
-        // Of another machine, for what both keep on a server.
+        // A project of another machine, for data that both keep on a server.
         None if is_drawn(other) => other.to_owned(),
         None => bail!(Fault::unknown(format!(
             "no project is known in `{0}` or by that id; `longhaul projects` shows those that are",
@@ -103,7 +103,7 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
     Ok(id)
 }
 
-/// Every checkout that is known, by its directory.
+/// Every known checkout, by its directory.
 pub fn list(store: &dyn Store) -> fault::Result<Vec<Checkout>> {
     let rows = store.scan(Table::States, &prefix(), None, CHECKOUTS_MAX)?;
     rows.iter()
@@ -132,8 +132,8 @@ fn told(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option
     }))
 }
 
-/// What a data directory of before keeps under a name is of the checkout of its oldest run that is still there, or else
-/// of the one that was made with that name.
+/// Data under a name from an earlier version belongs to the checkout of its oldest run that still exists, or else to
+/// the one that was created with that name.
 fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<Option<Checkout>> {
     let is_of = |project: &str, place: &Path| project == name && (place == directory || place.join(FILE).exists());
     let runs = records(store)?.into_iter().filter(|record| record.id.is_empty());
@@ -153,10 +153,10 @@ fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<O
     Ok(Some(Checkout { id, name, directory: directory.to_owned(), commit: None }))
 }
 
-/// Whether the repository is the one that was seen there last.
+/// Whether the repository is the one that was last seen there.
 fn is_still_there(checkout: &Checkout) -> bool {
     let Some(commit) = &checkout.commit else { return true };
-    // No repository at all holds nothing that could be taken for the project.
+    // A directory without a repository holds nothing that could be taken for the project.
     UserRepository::open(&checkout.directory).map_or(true, |project| project.has_commit(commit))
 }
 
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(join(&store, &second, "app", other).await.expect("joined"), one.id);
         assert_eq!(known(&store, &second, "app").expect("read").expect("known").id, one.id);
         assert!(join(&store, &second, "app", "/nowhere").await.is_err());
-        // A name that looks like an id is a name.
+        // A name that looks like an id stays a name.
         let sly = checkout(&folder, "sly");
         assert_ne!(claim(&store, &sly, &one.id, &[4; 32]).await.expect("claimed").id, one.id);
     }

@@ -1,13 +1,13 @@
-//! Who may do what: trust in the file of a project, identities of projects, secrets, signatures, and the audit log.
+//! Permissions: trust in the file of a project, identities of projects, secrets, signatures, and the audit log.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`identity`] | which project a checkout is |
+//! | [`identity`] | the project of a checkout |
 //! | [`trust`] | the powers of a `longhaul.toml` that a person agreed to |
 //! | [`secrets`] | the values of secrets, and which tool may send them where |
-//! | [`signing`] | the signatures of checkpoints and backups, and the signers that are known |
-//! | [`audit`] | what was allowed and who allowed it, as a chain of records |
-//!
+//! | [`secrets`] | the values of secrets, and the tools and hosts that they are bound to |
+//! | [`signing`] | the signatures of checkpoints and backups, and the accepted signers |
+//! | [`audit`] | granted permissions and who granted them, as a chain of records |
 //! This crate decides and records. It refuses to ask a person, which surfaces do, to reach the network, and to hand a
 //! secret to a tool or a host that it is not bound to.
 

@@ -1,9 +1,9 @@
-//! Secrets that tools authenticate with: where their values are kept, and who may send them where.
+//! Secrets that tools authenticate with: the storage of their values, and the tools and hosts that they are bound to.
 //!
-//! Each value is a file, mode 0600, in a 0700 folder of the data directory, below the id of its project: the name of a
-//! project is chosen by its repository, and finds nothing. It is bound to tools and hosts when it is set, so that a file
-//! that is changed later sends it nowhere else. It is not encrypted: whoever can read files of this user could read the
-//! key as well. A tool gets a placeholder in its settings (`{ "secret": "NAME" }`), and
+//! Each value is a file, mode 0600, in a 0700 folder of the data directory, below the id of its project: a repository
+//! chooses its project's name, so the name finds nothing. A value is bound to tools and hosts when it is set, so that a
+//! later change of a file cannot send it elsewhere. It is not encrypted: a process that can read files of this user
+//! could read the key as well. A tool gets a placeholder in its settings (`{ "secret": "NAME" }`), and
 //! `longhaul_egress` puts the value in its place on the wire. Agents, journals and logs get neither.
 
 mod known;
@@ -25,25 +25,25 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are read of a file or an input that should hold a secret.
+/// Bytes that are read of a file or an input with a secret.
 const READ_BYTES_MAX: u64 = 8_192;
 
-/// The folder that has one for each project; no secret can have that name.
+/// The folder with one folder for each project; no secret can have that name.
 const PROJECTS: &str = "projects.d";
 
-/// What a value is bound to: nothing else is handed it, whatever a file grants.
+/// The binding of a value: no other consumer gets it, whatever a file grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecretBinding {
-    /// Tables of tools and servers, such as `tools.poster`; none: every one of the project.
+    /// Tables of tools and servers, such as `tools.poster`; none: every table of the project.
     pub tables: Vec<String>,
-    /// Where it may go. None: wherever longhaul.toml says, where no table is named either; otherwise nowhere, since it is
-    /// handed to the program of a server.
+    /// The hosts that it may be sent to. None: those in longhaul.toml, if no table is named either; otherwise none at
+    /// all, since it is given to the program of a server.
     pub hosts: Vec<HostPattern>,
 }
 
 impl SecretBinding {
-    /// Whether it is bound to nobody and nothing.
+    /// Whether it is bound to nothing.
     fn is_free(&self) -> bool {
         self.tables.is_empty() && self.hosts.is_empty()
     }
@@ -59,29 +59,29 @@ impl std::fmt::Display for SecretBinding {
     }
 }
 
-/// Who wants a value.
+/// The consumer of a value.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretConsumer<'a> {
     /// The project's id.
     pub project: &'a str,
     /// The table of the tool or server.
     pub table: &'a str,
-    /// Where it would go; none where a program is handed it that reaches no host.
+    /// The hosts that it would be sent to; none for a program that reaches no host.
     pub hosts: &'a [HostPattern],
 }
 
-/// A secret as it is listed.
+/// A secret in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedSecret {
     /// Its name.
     pub name: String,
     /// Whether every project may be granted it.
     pub any_project: bool,
-    /// What it is bound to.
+    /// Its binding.
     pub bound: SecretBinding,
 }
 
-/// A value as it is kept. Files of before hold the value alone.
+/// A stored value. Files of earlier versions hold the value alone.
 #[derive(Serialize, Deserialize)]
 struct StoredSecret {
     longhaul_secret: u32,
@@ -93,36 +93,36 @@ struct StoredSecret {
     any_project: bool,
 }
 
-/// What a file holds.
+/// The content of a secret's file.
 enum SecretFile {
-    /// A value with what it is bound to.
+    /// A value with its binding.
     Bound(Box<StoredSecret>),
-    /// A value of before secrets belonged to projects.
+    /// A value from before secrets belonged to projects.
     Unbound(String),
 }
 
-/// The values.
+/// The stored values.
 pub struct SecretStore(PathBuf);
 
 impl SecretStore {
-    /// Those of a data directory.
+    /// The secrets of a data directory.
     pub fn of(home: &Home) -> Self {
         Self(home.path().join("secrets"))
     }
 
-    /// Where the values lie, of which there may be none yet.
+    /// The directory of the values; it may not exist yet.
     pub fn directory(&self) -> &Path {
         &self.0
     }
 
-    /// Keeps a value for the project with this id, or for every one, in place of an earlier one.
+    /// Stores a value for the project with this id, or for every one, in place of an earlier one.
     pub fn set(&self, name: &str, secret: &Secret, project: Option<&str>, bound: SecretBinding) -> fault::Result<()> {
         let path = self.path(name, project)?;
         let folder = path.parent().unwrap_or(&self.0).to_owned();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let value = secret.expose().to_owned();
         let kept = StoredSecret { longhaul_secret: 1, value, bound, any_project: project.is_none() };
-        // Made in the folder of all, whose time says so that something has changed.
+        // Created in the common folder, whose modification time then shows the change.
         let mut file = tempfile::NamedTempFile::new_in(&self.0)?;
         file.write_all(&serde_json::to_vec(&kept)?)?;
         file.as_file().sync_all()?;
@@ -131,7 +131,7 @@ impl SecretStore {
         Ok(())
     }
 
-    /// The names that a project can be granted: its own, and those of every project.
+    /// The secrets that a project can be granted: its own, and those of every project.
     pub fn list(&self, project: Option<&str>) -> fault::Result<Vec<ListedSecret>> {
         let mut found = Vec::new();
         for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
@@ -153,14 +153,14 @@ impl SecretStore {
         Ok(found)
     }
 
-    /// Forgets a value: the project's own, or else that of every project.
+    /// Deletes a value: the project's own, or else that of every project.
     pub fn remove(&self, name: &str, project: Option<&str>) -> fault::Result<()> {
         for folder in [project, None].into_iter().take(if project.is_some() { 2 } else { 1 }) {
             match std::fs::remove_file(self.path(name, folder)?) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 done => {
                     done?;
-                    // The folder of all has another time then, which says that something has changed.
+                    // Gives the common folder a new modification time, which shows the change.
                     drop(tempfile::NamedTempFile::new_in(&self.0)?);
                     return Ok(());
                 }
@@ -169,7 +169,7 @@ impl SecretStore {
         bail!("there is no secret `{name}`")
     }
 
-    /// A value for whoever wants it, if it is bound to nobody else.
+    /// The value for this consumer, unless it is bound to another one.
     pub fn get(&self, name: &str, wanting: &SecretConsumer<'_>) -> fault::Result<Secret> {
         let own = self.read(&self.path(name, Some(wanting.project))?, name)?;
         let found = match own {
@@ -182,7 +182,7 @@ impl SecretStore {
                 refuse_others(name, &kept.bound, wanting)?;
                 Ok(Secret::new(&kept.value)?)
             }
-            // Who knew it by then: a project whose id is its name is as old.
+            // A project whose id is its name is as old as the secret, and had access to it.
             Some(SecretFile::Unbound(value)) if !is_drawn(wanting.project) => Ok(Secret::new(&value)?),
             Some(SecretFile::Unbound(_)) => bail!(
                 "the secret `{name}` is of a time before secrets belonged to projects, and this project is younger; \
@@ -191,7 +191,7 @@ impl SecretStore {
         }
     }
 
-    /// A value that belongs to the data directory and no project, for what the operator starts.
+    /// A value that belongs to the data directory and no project, for programs that the operator starts.
     pub fn get_own(&self, name: &str) -> fault::Result<Secret> {
         match self.read(&self.path(name, None)?, name)? {
             Some(SecretFile::Bound(kept)) => Ok(Secret::new(&kept.value)?),
@@ -200,13 +200,13 @@ impl SecretStore {
         }
     }
 
-    /// A value with where it may go.
+    /// A value with the hosts that it may be sent to.
     pub fn key(&self, granted: &SecretConfig, project: &str, table: &str) -> fault::Result<HeaderSecret> {
         let secret = self.get(&granted.name, &SecretConsumer { project, table, hosts: &granted.hosts })?;
         Ok(HeaderSecret { name: granted.name.clone(), secret, hosts: granted.hosts.clone(), header: header(granted)? })
     }
 
-    /// Every value of the data directory, for whoever must take them out of a text. What cannot be read is left out.
+    /// Every value of the data directory, for redaction. Unreadable ones are left out.
     pub fn all(&self) -> Vec<Secret> {
         let projects =
             std::fs::read_dir(self.0.join(PROJECTS)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -227,7 +227,7 @@ impl SecretStore {
     fn folder(&self, project: Option<&str>) -> fault::Result<PathBuf> {
         let Some(project) = project else { return Ok(self.0.clone()) };
         check_name(project).context("the id of the project")?;
-        // A folder of its own, so that no name of a secret is one of a project.
+        // A folder of its own, so that the name of a secret never equals that of a project.
         Ok(self.0.join(PROJECTS).join(project))
     }
 
@@ -267,7 +267,7 @@ fn names(folder: &Path) -> fault::Result<Vec<String>> {
     Ok(names.into_iter().filter(|name| check_name(name).is_ok()).collect())
 }
 
-/// Refuses to hand a value to another tool, or to have it sent elsewhere, than it was bound to when it was set.
+/// Refuses to give a value to another tool, or to send it to another host, than it was bound to.
 fn refuse_others(name: &str, bound: &SecretBinding, wanting: &SecretConsumer<'_>) -> fault::Result<()> {
     let table = wanting.table;
     if !bound.tables.is_empty() && !bound.tables.iter().any(|known| known == table) {
@@ -288,7 +288,7 @@ fn refuse_others(name: &str, bound: &SecretBinding, wanting: &SecretConsumer<'_>
     Ok(())
 }
 
-/// Whether all that a granted pattern means is meant by another one.
+/// Whether a known pattern covers everything that a granted pattern matches.
 fn covers(known: &HostPattern, granted: &HostPattern) -> bool {
     let origin = granted.origin();
     let is_covered =
@@ -296,7 +296,7 @@ fn covers(known: &HostPattern, granted: &HostPattern) -> bool {
     known.origin() == origin || is_covered()
 }
 
-/// Settings with placeholders where they name a secret. A name that was not granted stays as it is written.
+/// Settings with placeholders in place of secrets' names. A name that was not granted stays unchanged.
 pub fn settled(settings: &Value, placeholders: &SecretPlaceholders) -> Value {
     match settings {
         Value::Object(fields) => {
@@ -310,7 +310,7 @@ pub fn settled(settings: &Value, placeholders: &SecretPlaceholders) -> Value {
     }
 }
 
-/// What a tool answered, without the values.
+/// A tool's answer, without the values.
 pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &SecretRedactor) -> Result<ToolOutput, ToolError> {
     let clean = |text: String| redactor.scrub(&text);
     match answer {
@@ -329,7 +329,7 @@ pub fn scrubbed(answer: Result<ToolOutput, ToolError>, redactor: &SecretRedactor
     }
 }
 
-/// What a tool says of itself, without the values.
+/// A tool's description, without the values.
 pub fn scrubbed_info(info: ToolInfo, redactor: &SecretRedactor) -> ToolInfo {
     let functions = info.functions.into_iter();
     let functions = functions.map(|one| FunctionInfo { description: redactor.scrub(&one.description), ..one });
@@ -374,7 +374,7 @@ mod tests {
         let get = |project: &str| secret_store.get("github", &wanting(project, "tools.x", &[]));
         assert_eq!(get(ONE).unwrap().expose(), "second-value");
         assert_eq!(secret_store.list(Some(ONE)).unwrap()[0].name, "github");
-        // Another project has nothing of it, whatever it is called.
+        // Another project gets nothing of it, whatever its name.
         assert!(get(OTHER).is_err() && secret_store.list(Some(OTHER)).unwrap().is_empty());
         assert!(secret_store.get_own("github").is_err());
         secret_store.remove("github", Some(ONE)).unwrap();
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// A server that is started was handed a value, and became one that it is sent to.
+    /// The value was given to a server that is started, and the table became a server that requests are sent to.
     #[test]
     fn a_secret_of_a_program_is_sent_to_no_host() {
         let (_directory, secret_store) = secret_store();

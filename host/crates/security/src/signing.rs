@@ -1,14 +1,14 @@
-//! Signatures of what leaves a data directory: checkpoints and backups, by ed25519 in minisign's format.
+//! Signatures of exported data, which is checkpoints and backups: ed25519 in minisign's format.
 //!
 //! | file of the data directory | holds |
 //! |---|---|
 //! | `signing.key` | the seed of its own key and the number of the key, base64, mode 0600; made at first use |
 //! | `signers` | public keys of others that were accepted by name, one a line |
 //!
-//! Public keys and signatures are those of minisign, so `minisign -Vm manifest.json -P KEY` checks a backup that was
-//! unpacked. They are of its algorithm `Ed`, which signs the bytes themselves: they are in memory anyway. A signer is named
-//! by the whole public key: minisign's short number is chosen by whoever makes a key, so two keys can share one. A
-//! signature says who wrote something, never that it is harmless. Refuses to accept a key that nobody named.
+//! Public keys and signatures are those of minisign, so `minisign -Vm manifest.json -P KEY` checks an unpacked backup.
+//! They use its algorithm `Ed`, which signs the bytes themselves: they are in memory anyway. A signer is named by the
+//! whole public key: the author of a key chooses minisign's short number, so two keys can share one. A signature
+//! identifies the author, and never says that the data is harmless. Refuses to accept a key that no person named.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// The data directory's own key.
 pub const KEY_FILE: &str = "signing.key";
 
-/// Keys of others.
+/// The accepted keys of others.
 pub const SIGNERS_FILE: &str = "signers";
 
 /// Bytes of a signature's four lines; minisign's are some 300.
@@ -40,11 +40,11 @@ const NUMBER: usize = 8;
 const PUBLIC: usize = 32;
 const SIGNATURE: usize = 64;
 
-/// What the two comments of a signature start with.
+/// The prefixes of the two comments of a signature.
 const UNTRUSTED: &str = "untrusted comment: ";
 const TRUSTED: &str = "trusted comment: ";
 
-/// A signature with the key that made it.
+/// A signature with the public key of its signer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
     /// minisign's public key, base64.
@@ -53,36 +53,36 @@ pub struct Signed {
     pub signature: String,
 }
 
-/// What somebody accepts of something that comes from elsewhere, by name.
+/// The risks of foreign data that a person accepts explicitly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedRisks {
-    /// That nobody signed it.
+    /// Accepts data without a signature.
     #[serde(default)]
     pub unsigned: bool,
-    /// The signer, who is known from then on.
+    /// Accepts this signer, who is known from then on.
     #[serde(default)]
     pub signer: Option<String>,
 }
 
-/// Who signed something.
+/// The signer of some data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "signed")]
 pub enum Signer {
-    /// Nobody.
+    /// The data is unsigned.
     Nobody,
     /// This data directory.
     Own {
         /// Its key.
         key: String,
     },
-    /// Somebody who was accepted before.
+    /// A signer who was accepted before.
     Known {
-        /// Their key.
+        /// The signer's key.
         key: String,
     },
-    /// Somebody else.
+    /// An unknown signer.
     Unknown {
-        /// Their key.
+        /// The signer's key.
         key: String,
     },
 }
@@ -105,7 +105,7 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// The key of a data directory, which is made where there is none.
+    /// The key of a data directory, made if there is none.
     pub fn of(home: &Home) -> fault::Result<Self> {
         let path = home.path().join(KEY_FILE);
         let known = Self::read(&path)?;
@@ -125,13 +125,13 @@ impl SigningKey {
         key.or_internal(damaged).map(Some)
     }
 
-    /// Of a number and a seed.
+    /// The key with a number and a seed.
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (number, seed) = bytes.split_first_chunk::<NUMBER>()?;
         Some(Self { number: *number, pair: Ed25519KeyPair::from_seed_unchecked(seed).ok()? })
     }
 
-    /// Another process may make one at the same time; the first one that is whole stays.
+    /// Another process may make one at the same time; the first complete one stays.
     fn make(home: &Home, path: &Path) -> fault::Result<Self> {
         home.make()?;
         let mut bytes = [0; NUMBER + PUBLIC];
@@ -171,7 +171,7 @@ impl SigningKey {
 }
 
 impl Signed {
-    /// Refuses bytes that are not those that were signed.
+    /// Refuses bytes that differ from the signed ones.
     pub fn verify(&self, bytes: &[u8]) -> fault::Result<()> {
         if self.is_of(bytes) {
             return Ok(());
@@ -186,7 +186,7 @@ impl Signed {
         self.checked(bytes).is_some()
     }
 
-    /// All four lines, in their places, by the key that is named.
+    /// Checks all four lines, in their places, by the named key.
     fn checked(&self, bytes: &[u8]) -> Option<()> {
         if self.signature.len() > SIGNATURE_BYTES_MAX {
             return None;
@@ -206,7 +206,7 @@ impl Signed {
     }
 }
 
-/// The number, and what follows it, of a public key or of a signature.
+/// The number and the rest of a public key or a signature.
 fn parts<const LENGTH: usize>(line: &str) -> Option<([u8; NUMBER], [u8; LENGTH])> {
     let bytes = BASE64.decode(line).ok()?;
     let rest = bytes.strip_prefix(&ALGORITHM[..])?;
@@ -218,12 +218,12 @@ fn parts<const LENGTH: usize>(line: &str) -> Option<([u8; NUMBER], [u8; LENGTH])
 pub struct Signers(PathBuf);
 
 impl Signers {
-    /// Those of a data directory.
+    /// The signers of a data directory.
     pub fn of(home: &Home) -> Self {
         Self(home.path().join(SIGNERS_FILE))
     }
 
-    /// All of them.
+    /// All accepted keys.
     pub fn list(&self) -> fault::Result<BTreeSet<String>> {
         match fs::read_to_string(&self.0) {
             Ok(text) => Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()),
@@ -232,7 +232,7 @@ impl Signers {
         }
     }
 
-    /// Accepts one from now on.
+    /// Accepts a key from now on.
     pub fn add(&self, key: &str) -> fault::Result<()> {
         if parts::<PUBLIC>(key).is_none() {
             bail!("`{}` is no public key; `longhaul trust key` shows one", longhaul_core::text::printable(key, 80));
@@ -241,7 +241,7 @@ impl Signers {
         if known.insert(key.to_owned()) { self.write(&known) } else { Ok(()) }
     }
 
-    /// Accepts one no more; answers whether it was known.
+    /// Removes a key; returns whether it was accepted.
     pub fn remove(&self, key: &str) -> fault::Result<bool> {
         let mut known = self.list()?;
         let was_known = known.remove(key);
@@ -262,10 +262,10 @@ impl Signers {
     }
 }
 
-/// Who signed these bytes.
+/// The signer of these bytes.
 ///
 /// # Errors
-/// The bytes are not those that were signed.
+/// The bytes differ from the signed ones.
 pub fn signer_of(home: &Home, signed: Option<&Signed>, bytes: &[u8]) -> fault::Result<Signer> {
     let Some(signed) = signed else { return Ok(Signer::Nobody) };
     signed.verify(bytes)?;
@@ -278,11 +278,11 @@ pub fn signer_of(home: &Home, signed: Option<&Signed>, bytes: &[u8]) -> fault::R
     })
 }
 
-/// Lets in what somebody signed whom this data directory knows, or whom `accepts` names. Nothing is written: whoever
-/// takes it calls [`remember`] once it is taken.
+/// Accepts data whose signer this data directory knows, or which `accepts` names. Writes nothing: the caller calls
+/// [`remember`] once it has taken the data.
 ///
 /// # Errors
-/// A refusal that names what would let it in.
+/// A refusal that names its remedy.
 pub fn admit(
     home: &Home,
     what: &str,
@@ -319,7 +319,7 @@ pub fn admit(
     Ok(signer)
 }
 
-/// Knows a signer from now on who was accepted by name.
+/// Stores a signer who was accepted by name.
 pub fn remember(home: &Home, signer: &Signer) -> fault::Result<()> {
     match signer {
         Signer::Unknown { key } => Signers::of(home).add(key),
@@ -360,7 +360,7 @@ mod tests {
             changed[at] ^= 1;
             assert!(take(&here, Some(&signed), &changed, &none).expect_err("changed").contains("was changed"));
         }
-        // Every character of the signature counts, and none makes the reader fall over.
+        // Every character of the signature counts, and none makes the reader panic.
         for at in 0..signed.signature.len() {
             let mut text = signed.signature.clone().into_bytes();
             text[at] = if text[at] == b'A' { b'B' } else { b'A' };
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(take(None, AcceptedRisks { unsigned: true, signer: None }), Ok(Signer::Nobody));
         let key = SigningKey::of(&there).expect("a key");
         assert!(take(None, AcceptedRisks { unsigned: true, signer: Some(key.public()) }).is_err());
-        // Somebody else who signs, and says that it was this key.
+        // Another signer who claims to be this key.
         let other = SigningKey::of(&home(&folder, "other")).expect("a key");
         let forged = SigningKey { number: key.number, pair: other.pair }.sign(b"x", "y");
         let claimed = Signed { signer: key.public(), ..forged.clone() };

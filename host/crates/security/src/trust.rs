@@ -1,10 +1,10 @@
-//! Trust in the `longhaul.toml` of a checkout: a person agreed to its powers, by their digest.
+//! Trust in the `longhaul.toml` of a checkout: a person's agreement to its powers, by their digest.
 //!
-//! The file comes with the repository, so whoever writes to the repository writes it. Powers that are plain (see
-//! `powers.rs`) need no trust, so a project that works on its own tree is never asked about. A file that asks for less
-//! than was agreed to is trusted as it is; one that asks for more is not, or that has lost a guard which runs had, and the
-//! difference is shown. Trust is of a place in this data directory, and in no repository, for as long as the project that
-//! `identity.rs` knows there stays. Refuses to ask anybody: surfaces do.
+//! The file comes with the repository, so everyone who writes to the repository writes it. Plain powers (see
+//! `powers.rs`) need no trust, so a project that works on its own tree is never asked about. A file that requests fewer
+//! powers than were agreed to is trusted as it is; a file that requests more, or that has lost a guard which runs had,
+//! is not, and the difference is shown. Trust belongs to a place in this data directory, and to no repository, for as
+//! long as the project that `identity.rs` knows there stays. Refuses to ask a person: surfaces do.
 
 use crate::identity;
 use longhaul_config::Config;
@@ -17,48 +17,48 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The variable whose value `all` has the owner of a data directory trust every file: for containers and tests, where
-/// whoever starts the program wrote the file too.
+/// The variable whose value `all` makes the owner of a data directory trust every file: for containers and tests, whose
+/// operator wrote the file too.
 pub const VARIABLE: &str = "LONGHAUL_TRUST";
 
-/// Projects that are looked at.
+/// Projects that one read returns.
 const PROJECTS_MAX: usize = 10_000;
 
-/// What somebody agreed to.
+/// An agreement to a project's powers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
-    /// Where the file is.
+    /// The directory of the file.
     pub directory: PathBuf,
-    /// The id of the project that was there. One of before has none, and is agreed to anew.
+    /// The id of the project in that directory. A record of an earlier version has none, and is agreed to anew.
     #[serde(default)]
     pub id: String,
     /// The digest of its powers.
     pub digest: Digest,
-    /// The powers that are not plain, and what holds runs back.
+    /// The powers that are not plain, and the guards that restrict runs.
     pub powers: BTreeSet<Power>,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
-/// How a file stands.
+/// The trust status of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustStatus {
     /// Whether it may be used as it is.
     pub is_trusted: bool,
-    /// The digest of its powers, which an agreement names.
+    /// The digest of its powers, which an agreement refers to.
     pub digest: Digest,
     /// The powers that are not plain.
     pub powers: BTreeSet<Power>,
-    /// What it asks for beyond what was agreed to, and what holds runs back no more, in one line.
+    /// The powers beyond the agreement, and the guards that are gone, in one line.
     pub beyond: Option<String>,
-    /// Whether anything was agreed to before.
+    /// Whether there was no agreement before.
     pub is_new: bool,
 }
 
 /// Refuses to work with the file of a project whose powers nobody agreed to.
 ///
 /// # Errors
-/// What it asks for beyond what was agreed to, and what would let it in.
+/// The powers beyond the agreement, and the remedy.
 pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> fault::Result<()> {
     let standing = of_file(store, directory, config, &powers::of_project(config, directory))?;
     let Some(beyond) = standing.beyond.filter(|_| !standing.is_trusted) else { return Ok(()) };
@@ -72,15 +72,15 @@ pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> fault::Re
     )))
 }
 
-/// Whether whoever started this process trusts every file.
+/// Whether the environment of this process trusts every file.
 fn trusts_all() -> bool {
     variable(VARIABLE).is_some_and(|value| value == "all")
 }
 
-/// How the file in a directory stands, which has these powers.
+/// The trust status of the file in a directory, which has these powers.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub fn of_file(
     store: &dyn Store,
     directory: &Path,
@@ -91,7 +91,7 @@ pub fn of_file(
     standing(store, directory, known.map(|known| known.id).as_deref(), powers)
 }
 
-/// How a file with these powers stands in a directory, where this project is; none: one that nobody knows.
+/// The status of a file with these powers in a directory with this project; none: an unknown project.
 fn standing(
     store: &dyn Store,
     directory: &Path,
@@ -113,16 +113,16 @@ fn standing(
     })
 }
 
-/// Whether a guard is gone, while what it guarded is there.
+/// Whether a guard is gone while the guarded power remains.
 fn is_lost(guard: &Power, powers: &BTreeSet<Power>) -> bool {
     let has_one_table = !guard.table.contains('.');
     !powers.contains(guard) && (has_one_table || powers.iter().any(|power| power.table == guard.table))
 }
 
-/// Keeps the guards of a file that needed nobody's agreement, so that somebody is asked when one is lost.
+/// Stores the guards of a file that needed no agreement, so that a person is asked when one is lost.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub async fn keep_guards(
     store: &dyn Store,
     directory: &Path,
@@ -143,7 +143,7 @@ pub async fn keep_guards(
 /// Agrees to the powers of the file of a project with this id.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub async fn agree(
     store: &dyn Store,
     directory: &Path,
@@ -162,20 +162,20 @@ pub async fn agree(
     Ok(agreed)
 }
 
-/// Agrees to nothing any more; answers whether anything was agreed to.
+/// Withdraws an agreement; returns whether there was one.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub async fn withdraw(store: &dyn Store, directory: &Path) -> fault::Result<bool> {
     let was_agreed = agreed(store, directory)?.is_some();
     store.commit(Batch { ops: vec![Op::Delete(Table::States, key(directory))] }).await?;
     Ok(was_agreed)
 }
 
-/// Everything that was agreed to, by directory.
+/// All agreements, by directory.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub fn list(store: &dyn Store) -> fault::Result<Vec<TrustRecord>> {
     let rows = store.scan(Table::States, &prefix(), None, PROJECTS_MAX)?;
     rows.iter().map(|(_, bytes)| read(bytes)).collect()
@@ -236,7 +236,7 @@ mod tests {
         assert!(!stands(&one).is_trusted);
     }
 
-    /// A question, a protected path or a quarantine that was taken out of the file used to go unasked.
+    /// The removal of a question, a protected path or a quarantine from the file used to need no agreement.
     #[tokio::test]
     async fn what_held_runs_back_and_is_gone_is_asked_about() {
         let reader = "agents = [\"reader\"]\n[agents.reader]\nplugin = \"react\"\n";
@@ -259,7 +259,7 @@ mod tests {
         for (with, without, lost) in cases {
             let (store, place) = (MemoryStore::new(), Path::new("/p"));
             let (with, without) = (powers_of(&with), powers_of(&without));
-            // What reaches on is agreed to; what does not is kept when a run begins.
+            // Powers beyond the plain ones are agreed to; the others are stored when a run begins.
             if standing(&store, place, ID, &with).expect("read").is_trusted {
                 keep_guards(&store, place, "p-1", &with, 1).await.expect("kept");
             } else {
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(beyond.as_deref(), Some("- [tools.t] refuses calls"));
     }
 
-    /// Another repository in the place of one, with the same powers, used to need no question.
+    /// Another repository in the same place, with the same powers, used to need no agreement.
     #[tokio::test]
     async fn another_repository_in_the_place_of_one_is_asked_about() {
         let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::new());

@@ -1,4 +1,4 @@
-//! What a durable commit costs, beside its floor. Run it alone, with `--release`:
+//! Measures a durable commit, beside its floor. Run it alone, with `--release`:
 //!
 //! `cargo run --release -p longhaul-store --example measure -- [MEGABYTES]`
 //!
@@ -59,7 +59,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Overwrites a file that is there in whole: no metadata has to be written.
+/// Overwrites an existing file of fixed size: no metadata has to be written.
 fn fdatasync(dir: &Path) -> Vec<Duration> {
     let file = File::create(dir.join("floor")).expect("a file");
     file.write_all_at(&vec![1; RECORD_BYTES * 1_000], 0).expect("room");
@@ -74,7 +74,7 @@ fn fdatasync(dir: &Path) -> Vec<Duration> {
     times.collect()
 }
 
-/// What many harnesses do: the new state beside the old, then renamed.
+/// The method of many harnesses: the new state beside the old, then renamed.
 fn json_rename(dir: &Path) -> Vec<Duration> {
     let times = (0..ROUNDS / 4).map(|round| {
         let start = Instant::now();
@@ -137,12 +137,12 @@ fn reopen(runtime: &tokio::runtime::Runtime, dir: &Path, megabytes: u64) {
         }
     });
     let size = std::fs::metadata(full.join(STATE_FILE)).expect("a file").len() >> 20;
-    // A copy of the file is what a kill leaves.
+    // A copy of the file stands for the file after a kill.
     let open_copy = |what: &str| {
         let _ = std::fs::remove_dir_all(&killed);
         std::fs::create_dir(&killed).expect("room");
         std::fs::copy(full.join(STATE_FILE), killed.join(STATE_FILE)).expect("room");
-        // Or the copy would reach the disk on the clock of the open.
+        // Otherwise the copy would reach the disk during the timed open.
         File::open(killed.join(STATE_FILE)).and_then(|copy| copy.sync_all()).expect("a disk");
         let start = Instant::now();
         let copy = RedbStore::open(&killed, StoreOptions::default()).expect("a store");
@@ -156,7 +156,7 @@ fn reopen(runtime: &tokio::runtime::Runtime, dir: &Path, megabytes: u64) {
     commits_of(&full, size);
 }
 
-/// What the writer does in a full file, plain and at rest, on the bare database.
+/// The writer's commits in a full file, plain and at rest, on the bare database.
 fn commits_of(dir: &Path, size: u64) {
     let db = redb::Database::open(dir.join(STATE_FILE)).expect("a database");
     let (mut plain, mut quick) = (Vec::new(), Vec::new());

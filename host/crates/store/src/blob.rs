@@ -1,18 +1,17 @@
-//! How content is stored under its digest.
+//! The storage format of content under its digest.
 //!
 //! A value is one byte that names the encoding (0: as it is, 1: zstd), the length of the content as
 //! 8 bytes, little-endian, and the encoded content. Content is compressed when that makes it smaller.
-//!
-//! Stored bytes are not believed: the length is checked before anything is decompressed, decompression
+//! Stored bytes are not trusted: the length is checked before anything is decompressed, decompression ends at that
+//! length, and the digest of the result decides.
 //! ends at that length, and the digest of the result decides.
 
 use longhaul_core::Digest;
 
-/// The longest content, in bytes: 256 MiB. What claims to be longer is refused when written and
-/// damaged when read.
+/// The longest content, in bytes: 256 MiB. Longer content is refused when written and damaged when read.
 pub(crate) const CONTENT_BYTES_MAX: usize = 256 << 20;
 
-/// Content shorter than this, in bytes, is kept as it is: zstd's own frame would eat the gain.
+/// Content shorter than this, in bytes, is stored uncompressed: zstd's own frame would eat the gain.
 const COMPRESS_BYTES_MIN: usize = 128;
 
 /// zstd's default: about 300 MB a second and core, and a third of the size of typical text.
@@ -22,7 +21,7 @@ const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const HEADER_BYTES: usize = 9;
 
-/// Encodes content; `Err` says why it cannot be kept.
+/// Encodes content; `Err` gives the reason why it cannot be stored.
 pub(crate) fn encode(content: &[u8]) -> Result<Vec<u8>, String> {
     if content.len() > CONTENT_BYTES_MAX {
         return Err(format!(
@@ -39,7 +38,7 @@ pub(crate) fn encode(content: &[u8]) -> Result<Vec<u8>, String> {
     Ok(value)
 }
 
-/// Decodes the value stored under `digest`; `Err` says how it is damaged.
+/// Decodes the value stored under `digest`; `Err` describes the damage.
 pub(crate) fn decode(digest: &Digest, value: &[u8]) -> Result<Vec<u8>, String> {
     let content = content(value).ok_or_else(|| format!("blob {} cannot be decoded", digest.short()))?;
     let found = Digest::of(&content);

@@ -1,4 +1,4 @@
-//! The data directory: who owns it, how its database is opened, and what redb's errors mean.
+//! The data directory: its lock, the opening of its database, and the meaning of redb's errors.
 //!
 //! redb trusts a file that was closed in order and may panic on one that was damaged since, so every
 //! call of it goes through [`guarded`].
@@ -16,16 +16,15 @@ use std::path::{Path, PathBuf};
 /// is in the system's page cache as well.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// A data directory that this process owns. It is given back when this is dropped, so the database
-/// must be dropped before.
+/// A data directory that this process owns. Dropping this releases it, so the database must be dropped before.
 pub(crate) struct Home {
     dir: PathBuf,
-    /// redb locks its own file too, but lets go of it when it has to be opened again after an error.
+    /// redb locks its own file too, but releases it when it has to be opened again after an error.
     _lock: File,
 }
 
 impl Home {
-    /// Takes the directory, and makes it if there is none.
+    /// Takes the directory, and makes it if it does not exist.
     pub(crate) fn claim(dir: &Path) -> Result<Self, StoreError> {
         let failed = |why: io::Error| io_error(dir, &why);
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
@@ -37,7 +36,7 @@ impl Home {
         }
     }
 
-    /// Opens the database, and makes it if there is none.
+    /// Opens the database, and makes it if it does not exist.
     pub(crate) fn open(&self) -> Result<Database, StoreError> {
         let path = self.dir.join(STATE_FILE);
         if !path.try_exists().map_err(|why| io_error(&self.dir, &why))? {
@@ -52,7 +51,7 @@ impl Home {
         Ok(db)
     }
 
-    /// Runs `what`; an error or panic of redb becomes one of ours.
+    /// Runs `what`; an error or panic of redb becomes a [`StoreError`].
     pub(crate) fn guarded<T>(&self, what: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, StoreError> {
         match catch_unwind(AssertUnwindSafe(what)) {
             Ok(result) => result.map_err(|why| self.error(why)),
@@ -60,7 +59,7 @@ impl Home {
         }
     }
 
-    /// What an error of redb means.
+    /// The store's error for an error of redb.
     pub(crate) fn error(&self, why: redb::Error) -> StoreError {
         use redb::Error;
         let path = shown(&self.dir);
@@ -77,7 +76,7 @@ impl Home {
         }
     }
 
-    /// The error for bytes that are not what was written.
+    /// The error for bytes that differ from those written.
     pub(crate) fn damaged(&self, detail: impl Into<String>) -> StoreError {
         StoreError::Damaged { path: shown(&self.dir), detail: detail.into() }
     }
@@ -87,8 +86,8 @@ impl Home {
         StoreError::Failed { path: shown(&self.dir), detail: detail.into() }
     }
 
-    /// Makes the database under another name first: a kill in the middle of it leaves no half file
-    /// under the name that the next start opens.
+    /// Makes the database under another name first: a kill in the middle of it leaves no partial file under the name
+    /// that the next start opens.
     fn create(&self, path: &Path) -> Result<(), StoreError> {
         let failed = |why: io::Error| io_error(&self.dir, &why);
         let new = self.dir.join(NEW_FILE);
@@ -144,12 +143,12 @@ fn stored_format(db: &Database) -> Result<Option<u64>, redb::Error> {
     Ok(stored.and_then(|stored| std::str::from_utf8(stored.value()).ok()?.parse().ok()))
 }
 
-/// A new file of the same kind; one that is there is left alone, and is an error.
+/// A new file of the same kind; an existing one is left alone, and is an error.
 pub(crate) fn private_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A file that only its owner may read: journals hold what plugins saw.
+/// A file that only its owner may read: journals hold the data of plugins.
 fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     if file.metadata()?.permissions().mode() & 0o077 != 0 {
@@ -161,10 +160,10 @@ fn private_file(path: &Path) -> io::Result<File> {
 fn io_error(dir: &Path, why: &io::Error) -> StoreError {
     let path = shown(dir);
     match why.kind() {
-        // A quota and `ulimit -f` are walls of the same kind: less data, or more room, and it goes on.
+        // A quota and `ulimit -f` are limits of the same kind: with less data, or more space, it continues.
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => StoreError::Full { path },
         ErrorKind::UnexpectedEof => StoreError::Damaged { path, detail: "it ends too early".to_owned() },
-        // What redb calls a file that does not start as one of its own.
+        // redb's error for a file that does not start as one of its own.
         ErrorKind::InvalidData => StoreError::Damaged { path, detail: why.to_string() },
         _ => StoreError::Failed { path, detail: why.to_string() },
     }

@@ -10,7 +10,7 @@ use redb::{Database, ReadableDatabase as _, ReadableTable as _, WriteTransaction
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// What became of each batch of a group that was committed.
+/// The verdict on each batch of a committed group.
 pub(crate) type Verdicts = Vec<Result<(), StoreError>>;
 
 /// Writes a group into `transaction`. Blobs are encoded already.
@@ -21,8 +21,8 @@ pub(crate) fn apply(transaction: &WriteTransaction, batches: &[&Batch]) -> Resul
 
 /// Whether the batches that passed are in the store, all as the last of them left it.
 ///
-/// Asked after a commit that failed: the failure may have come after the point where the transaction
-/// was already decided. When the keys hold what was to be written, it was, or it makes no difference.
+/// Called after a failed commit: the failure may have come after the point where the transaction was already decided.
+/// When the keys hold the new values, it was, or it makes no difference.
 pub(crate) fn landed(db: &Database, batches: &[&Batch]) -> Result<bool, redb::Error> {
     let mut last: HashMap<(Place, &[u8]), Option<&[u8]>> = HashMap::new();
     for op in batches.iter().flat_map(|batch| &batch.ops) {
@@ -118,7 +118,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Where a change leaves what.
+/// The key and the new value of a change.
 fn effect(op: &Op) -> ((Place, &[u8]), Option<&[u8]>) {
     match op {
         Op::Put(table, key, value) | Op::Insert(table, key, value) | Op::Swap(table, key, _, value) => {
@@ -129,7 +129,7 @@ fn effect(op: &Op) -> ((Place, &[u8]), Option<&[u8]>) {
     }
 }
 
-/// A key for a person: its text, with everything else as spaces between the parts.
+/// A key for a person: its text, with every other byte as a space between the parts.
 fn readable(key: &[u8]) -> String {
     let text = String::from_utf8_lossy(key);
     let parts = text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER);

@@ -3,8 +3,8 @@
 //! [`RedbStore`] is the embedded [`Store`](longhaul_core::store::Store): one file in one data directory,
 //! held by one process. `tables.rs` is the document of the file format, `blob.rs` of stored content.
 //!
-//! This crate gives no meaning to the values it keeps, hands out no open transaction, and repairs
-//! nothing by guessing: what cannot be read back as it was written is reported as damaged.
+//! This crate gives no meaning to the values it keeps, hands out no open transaction, and repairs nothing by guessing:
+//! data that cannot be read back as it was written is reported as damaged.
 
 mod blob;
 mod disk;

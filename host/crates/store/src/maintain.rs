@@ -1,8 +1,8 @@
-//! What an operator does with the whole store while it is in use: copy it, read all of it, remove content that nothing
-//! names any more.
+//! An operator's operations on the whole store while it is in use: copy it, read all of it, remove unreferenced
+//! content.
 //!
-//! A copy and a reading see the store as it stands at one moment, whatever is written meanwhile. Refuses to remove
-//! content while something is written: nobody may find out that content is there and have it gone when they name it.
+//! A copy and a reading see the store at one moment, whatever is written meanwhile. Refuses to remove content during a
+//! write: a writer that found content must still have it when it names it.
 
 use crate::blob;
 use crate::disk::{database, private_new};
@@ -21,7 +21,7 @@ const GROUP_BYTES_MAX: usize = 32 << 20;
 const GROUP_BLOBS_MAX: usize = 4_096;
 
 impl Shared {
-    /// Writes all that is there at this moment into a new file.
+    /// Copies the present state into a new file.
     pub(crate) fn copy_to(&self, file: &Path) -> Result<ReadTotals, StoreError> {
         let failed = |error: std::io::Error| self.home.failed(format!("cannot make `{}`: {error}", file.display()));
         let new = private_new(file).map_err(failed)?;
@@ -39,7 +39,7 @@ impl Shared {
         damaged.map_or(Ok(read), |detail| Err(self.home.damaged(detail)))
     }
 
-    /// Removes content that no row names, and no content that a row names, and so on. The caller keeps writers out.
+    /// Removes content that neither a row nor referenced content names. The caller keeps writers out.
     pub(crate) fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
         let mut damaged = None;
         let collected = self.with(|db| {
@@ -94,7 +94,7 @@ fn copy_group(
     read: &mut ReadTotals,
 ) -> Result<bool, redb::Error> {
     let mut writer = to.begin_write()?;
-    // Only the last commit has to last: a copy that was cut off is none.
+    // Only the last commit has to be durable: an interrupted copy is discarded.
     writer.set_durability(Durability::None)?;
     let mut waiting = 0;
     {
@@ -137,7 +137,7 @@ fn content_of(key: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
     blob::decode(&Digest::from(digest), value)
 }
 
-/// Digests of content that something names.
+/// Digests of referenced content.
 fn living(from: &ReadTransaction, names: &Names) -> Result<Result<BTreeSet<Digest>, String>, redb::Error> {
     let mut found = BTreeSet::new();
     let mut unread = Vec::new();
@@ -154,7 +154,7 @@ fn living(from: &ReadTransaction, names: &Names) -> Result<Result<BTreeSet<Diges
     }
     let blobs = from.open_table(BLOBS)?;
     while let Some(digest) = unread.pop() {
-        // Not everything that looks like a digest is one of content here.
+        // Some texts look like a digest and are none of content here.
         let Some(stored) = blobs.get(&digest.as_bytes()[..])? else { continue };
         match blob::decode(&digest, stored.value()) {
             Ok(content) => name(&content, &mut unread),

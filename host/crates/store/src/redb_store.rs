@@ -1,4 +1,4 @@
-//! The store as the rest sees it: short reads on the caller's thread, writes through the queue.
+//! The store's public type: short reads on the caller's thread, writes through the queue.
 
 use crate::blob;
 use crate::disk::Home;
@@ -13,15 +13,15 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Batches that wait for the writer; a further one waits for its place. Ten times the callers that one
-/// fsync serves in the benchmark with 64 runs.
+/// Batches that wait for the writer; a further one waits for its place. Ten times the callers that one fsync serves in
+/// the benchmark with 64 runs.
 const QUEUE_BATCHES_MAX: usize = 1_024;
 
-/// Content from this length, in bytes, is compressed on a thread for blocking work: 64 KiB take zstd
-/// about 0.2 ms, which a neighbour on the same thread does not notice.
+/// Content from this length, in bytes, is compressed on a thread for blocking work: 64 KiB take zstd about 0.2 ms,
+/// which other tasks on the same thread do not notice.
 const ENCODE_INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// How a store is opened.
+/// The options of a store.
 #[derive(Clone, Default)]
 pub struct StoreOptions {
     /// Called as `store.before-commit` and `store.after-commit` around every durable commit, on the
@@ -29,11 +29,11 @@ pub struct StoreOptions {
     pub crash_hook: Option<CrashHook>,
 }
 
-/// The store in a data directory. Dropping it finishes what is queued and closes the file.
+/// The store in a data directory. Dropping it finishes the queue and closes the file.
 pub struct RedbStore {
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
-    /// Held by all who write, and alone by who removes content.
+    /// Held by every writer, and exclusively while content is removed.
     writing: Arc<tokio::sync::RwLock<()>>,
     /// None only while this is dropped.
     queue: Option<mpsc::Sender<Job>>,
@@ -41,7 +41,7 @@ pub struct RedbStore {
 }
 
 impl RedbStore {
-    /// Opens the store in `dir`, and makes both if there are none.
+    /// Opens the store in `dir`, and makes both if they do not exist.
     ///
     /// # Errors
     /// [`StoreError::Held`] when another process, or this one, has it open; [`StoreError::Format`] when
@@ -56,7 +56,7 @@ impl RedbStore {
         Ok(Self { shared, places, writing: Arc::default(), queue: Some(queue), writer: Some(writer) })
     }
 
-    /// Leaves out content that is there, and encodes the rest.
+    /// Leaves out existing content, and encodes the rest.
     async fn encode(&self, batch: Batch) -> Result<Batch, StoreError> {
         let mut encoded = Batch::new();
         for op in batch.ops {
@@ -83,8 +83,8 @@ impl RedbStore {
 
     fn has_blob(&self, digest: &Digest) -> Result<bool, StoreError> {
         self.shared.with(|db| {
-            // The table, and not its transaction, is let go of last: redb checks in debug builds that no page is held
-            // without a transaction, and a transaction lets go of its own root page last.
+            // The table, and not its transaction, is dropped last: redb checks in debug builds that no page is held
+            // without a transaction, and a transaction drops its own root page last.
             let table = db.begin_read()?.open_table(BLOBS)?;
             let found = table.get(&digest.as_bytes()[..])?;
             Ok(found.is_some())
@@ -164,7 +164,7 @@ impl Store for RedbStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
-        // From before it is looked whether content is there.
+        // Held from before the check for existing content.
         let _writing = self.writing.read().await;
         let batch = self.encode(batch).await?;
         if batch.is_empty() {
@@ -184,14 +184,14 @@ impl Drop for RedbStore {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(writer) = self.writer.take() {
-            // It ends with the queue. A panic of it was reported to whoever waited.
+            // It ends with the queue. The waiting callers received its panic.
             let _ = writer.join();
         }
         self.shared.close();
     }
 }
 
-/// What a read cost, for whoever looks for what grows.
+/// Logs the cost of a read, to find growing ones.
 fn told_read(table: Table, rows: usize, bytes: usize) {
     tracing::trace!(?table, rows, bytes, "store.read");
 }

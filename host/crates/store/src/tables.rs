@@ -1,4 +1,4 @@
-//! The file format. This module is its document: whoever reads `state.redb` without us reads this.
+//! The file format. This module is its documentation, also for other readers of `state.redb`.
 //!
 //! A data directory (mode 0700) holds
 //!
@@ -16,60 +16,63 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `meta` | text | `format`: the number [`FORMAT`] in JSON; `written_by`: the version that made the file |
-//! | `runs` | run | what it was started with: project, branch, configuration, goal, pins; written once |
+//! | `runs` | run | the record of its start: project, branch, configuration, goal, pins; written once |
 //! | `states` | run | the versioned state of the harness, changed by the run's only writer: short fields, digests of the rest |
 //! | | run, `field`, name | a long field of the state |
 //! | | run, `page`, number from 0 | digests of 16 features of the state |
 //! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
-//! | | run, `called`, key | when a call of `builtin:project` added to the progress; text |
-//! | | run, `kept`, kind | how many `decisions`, entries of `progress` and notes of `memory` its agents keep, and their bytes |
-//! | | run, `annotation`, invocation | what a person said of an agent's trajectory |
-//! | | run, `proposal`, id | what an agent proposed, and what became of it |
+//! | | run, `called`, key | the time at which a call of `builtin:project` added to the progress; text |
+//! | | run, `kept`, kind | the number of `decisions`, entries of `progress` and notes of `memory` that its agents keep,
+//! and their bytes |
+//! | | run, `annotation`, invocation | a person's annotation of an agent's trajectory |
+//! | | run, `proposal`, id | an agent's proposal, and the decision on it |
 //! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |
-//! | | run, `approval-rule`, id | what a person allowed by rule for the rest of the run |
-//! | | run, `question` | the effect that is asked about, while the run waits with it |
-//! | | run, `judged`, feature | the digest of what was judged last; text |
-//! | | run, `best-effort`, feature | the digest of a blob with what a failing feature, or a revert, left; text |
-//! | | run, `revert` | a revert that is carried out; gone in the transaction that ends it |
-//! | | run, `until` | where it pauses by itself, as it was asked to; none: it goes to its end |
-//! | | `letters`, run, number of the event | what somebody is told, and on which way it left; goes an hour after |
+//! | | run, `approval-rule`, id | a person's rule for the rest of the run |
+//! | | run, `question` | the effect in question, while the run waits with it |
+//! | | run, `judged`, feature | the digest of the tree that was judged last; text |
+//! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left;
+//! text |
+//! | | run, `revert` | a revert in progress; deleted in the transaction that ends it |
+//! | | run, `until` | the requested stop condition; none: it goes to its end |
+//! | | `letters`, run, number of the event | a notification, and its channels; deleted an hour after |
 //! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |
-//! | | `projects`, directory | a project that was made, with its name and when |
-//! | | `checkouts`, directory | which project a checkout is: its id, its name, and a commit that it had |
+//! | | `projects`, directory | a created project, with its name and time |
+//! | | `checkouts`, directory | the project of a checkout: its id, its name, and a commit that it had |
 //! | | `trust`, directory | the powers of a `longhaul.toml` that a person agreed to |
-//! | | `audit`, number from 1 without gaps | who was let do what, with the digest of the record before |
-//! | | `tokens`, id | a token of the HTTP API: name, scopes, until when, and the digest of its secret |
-//! | | `remember`, run | a run that ended and is to be remembered, with what its model answered; gone once it is |
-//! | | `checkpoints`, `about`, name | a snapshot that was saved: when, until when, and its length |
+//! | | `audit`, number from 1 without gaps | a record of the audit log, with the digest of the record before |
+//! | | `tokens`, id | a token of the HTTP API: name, scopes, expiry, and the digest of its secret |
+//! | | `remember`, run | a run that ended and is to be remembered, with its model's reply; deleted once it is |
+//! | | `checkpoints`, `about`, name | a saved snapshot: its time, its expiry, and its length |
 //! | | `checkpoints`, `snapshot`, name | the snapshot itself |
 //! | `events` | run, number from 1 without gaps | `RunEvent` |
 //! | `journal` | invocation, entry, kind, attempt | see `record.rs` of `longhaul-journal` |
-//! | `keyvalue` | project, plugin's table, key | bytes of the plugin's, not JSON |
-//! | `memory` | `working`, run, key | what a run noted for itself: an entry that holds a note, see `core/src/memory` |
+//! | `keyvalue` | project, plugin's table, key | the plugin's bytes, not JSON |
+//! | `memory` | `working`, run, key | a run's note for itself: an entry that holds a note, see `core/src/memory` |
 //! | | `episodic`, project, key | a fact of a project, in the same way |
-//! | | `@`, namespace, key | an entry of any other namespace: `episodes/PROJECT` is what runs came to |
-//! | | `vectors`, namespace, key | what an entry means: 32 bytes that say by which model and of which text, then 32-bit numbers; not JSON |
-//! | `decisions` | project, id | one decision, its reason, and what came of it |
+//! | | `@`, namespace, key | an entry of any other namespace: `episodes/PROJECT` holds the outcomes of runs |
+//! | | `vectors`, namespace, key | the meaning of an entry: 32 bytes that identify the model and the text, then 32-bit
+//! numbers; not JSON |
+//! | `decisions` | project, id | one decision, its reason, and its outcome |
 //! | | `@newest`, project, 2^64-1 - time in ms, id | the id; text |
 //! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |
-//! | `progress` | project, time in ms, id | what was done |
-//! | `artifacts` | project, plugin's table | the last hand-off |
-//! | `graphs` | `head`, graph | what a graph is made of and where it stands; see `record.rs` of `longhaul-graph` |
-//! | | `step`, graph, position | a step: its source, or the digest of it, and what its last runs gave |
-//! | | `version`, graph, number | what a change did; the last ones |
-//! | `agents` | `agent`, agent | what an agent is: its code, or the digest of it, its limits and grants |
-//! | | `artifact`, agent | what its runs hand on, with its version; none of it after it was cleared |
+//! | `progress` | project, time in ms, id | finished work |
+//! | `artifacts` | project, plugin's table | the last artifact |
+//! | `graphs` | `head`, graph | the settings and the position of a graph; see `record.rs` of `longhaul-graph` |
+//! | | `step`, graph, position | a step: its source, or the digest of it, and the results of its last runs |
+//! | | `version`, graph, number | the effect of a change; the last ones |
+//! | `agents` | `agent`, agent | an agent: its code, or the digest of it, its limits and grants |
+//! | | `artifact`, agent | the artifact of its runs, with its version; empty after it was cleared |
 //! | | `version`, agent, number | an earlier or the present one; the last ones |
-//! | `schedules` | `settings` | how many tasks run at once |
+//! | `schedules` | `settings` | the number of tasks that run at once |
 //! | | `schedule`, schedule | a schedule, and its next fire |
 //! | | `open`, task | a task that has not ended, with its attempts |
 //! | | `direct`, task | the same, of a task that no schedule made |
 //! | | `ended`, task | a task that has ended; the last ones |
-//! | | `result`, task, number of the attempt | what an attempt gave, its output in part |
+//! | | `result`, task, number of the attempt | the result of an attempt, its output in part |
 //! | | `index`, agent or nothing, status, 2^64-1 - time in ms, task | an ended task, the newest first; text |
-//! | | `counts`, agent or nothing | how many ended tasks there are |
-//! | | `tally`, schedule | what became of its fires, counted |
-//! | | `skipped`, schedule, number | fires that became no task, and why; the last ones |
+//! | | `counts`, agent or nothing | the number of ended tasks |
+//! | | `tally`, schedule | the outcomes of its fires, counted |
+//! | | `skipped`, schedule, number | fires that became no task, and their reasons; the last ones |
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |
 //!
 //! The format number changes when a reader of the old number could misread the new file. A file with

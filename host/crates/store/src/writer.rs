@@ -1,11 +1,10 @@
-//! The one thread that writes: it takes all batches that wait into one transaction and commits it once.
+//! The one writing thread: it takes all waiting batches into one transaction and commits it once.
 //!
-//! While a commit waits for the disk, the next batches gather; so one fsync serves as many callers as
-//! came meanwhile, and a lone caller waits for nobody.
+//! While a commit waits for the disk, the next batches gather; so one fsync serves all callers that came meanwhile, and
+//! a lone caller waits for no other.
 //!
-//! After an error of the disk redb refuses to go on with the open file. It is opened again at once, and
-//! if that fails, at each further commit; what was acknowledged before is there, what was not is
-//! answered with the error.
+//! After a disk error redb refuses to use the open file further. It is opened again at once, and if that fails, at each
+//! further commit; acknowledged batches are in the store, the others get the error.
 
 use crate::disk::Home;
 use crate::group::{Verdicts, apply, landed};
@@ -19,20 +18,20 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 pub use longhaul_core::crash::CrashHook;
 
-/// How long nobody must have written before the writer makes the file quick to open.
+/// How long nothing must have been written before the writer makes the file quick to open.
 ///
-/// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair
-/// one. Measured with `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and
-/// a quick-repair commit takes 0.42 ms where a plain one takes 0.19. So every commit would pay double
-/// for what only the last before a kill can use. Made at rest nobody waits for it, and a host spends
-/// most of its life at rest: waiting for models and for people. A second keeps it out of any burst of
-/// calls. A host that is killed while it writes is opened within the goal of 1 s a gigabyte, about.
+/// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair one. Measured with
+/// `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and a quick-repair commit takes 0.42 ms
+/// instead of 0.19 for a plain one. So every commit would pay double for a benefit of only the last one before a kill.
+/// At rest nobody waits for it, and a host spends most of its life at rest: waiting for models and for people. A second
+/// keeps it out of any burst of calls. A host that is killed while it writes is opened within the goal of 1 s a
+/// gigabyte, about.
 const REST: Duration = Duration::from_secs(1);
 
 /// Content of one transaction above which no further batch joins it, in bytes. redb holds it in memory.
 const GROUP_BYTES_MAX: usize = 32 << 20;
 
-/// A batch that waits.
+/// A waiting batch.
 pub(crate) struct Job {
     pub(crate) batch: Batch,
     pub(crate) bytes: usize,
@@ -41,7 +40,7 @@ pub(crate) struct Job {
     pub(crate) place: OwnedSemaphorePermit,
 }
 
-/// What the writer shares with the readers.
+/// The state that the writer and the readers share.
 pub(crate) struct Shared {
     /// The open database, or why there is none.
     db: RwLock<Result<Database, StoreError>>,
@@ -97,7 +96,7 @@ impl Shared {
         let verdicts = self.commit(&batches).unwrap_or_else(|why| vec![Err(why); batches.len()]);
         for (job, verdict) in jobs.into_iter().zip(verdicts) {
             drop(job.place);
-            // A caller that was cancelled no longer listens; what it wrote is written all the same.
+            // A cancelled caller no longer listens; its batch is written all the same.
             let _ = job.done.send(verdict);
         }
     }
@@ -113,7 +112,7 @@ impl Shared {
         };
         tracing::warn!(error = %why, "a commit failed; opening the store again");
         self.reopen()?;
-        // Only a transaction that came to its commit can have landed.
+        // Only a transaction that reached its commit can have landed.
         let Some(verdicts) = passed else {
             return Err(why);
         };
@@ -139,7 +138,7 @@ impl Shared {
         Ok(verdicts)
     }
 
-    /// An empty commit that stores what redb would otherwise find out by reading the whole file.
+    /// An empty commit that stores the data that redb would otherwise find by reading the whole file.
     fn rest(&self) {
         let made = self.with(|db| {
             let mut transaction = db.begin_write()?;
@@ -148,7 +147,7 @@ impl Shared {
         });
         if let Err(why) = made {
             tracing::warn!(error = %why, "the store could not be made quick to open; opening it again");
-            // A failure is kept and answered to the next commit, which tries again.
+            // A failure is kept and returned to the next commit, which tries again.
             let _ = self.reopen();
         }
     }
@@ -181,7 +180,7 @@ impl Shared {
 
 /// The first batch and all that wait behind it, up to [`GROUP_BYTES_MAX`].
 ///
-/// It does not wait for callers that may come: measured, that gained nothing.
+/// It does not wait for further callers: as measured, that gained nothing.
 fn gather(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
     let mut bytes = first.bytes;
     let mut jobs = vec![first];

@@ -1,7 +1,7 @@
-//! What is left after `kill -9`, and after a disk that was full.
+//! The state after `kill -9`, and after a full disk.
 //!
-//! The test runs itself as a child process in the role that `LONGHAUL_TEST_ROLE` names. The child says
-//! on its output what was acknowledged; its parent kills it and looks at what is there.
+//! The test runs itself as a child process in the role that `LONGHAUL_TEST_ROLE` names. The child prints the
+//! acknowledged batches; its parent kills it and reads the store.
 
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
@@ -41,7 +41,7 @@ fn every_acknowledged_batch_survives_a_kill_at_any_moment_in_whole() {
     let mut acknowledged = BTreeSet::new();
     for round in 0_u64..8 {
         let mut child = start("commit-until-killed", dir.path(), &[(FROM, (round * 1_000_000).to_string())]);
-        // The time is the point at which it is killed, nothing is waited for.
+        // The time decides where it is killed; nothing is awaited.
         std::thread::sleep(Duration::from_millis(60 + 37 * round));
         child.kill().unwrap();
         acknowledged.extend(acknowledgements(child));
@@ -64,7 +64,7 @@ fn a_kill_just_before_a_commit_loses_it_and_just_after_keeps_it() {
 
 #[test]
 fn a_file_that_may_not_grow_is_full_and_takes_more_when_it_may() {
-    // A signal that is ignored stays so in a program that is started: the error comes instead.
+    // An ignored signal stays ignored in a started program: the error comes instead.
     let exe = std::env::current_exe().unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(exe);
@@ -94,7 +94,7 @@ fn start(name: &str, dir: &Path, settings: &[(&str, String)]) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// What the child said before it ended.
+/// The child's output before it ended.
 fn acknowledgements(mut child: Child) -> BTreeSet<u64> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let numbers = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("ack ")?.parse().ok()).collect();
@@ -102,7 +102,7 @@ fn acknowledgements(mut child: Child) -> BTreeSet<u64> {
     numbers
 }
 
-/// Every acknowledged batch is there, and every batch that is there is whole; answers how many are.
+/// Every acknowledged batch is there, and every batch that is there is complete; returns how many.
 #[track_caller]
 fn check(dir: &Path, acknowledged: &BTreeSet<u64>) -> usize {
     let store = RedbStore::open(dir, StoreOptions::default()).unwrap();
@@ -119,7 +119,7 @@ fn check(dir: &Path, acknowledged: &BTreeSet<u64>) -> usize {
 }
 
 fn content(number: u64) -> Vec<u8> {
-    // Of very different lengths, so that commits are cut at different places.
+    // Very different lengths, so that commits are cut at different places.
     let length = usize::try_from(number % 17).unwrap() * 500 + 10;
     number.to_le_bytes().into_iter().cycle().take(length).collect()
 }
@@ -155,7 +155,7 @@ fn commit_until_killed(dir: &Path) {
     }
 }
 
-/// A hook that kills its own process when it comes to a point for the nth time.
+/// A hook that kills its own process when it reaches a point for the nth time.
 fn killer(at: &str) -> impl Fn(&'static str) + Send + Sync + use<> {
     let (point, number) = at.split_once(':').unwrap();
     let (point, number) = (point.to_owned(), number.parse::<u64>().unwrap());
@@ -168,7 +168,7 @@ fn killer(at: &str) -> impl Fn(&'static str) + Send + Sync + use<> {
     }
 }
 
-/// Something that stops a file from growing, and goes away.
+/// A limit that stops a file from growing, and can be lifted.
 struct Wall {
     raise: Box<dyn Fn()>,
     remove: Box<dyn Fn()>,
@@ -193,7 +193,7 @@ impl Wall {
     }
 }
 
-/// Commits until the wall is reached, several times, and looks whether anything was lost.
+/// Commits until the limit is reached, several times, and checks that nothing was lost.
 fn fill(dir: &Path, wall: Wall) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let store = RedbStore::open(dir, StoreOptions::default()).unwrap();

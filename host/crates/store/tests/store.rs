@@ -1,4 +1,4 @@
-//! What the store promises, through its public face.
+//! The store's guarantees, through its public interface.
 
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
@@ -26,7 +26,7 @@ fn refusal(dir: &Path) -> StoreError {
     RedbStore::open(dir, StoreOptions::default()).err().expect("the store should be refused")
 }
 
-/// A store whose commits are counted, and whose first one waits until it is let go.
+/// A store whose commits are counted, and whose first one waits until it is released.
 struct Gate {
     store: Arc<RedbStore>,
     commits: Arc<AtomicUsize>,
@@ -292,7 +292,7 @@ async fn a_file_that_is_no_store_is_damaged_and_kept_as_it_is() {
     }
 }
 
-/// Every way in which a file may be cut or scribbled over ends in a typed error or in a working store.
+/// Every truncated or overwritten file ends in a typed error or in a working store.
 #[tokio::test]
 async fn a_damaged_file_never_stops_the_process() {
     let dir = home();

@@ -1,10 +1,10 @@
-//! Who decides about calls of tools: the operator's policy first, then the rules of the run, then a person.
+//! Decides about tool calls: the operator's policy first, then the rules of the run, then a person.
 //!
-//! A call that would act outwards after its agent heard untrusted words is asked about even where the policy lets it
-//! pass, unless the operator or a rule of the run allows what the words came from.
+//! A call that acts outside after its agent read untrusted text needs an approval even where the policy allows it,
+//! unless the operator or a rule of the run allows the source of that text.
 //!
-//! What cannot be read or stored lets nothing pass: the run waits and the same call is decided about again. It is
-//! never told to the agent as a refusal.
+//! When something cannot be read or stored, no call passes: the run waits, and the same call is decided again. The
+//! agent never sees this as a refusal.
 
 use crate::gate::{ToolGate, itself};
 use crate::plugin_host::PluginHost;
@@ -19,7 +19,7 @@ use longhaul_core::{Denial, Outage};
 use longhaul_records::approvals;
 use std::sync::Arc;
 
-/// Decides for one agent.
+/// The gate for the calls of one agent.
 pub struct ApprovalGate {
     host: Arc<PluginHost>,
     plugin_set: Arc<PluginSet>,
@@ -28,7 +28,7 @@ pub struct ApprovalGate {
 }
 
 impl ApprovalGate {
-    /// The gatekeeper of the agent of that part.
+    /// The gate of the agent of that part.
     pub fn new(host: &Arc<PluginHost>, plugin_set: &Arc<PluginSet>, part: &PreparedPlugin) -> Self {
         let (agent, plugin) = (part.table.clone(), part.plugin.name().to_owned());
         Self { host: Arc::clone(host), plugin_set: Arc::clone(plugin_set), agent, plugin }
@@ -40,7 +40,8 @@ impl ApprovalGate {
             .ok_or_else(|| Fault::msg(format!("the gate does not know the tool `{}`", call.tool)))
     }
 
-    /// The operator's no comes first, then what a person said of this very call, then what lets calls like it pass.
+    /// The operator's denial comes first, then a person's answer about this very call, then the rules and policies that
+    /// let similar calls pass.
     async fn decided(&self, intent: &Intent) -> fault::Result<Result<(CallDecision, Batch), EffectQuestion>> {
         let gate = self.gate(&intent.call)?;
         let subject = subject(intent, gate, &*self.host.store)?;
@@ -72,7 +73,7 @@ impl ApprovalGate {
         let approval = match known {
             Some(open) => open,
             None => {
-                // A person's yes would come to nothing.
+                // A person's approval could have no effect.
                 if let Some(error) =
                     self.plugin_set.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call))
                 {
@@ -85,7 +86,7 @@ impl ApprovalGate {
         Ok(Err(EffectQuestion { invocation, entry, text, approval: Some(approval.id), attempt: 0 }))
     }
 
-    /// The rule of the run that lets a call pass, in words.
+    /// The text of the run's rule that lets a call pass.
     fn rule_for(&self, gate: &ToolGate, call: &ToolCall, subject: &ApprovalSubject) -> fault::Result<Option<String>> {
         if gate.asks == ApprovalKind::Question {
             return Ok(None);
@@ -95,12 +96,12 @@ impl ApprovalGate {
         Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
     }
 
-    /// What happens to a call because of what its agent heard.
+    /// The policy for a call after what its agent has read.
     fn when_heard(&self, gate: &ToolGate, intent: &Intent) -> PolicyMode {
         gate.when_heard(intent, |destination| self.plugin_set.has_reached(destination))
     }
 
-    /// The sources of untrusted words that no rule of the run allows this call to follow. A rule allows them for the
+    /// The sources of untrusted text that no rule of the run allows this call to follow. A rule allows them for the
     /// calls that it covers, as its text says, and for no other tool.
     fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &ApprovalSubject) -> fault::Result<Vec<String>> {
         let mut rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
@@ -119,11 +120,11 @@ impl ApprovalGate {
                 && (tool, function, arguments) == (called, of, with)
                 && matches!(one.standing, ApprovalStatus::Open | ApprovalStatus::Answered { .. })
         };
-        // What cannot be read is decided about, and fails there.
+        // When the approvals cannot be read, the call is decided about, and fails there.
         approvals::list(&*self.host.store, &run).map_or(true, |all| all.iter().any(is_it))
     }
 
-    /// The question is durable before its run waits with it.
+    /// Stores the question before its run waits for the answer.
     async fn ask(
         &self,
         intent: &Intent,
@@ -157,11 +158,11 @@ impl Approvals for ApprovalGate {
     }
 
     fn asks(&self, intent: &Intent) -> bool {
-        // What the gate does not know is decided about, and refused there.
+        // The call of an unknown tool is decided about, and refused there.
         let Ok(gate) = self.gate(&intent.call) else { return true };
         match (gate.verdict(&intent.call), self.when_heard(gate, intent)) {
             (PolicyVerdict::Ask, _) | (PolicyVerdict::Allow, PolicyMode::Ask) => true,
-            // Where it goes may have been asked meanwhile, by other work of the run.
+            // Other work of the run may have asked about its destination meanwhile.
             (PolicyVerdict::Allow, PolicyMode::Allow) => {
                 !intent.heard.is_empty() && gate.reaches_out() && self.is_asked(intent)
             }
@@ -171,7 +172,7 @@ impl Approvals for ApprovalGate {
 
     fn leaves(&self, call: &ToolCall) {
         if let Ok(gate) = self.gate(call) {
-            // A later call without an address is about what this one reached: a page that was opened is read.
+            // A later call without an address concerns what this one reached: a page that was opened is read.
             self.plugin_set.reaches([gate.destinations(call), vec![itself(call)]].concat());
         }
     }
@@ -192,7 +193,7 @@ impl Approvals for ApprovalGate {
             let subject = subject(intent, self.gate(&intent.call)?, &*self.host.store)?;
             taken_back(approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?)
         };
-        // A question that stays open asks for nothing that could happen: its entry has its decision.
+        // A question that stays open asks about nothing that could still happen: its entry has its decision.
         withdrawn().unwrap_or_default()
     }
 }
@@ -204,7 +205,7 @@ fn refused(error: ToolError) -> Denial {
     }
 }
 
-/// What takes a question back that is open, or was answered and is not to be used.
+/// The rows that withdraw a question which is open, or whose answer must not be used.
 fn taken_back(known: Option<Approval>) -> fault::Result<Batch> {
     let is_unused = |one: &Approval| matches!(one.standing, ApprovalStatus::Open | ApprovalStatus::Answered { .. });
     match known.filter(is_unused) {

@@ -1,14 +1,14 @@
 //! `builtin:ask-human`: an agent's question to a person.
 //!
-//! The tool has no effect of its own. Its calls stop at the approval gate, where a person's words become their answer,
-//! so the question waits as an approval does: durably, for as long as it takes, and on no budget.
+//! The tool has no effect of its own. Its calls stop at the approval gate, where a person's text becomes their answer.
+//! So the question waits like an approval: durably, without a time limit, and without using a budget.
 
 use longhaul_core::InvocationId;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use serde_json::json;
 
-/// The tool.
+/// The tool `builtin:ask-human`.
 pub struct AskHuman;
 
 #[async_trait::async_trait]
@@ -33,7 +33,7 @@ impl HostTool for AskHuman {
         _key: &str,
         _attempt: u32,
     ) -> Result<ToolOutput, ToolError> {
-        // The gate knows no such tool by that name, so nobody was asked.
+        // The gate knows no such tool under that name, so no person was asked.
         Err(ToolError::Failed(format!("nobody was asked; is `{}` in longhaul.toml?", call.tool)))
     }
 }

@@ -1,4 +1,5 @@
-//! Tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its place.
+//! Tools that the host itself implements. No plugin can be named `builtin:NAME`, so no component can take the place of
+//! one.
 
 use crate::ask_human::AskHuman;
 use crate::plugin_host::PluginHost;
@@ -17,23 +18,23 @@ use longhaul_tools::ToolRoot;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where the tools of a run work.
+/// The place where the tools of a run work.
 pub struct ToolSite<'a> {
-    /// What confines the programs of tools.
+    /// Confines the programs of tools.
     pub host: &'a PluginHost,
     /// The user's project.
     pub project: &'a Path,
-    /// Its name, which the branch has too.
+    /// The name of the run; its branch has the same.
     pub name: &'a str,
-    /// The least that must hold programs.
+    /// The lowest sandbox level that programs may run at.
     pub sandbox_min: Level,
     /// The tree of the run.
     pub tree: &'a Path,
-    /// Who counts what leaves.
+    /// The supervisor, which counts outgoing traffic.
     pub supervisor: &'a Arc<dyn Supervisor>,
 }
 
-/// The tool of a table that [`longhaul_config::tools::built_in::check`] let through.
+/// Opens the tool of a table that [`longhaul_config::tools::built_in::check`] accepted.
 pub fn open(tool: &str, part: &PluginConfig, site: &ToolSite<'_>) -> fault::Result<Arc<dyn HostTool>> {
     let ToolSite { host, project, name, sandbox_min, tree, supervisor } = *site;
     let (store, clock) = (Arc::clone(&host.store), Arc::clone(&host.clock));

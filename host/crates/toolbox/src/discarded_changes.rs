@@ -1,10 +1,10 @@
-//! Files that calls of tools wrote and that no commit would hold: told to the agent as an error of the call, and kept
-//! until the feature's session is over.
+//! Files that tool calls wrote and that no commit would hold: the agent gets them as an error of the call, and they are
+//! kept until the feature's session ends.
 //!
-//! Only what a call names is looked at, in its arguments or in the headers of a patch. What a program leaves, such as
-//! `target` or `node_modules`, is ignored on purpose, and so are an agent's notes as often as not: so an ignored file
-//! fails the call, which the agent can do otherwise, and never the round. Checks run on a copy without it, so that a
-//! feature which needs it does not pass. Refuses to undo a write.
+//! Only the paths that a call names are checked, in its arguments or in the headers of a patch. Files that a program
+//! leaves, such as `target` or `node_modules`, are ignored on purpose, and often so are an agent's notes. So an ignored
+//! file fails the call, which the agent can repeat differently, and never the round. Checks run on a copy without such
+//! a file, so that a feature which needs it does not pass. Refuses to undo a write.
 
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault};
@@ -17,21 +17,21 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Texts of a call's arguments that are looked at as paths.
+/// Texts of a call's arguments that are checked as paths.
 const TEXTS_MAX: usize = 1_000;
 
-/// One tree of a run, and what was written there in vain.
+/// One tree of a run, and the files in it that no commit would hold.
 #[derive(Clone)]
 pub struct DiscardedChanges {
     store: Arc<dyn Store>,
     project: UserRepository,
     tree: Tree,
-    /// A row for each file, with its path.
+    /// Prefix of the rows: one row for each file, with its path.
     rows: Key,
 }
 
 impl DiscardedChanges {
-    /// Of the tree of a run.
+    /// The tracker for one tree of a run.
     pub fn new(store: Arc<dyn Store>, run: &RunId, project: UserRepository, tree: Tree) -> Self {
         let name = tree.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let rows = RunRecord::key(run).and("unkept").and(&name);
@@ -43,7 +43,7 @@ impl DiscardedChanges {
         self.tree.dir()
     }
 
-    /// What is at the paths that a call names. `places` are where a tool finds directories, and which.
+    /// The state of the paths that a call names. `places` are the directories of a tool and their names.
     pub async fn before(&self, call: &ToolCall, places: &[(String, PathBuf)]) -> Named {
         let paths = paths(&call.arguments, places, self.tree.dir());
         let tree = self.tree.clone();
@@ -55,7 +55,7 @@ impl DiscardedChanges {
         })
     }
 
-    /// Those that the call wrote and no commit would hold.
+    /// The files that the call wrote and no commit would hold.
     pub async fn after(&self, named: Named) -> fault::Result<Vec<LeftOut>> {
         let (tree, project) = (self.tree.clone(), self.project.clone());
         let found = tokio::task::spawn_blocking(move || tree.unkept_since(&project, &named)).await??;
@@ -68,7 +68,7 @@ impl DiscardedChanges {
         Ok(found)
     }
 
-    /// Those of this session that are still there, and that still no commit would hold.
+    /// The files of this session that still exist and that still no commit would hold.
     pub async fn still(&self) -> fault::Result<Vec<LeftOut>> {
         let paths = self.paths()?;
         if paths.is_empty() {
@@ -78,7 +78,7 @@ impl DiscardedChanges {
         Ok(tokio::task::spawn_blocking(move || tree.unkept(&project, &paths)).await??)
     }
 
-    /// A session begins: what an earlier one wrote is none of its concern.
+    /// Begins a session: files of an earlier one do not concern it.
     pub async fn forget(&self) -> fault::Result<()> {
         let mut batch = Batch::new();
         for (key, _) in rows(&*self.store, &self.rows)? {
@@ -96,8 +96,8 @@ impl DiscardedChanges {
     }
 }
 
-/// The paths that arguments name, from the top of the tree. A text may be relative to any directory that the tool has,
-/// so one text may come to several paths; those at which nothing changes come to nothing.
+/// The paths that arguments name, from the top of the tree. A text may be relative to any directory of the tool, so one
+/// text can yield several paths; a path at which nothing changes has no consequence.
 fn paths(arguments: &str, places: &[(String, PathBuf)], tree: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     collect(&serde_json::from_str(arguments).unwrap_or_default(), &mut texts);
@@ -115,7 +115,7 @@ fn paths(arguments: &str, places: &[(String, PathBuf)], tree: &Path) -> Vec<Stri
     paths
 }
 
-/// Every text that could be a path, and those in the headers of patches.
+/// Collects every text that could be a path, and the paths in headers of patches.
 fn collect(value: &Value, texts: &mut Vec<String>) {
     if texts.len() >= TEXTS_MAX {
         return;

@@ -1,4 +1,4 @@
-//! What the approval gate knows of a tool: the operator's policy for its calls, and what the tool is.
+//! The approval gate's view of a tool: the operator's policy for its calls, and the tool's reach.
 
 use longhaul_approval::{
     AllowedCommand, ApprovalKind, ApprovalPolicy, Arguments, PolicyMode, PolicyVerdict, allows, runs_commands,
@@ -21,15 +21,15 @@ const QUESTION_CHARS_MAX: usize = 2_000;
 
 /// One tool at the gate.
 pub struct ToolGate {
-    /// The table of `longhaul.toml`, without brackets.
+    /// The table in `longhaul.toml`, without brackets.
     table: String,
     policy: ApprovalPolicy,
     plugin: String,
     component: Component,
-    /// What its calls ask.
+    /// The kind of question that its calls ask.
     pub asks: ApprovalKind,
     always_asks: bool,
-    /// Commands that need no question.
+    /// Commands that need no approval.
     allow: Vec<AllowedCommand>,
     reach: Reach,
 }
@@ -37,25 +37,25 @@ pub struct ToolGate {
 /// What a tool can reach beyond the tree of its run.
 #[derive(Clone, Debug, Default)]
 struct Reach {
-    /// A network.
+    /// Whether it reaches a network.
     is_web: bool,
-    /// The hosts that it is granted; none: whatever it likes.
+    /// The hosts that it is granted; none: any host.
     hosts: Option<Vec<HostPattern>>,
-    /// Files outside of the tree, to change them.
+    /// Whether it may change files outside of the tree.
     writes_beyond: bool,
-    /// A secret, which it sends.
+    /// Whether it sends a secret.
     has_secrets: bool,
 }
 
-/// What a person's word about a call is bound to, beside the call.
+/// The identity of the tool that a person's answer is bound to, beside the call.
 enum Component {
-    /// The digest of the component that the run pinned, or the name of what is the host's own.
+    /// The digest of the pinned component, or the name of a host tool.
     Fixed(String),
-    /// What an MCP server says of its tools: one that says something else is asked about anew.
+    /// An MCP server's description of its tools: after a change a person is asked again.
     Server {
-        /// The project, whose pin of it counts.
+        /// The project whose pin of the server counts.
         project: String,
-        /// Its name.
+        /// The name of the server.
         name: String,
     },
 }
@@ -71,7 +71,7 @@ impl ToolGate {
             plugin: part.plugin.clone(),
             asks: if built_in::is_question(part) { ApprovalKind::Question } else { ApprovalKind::Call },
             always_asks: built_in::always_asks(part),
-            // Read when the configuration was; in doubt nothing passes.
+            // The configuration was checked when it was read; in doubt no command passes.
             allow: AllowedCommand::read_all(&part.allow).unwrap_or_default(),
             reach: Reach {
                 is_web,
@@ -97,13 +97,13 @@ impl ToolGate {
         }
     }
 
-    /// What happens to a call because of the untrusted words that its agent heard; `reached`: whether a destination was
-    /// asked before in this run. Work in the tree is never outwards: its files, its checks, its commits.
+    /// The policy for a call after what its agent has read; `reached` says whether a destination was approved before in
+    /// this run. Work in the tree is never outside: its files, its checks, its commits.
     pub fn when_heard(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> PolicyMode {
         if intent.heard.is_empty() || !self.reaches_out() {
             return PolicyMode::Allow;
         }
-        // What two readers read differently may go elsewhere than it seems.
+        // Two readers may parse these arguments differently, so the call may go elsewhere than it seems.
         let Ok(arguments) = Arguments::read(&intent.call.arguments) else { return PolicyMode::Ask };
         let is_new =
             self.reach.is_web && !self.destinations(&intent.call).iter().all(|destination| reached(destination));
@@ -113,8 +113,8 @@ impl ToolGate {
         self.policy.when_heard(&intent.call.function, &arguments)
     }
 
-    /// Whether a call changes nothing: the operator believes its tool, or its hosts are granted for GET and HEAD alone.
-    /// A plugin's own word is not enough, since it could send what it was told.
+    /// Whether a call changes nothing: the operator vouches for its tool, or its hosts are granted for GET and HEAD
+    /// alone. A plugin's own claim is not enough, since it could send what it read.
     fn only_reads(&self, intent: &Intent) -> bool {
         let Reach { hosts, writes_beyond, .. } = &self.reach;
         let is_held = !writes_beyond && hosts.as_ref().is_some_and(|hosts| hosts.iter().all(HostPattern::only_reads));
@@ -127,8 +127,8 @@ impl ToolGate {
         (is_web || writes_beyond || has_secrets) && self.asks != ApprovalKind::Question
     }
 
-    /// Where a call goes: to the hosts that it names, or to wherever its tool does. A secret goes where its tool does.
-    /// A host that is not granted is refused whoever approves, so nobody is asked about it.
+    /// The destinations of a call: the hosts that it names, or any destination of its tool. A secret goes where its
+    /// tool goes. A host that is not granted is refused in any case, so no person is asked about it.
     pub fn destinations(&self, call: &ToolCall) -> Vec<String> {
         let covers = |host: &HostPattern, origin: &str| {
             origin.split_once("://").is_some_and(|(scheme, authority)| host.covers(scheme, authority))
@@ -136,7 +136,8 @@ impl ToolGate {
         let mut found = call.origins();
         let names_none = found.is_empty();
         if let Some(hosts) = &self.reach.hosts {
-            // One that another reader could take for another host stays, and is like none that was asked.
+            // An origin that another reader could take for another host stays in the list, and equals none that was
+            // approved.
             found.retain(|origin| !is_plain(origin) || hosts.iter().any(|host| covers(host, origin)));
         }
         if names_none || self.reach.has_secrets {
@@ -145,7 +146,7 @@ impl ToolGate {
         found
     }
 
-    /// The refusal of a call that may not follow untrusted words.
+    /// The refusal of a call that may not follow untrusted text.
     pub fn refused_when_heard(&self, intent: &Intent) -> Denial {
         let call = format!("{}.{}", intent.call.tool, intent.call.function);
         Denial {
@@ -154,7 +155,7 @@ impl ToolGate {
         }
     }
 
-    /// What an approval is bound to now.
+    /// The identity that an approval is bound to now.
     pub fn component(&self, store: &dyn Store) -> fault::Result<String> {
         match &self.component {
             Component::Fixed(text) => Ok(text.clone()),
@@ -164,7 +165,7 @@ impl ToolGate {
         }
     }
 
-    /// Whether nobody need be asked about this call.
+    /// Whether this call needs no approval.
     pub fn is_free(&self, call: &ToolCall) -> bool {
         if self.asks == ApprovalKind::Question {
             return false;
@@ -172,7 +173,7 @@ impl ToolGate {
         self.policy.lets_all_pass(self.always_asks) || self.verdict(call) == PolicyVerdict::Allow
     }
 
-    /// What the operator says of a call. One that nobody could approve of, or answer, is refused.
+    /// The operator's policy for a call. A call that no person could approve or answer is refused.
     pub fn verdict(&self, call: &ToolCall) -> PolicyVerdict {
         let refused = |reason: String, fix: &str| PolicyVerdict::Deny(Denial { reason, fix: fix.to_owned() });
         let arguments = match Arguments::read(&call.arguments) {
@@ -190,15 +191,15 @@ impl ToolGate {
         }
     }
 
-    /// Refuses a policy that names a function which the tool does not have: a slip there would let calls pass.
+    /// Refuses a policy that names a function which the tool does not have: with such a slip calls would pass.
     pub fn check_functions(&self, info: &ToolInfo) -> Result<(), ToolError> {
         let wrong = self.unknown_function(info);
         wrong.map_or(Ok(()), |wrong| Err(ToolError::Failed(format!("{wrong}; mend longhaul.toml, then resume"))))
     }
 
-    /// What is wrong with a policy that names a function which the tool does not have.
+    /// The fault of a policy that names a function which the tool does not have.
     pub fn unknown_function(&self, info: &ToolInfo) -> Option<String> {
-        // An MCP server that is not there tells of none, and is no slip.
+        // An unavailable MCP server lists no functions, which is no slip.
         if info.functions.is_empty() {
             return None;
         }
@@ -208,7 +209,7 @@ impl ToolGate {
         Some(format!("[{}.approval] names `{unknown}`, which the tool does not have{or}", self.table))
     }
 
-    /// Whether the call runs a command, so that `a` means a program.
+    /// Whether the call runs a command, so that the answer `a` covers a program.
     pub fn runs_commands(&self, call: &ToolCall) -> bool {
         self.always_asks || runs_commands(&call.tool, &call.function, &self.plugin)
     }
@@ -289,7 +290,7 @@ mod tests {
         };
         let (acts, read) = (EffectClass::Acts, EffectClass::ReadOnly);
         let (any, get) = ("hosts = [\"https://a.example\"]", "hosts = [\"GET,HEAD https://a.example\"]");
-        // Its own word, for hosts that take more than GET: it may send what it was told.
+        // The plugin's own claim, for hosts that accept more than GET: it may send what it read.
         check(any, acts, true, "{}", PolicyMode::Ask);
         check("", acts, true, "{}", PolicyMode::Ask);
         check(any, read, true, "{}", PolicyMode::Allow);
@@ -297,7 +298,7 @@ mod tests {
         check(get, acts, false, "{}", PolicyMode::Ask);
         let beyond = "directories = [{ guest = \"/x\", host = \"/srv/x\", access = \"write\" }]";
         check(&format!("{get}\n{beyond}"), acts, true, "{}", PolicyMode::Ask);
-        // Where it goes stands in any field, and is the same for every reader.
+        // Any field may hold the destination, and it is the same for every reader.
         check("", read, true, r#"{"target":"https://a.example/x"}"#, PolicyMode::Allow);
         check("", read, true, r#"{"target":"https://b.example/x"}"#, PolicyMode::Ask);
         check("", read, true, r#"{"base_url":"b.example"}"#, PolicyMode::Ask);

@@ -12,7 +12,7 @@ use longhaul_security::secrets::{SecretConsumer, SecretStore};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the approval gate knows of each server.
+/// The approval gate of each server.
 pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     config.mcp.iter().map(|(name, server)| {
         let tool = tool_name(name);
@@ -21,8 +21,8 @@ pub fn gates(config: &Config) -> impl Iterator<Item = (String, ToolGate)> {
     })
 }
 
-/// The servers that some part may call, for the work in one tree: of lanes side by side each has its own. None is started
-/// by this.
+/// The servers that some part may call, for the work in one tree: parallel lanes have their own. This starts none of
+/// them.
 pub fn open(
     host: &Arc<PluginHost>,
     config: &Config,
@@ -37,7 +37,7 @@ pub fn open(
     opened.collect()
 }
 
-/// What a server of a project needs of the host.
+/// The environment that a server of a project gets from the host.
 ///
 /// Each asks for secrets under its own name: a secret is bound to one of them.
 pub fn surroundings(

@@ -33,21 +33,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Destinations of calls that are remembered. Beyond that a person is asked again.
+/// Destinations that are remembered. Beyond that number a person is asked again.
 const REACHED_MAX: usize = 10_000;
 
-/// Reads every plugin that the configuration names; `batch` keeps their bytes.
+/// Reads every plugin that the configuration names; `batch` stores their bytes.
 pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<PinnedPlugins> {
     let mut pins = PinnedPlugins::new();
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
         if is_built_in(part) {
-            // The host's own code: there are no bytes that could change.
+            // The host's own code has no bytes that could change.
             continue;
         }
         if table == PYTHON_CHECKS && plugins::find(&part.plugin, Some(project), &host.home).is_err() {
-            // Only a feature with such a check needs it, and says so then.
+            // Only a feature with such a check needs it, and reports its absence then.
             continue;
         }
         let found = plugins::read(&part.plugin, Some(project), &host.home, &host.engine)
@@ -59,25 +59,25 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
     Ok(pins)
 }
 
-/// One part: a plugin that is ready, and its bounds.
+/// One part: a loaded plugin with its grants and limits.
 pub struct PreparedPlugin {
-    /// The table of `longhaul.toml`.
+    /// The table in `longhaul.toml`.
     pub table: String,
-    /// The plugin.
+    /// The loaded plugin.
     pub plugin: Arc<Plugin>,
-    /// What it may do.
+    /// What the part may access.
     pub grants: Grants,
-    /// What it may use.
+    /// The limits of its calls.
     pub limits: Limits,
-    /// How its conversations are cut back.
+    /// The rules that trim its conversations.
     pub context: ContextRules,
-    /// What the operator hands it, an object.
+    /// The operator's settings for it, an object.
     pub settings: serde_json::Value,
     /// Secrets that it may send.
     pub secrets: Vec<SecretConfig>,
     /// Whether the operator vouches for its effects.
     pub confirm_effects: bool,
-    /// The data that it hands back, for an agent in quarantine.
+    /// The schema of the data that a quarantined agent returns.
     pub quarantine: Option<Shape>,
 }
 
@@ -86,17 +86,17 @@ pub struct PluginSet {
     host: Arc<PluginHost>,
     project: String,
     parts: BTreeMap<String, PreparedPlugin>,
-    /// Tools that the host answers itself, by their names.
+    /// Tools that the host itself implements, by name.
     own_tools: BTreeMap<String, Arc<dyn HostTool>>,
-    /// What the operator says of each tool's calls, by its name.
+    /// The approval gate of each tool, by its name.
     gates: BTreeMap<String, ToolGate>,
-    /// Tools whose answers may have come over the network.
+    /// Tools whose answers may come from the network.
     web_tools: BTreeSet<String>,
-    /// Tools that are MCP servers, with the names of the secrets that each is handed.
+    /// Tools that are MCP servers, with the names of the secrets that each gets.
     servers: BTreeMap<String, Vec<String>>,
-    /// Where calls went, in this process.
+    /// Destinations of calls in this process.
     reached: Mutex<BTreeSet<String>>,
-    /// Looks after what calls write into the tree; none where nothing is committed.
+    /// Tracks what calls write into the tree; none where nothing is committed.
     unkept: Option<DiscardedChanges>,
 }
 
@@ -135,13 +135,13 @@ impl PluginSet {
         Ok(Self { host, project, parts, own_tools, gates, web_tools, servers, reached: Mutex::default(), unkept: None })
     }
 
-    /// With somebody who looks after what calls write into the tree.
+    /// With a tracker of what calls write into the tree.
     pub fn watched(self, unkept: Option<DiscardedChanges>) -> Self {
         Self { unkept, ..self }
     }
 
-    /// Who looks after what calls of a tool write into the tree, and where the tool finds its directories. Programs of
-    /// the host's own tools are left alone: what they write and git ignores is a tool chain's.
+    /// The tracker of what calls of a tool write into the tree, and the directories of the tool. Programs of the host's
+    /// own tools are not tracked: ignored files that they write belong to a tool chain.
     pub fn watch(&self, tool: &str) -> Option<(&DiscardedChanges, Vec<(String, PathBuf)>)> {
         let unkept = self.unkept.as_ref()?;
         let part = self.part(&format!("tools.{tool}"));
@@ -159,7 +159,7 @@ impl PluginSet {
         (!places.is_empty()).then_some((unkept, places))
     }
 
-    /// The plugin that memory is kept by, and nobody else.
+    /// Loads the plugin of the memory backend alone.
     pub async fn of_memory(
         host: Arc<PluginHost>,
         config: &Config,
@@ -183,17 +183,18 @@ impl PluginSet {
         })
     }
 
-    /// Whether what a tool answers may have come over the network.
+    /// Whether the answers of a tool may come from the network.
     pub fn is_web(&self, tool: &str) -> bool {
         self.web_tools.contains(tool)
     }
 
-    /// Whether a call went there before. What an earlier process did is not known, so a person may be asked again.
+    /// Whether a call reached this destination before. The destinations of an earlier process are unknown, so a person
+    /// may be asked again.
     pub fn has_reached(&self, destination: &str) -> bool {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner).contains(destination)
     }
 
-    /// Notes where a call goes.
+    /// Notes the destinations of a call.
     pub fn reaches(&self, destinations: Vec<String>) {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if reached.len() < REACHED_MAX {
@@ -201,7 +202,7 @@ impl PluginSet {
         }
     }
 
-    /// Where crash tests end the process.
+    /// The points where crash tests end the process.
     pub fn crash(&self) -> &CrashPoints {
         &self.host.crash
     }
@@ -211,27 +212,27 @@ impl PluginSet {
         self.parts.get(table)
     }
 
-    /// The tools, by the names that agents know them by.
+    /// The tools, by the names that agents use.
     pub fn tools(&self) -> impl Iterator<Item = (&str, &PreparedPlugin)> {
         self.parts.iter().filter_map(|(table, part)| Some((table.strip_prefix("tools.")?, part)))
     }
 
-    /// The tools that the host answers itself.
+    /// The tools that the host itself implements.
     pub fn own_tools(&self) -> impl Iterator<Item = (&str, &dyn HostTool)> {
         self.own_tools.iter().map(|(name, tool)| (name.as_str(), &**tool))
     }
 
-    /// The one of them that has this name.
+    /// The host tool of that name.
     pub fn own_tool(&self, name: &str) -> Option<&dyn HostTool> {
         self.own_tools.get(name).map(|tool| &**tool)
     }
 
-    /// What the operator says of the calls of a tool.
+    /// The approval gate of a tool.
     pub fn gate(&self, name: &str) -> Option<&ToolGate> {
         self.gates.get(name)
     }
 
-    /// Whose memory the plugin of a part reads and writes.
+    /// The memory that the plugin of a part reads and writes.
     pub fn scope(&self, part: &PreparedPlugin) -> InvocationScope {
         InvocationScope { project: self.project.clone(), plugin: part.table.clone() }
     }
@@ -247,12 +248,12 @@ impl PluginSet {
         Ok(SecretPlaceholders::new(&part.table, keys, || self.host.fresh_seed()))
     }
 
-    /// What is taken out of what tools and checks answer.
+    /// The redactor for the answers of tools and checks.
     pub fn redactor(&self) -> SecretRedactor {
         self.host.secrets.redactor()
     }
 
-    /// Says in the audit log which secrets a run hands to a tool.
+    /// Records in the audit log which secrets a run gives to a tool.
     pub async fn note_secrets(&self, tool: &str, run: &RunId) -> fault::Result<()> {
         let of_plugin = self.part(&format!("tools.{tool}")).into_iter().flat_map(|part| &part.secrets);
         let of_plugin = of_plugin.map(|secret| (format!("tools.{tool}"), secret.name.as_str()));
@@ -264,13 +265,13 @@ impl PluginSet {
         Ok(())
     }
 
-    /// What a call of a tool starts with: no journal of its own, the real clock, fresh randomness.
+    /// The setup of a tool call: no journal of its own, the real clock, fresh randomness.
     pub fn setup_tool(&self, part: &PreparedPlugin, caller: &InvocationId, grants: Grants) -> InvocationSetup {
         setup_alone(&self.host, &self.project, part, caller, grants)
     }
 }
 
-/// What a call starts with of a part that nobody is there for: no journal, no models, the real clock, fresh randomness.
+/// The setup of a call without services: no journal, no models, the real clock, fresh randomness.
 pub fn setup_alone(
     host: &PluginHost,
     project: &str,
@@ -359,7 +360,7 @@ pub async fn ready(
         _ => grants(table, configured, &pin.asks, directory, tree),
     };
     if plugin.role().is_pure() {
-        // What touches the world is a tool, whose calls are journaled.
+        // Access to the world belongs in a tool, whose calls are journaled.
         grants.directories.clear();
         grants.hosts.clear();
     }
@@ -386,7 +387,7 @@ fn role_of(table: &str) -> Role {
     }
 }
 
-/// Checks see the work and cannot change it.
+/// Checks can read the work and cannot change it.
 fn python_checks(tree: &Path) -> (PluginConfig, Grants) {
     let directory = DirectoryGrant { guest: "/work".into(), host: tree.to_owned(), access: Access::Read };
     let grants = Grants { table: PYTHON_CHECKS.into(), directories: vec![directory], ..Grants::default() };

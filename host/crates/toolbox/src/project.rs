@@ -1,9 +1,9 @@
-//! `builtin:project`: what an agent may know of its project, and what it may propose.
+//! `builtin:project`: what an agent may read of its project, and what it may propose.
 //!
-//! Reads answer from the state as the last step left it. What would change the list of features, or start a project,
-//! is a proposal: it is kept, told of, and taken or rejected by a person. No function here marks a feature: the
-//! verdict of the evaluator does. Every call that keeps something finds what an earlier attempt of it kept, by its
-//! key, and answers the same.
+//! Reads answer from the state after the last step. A change of the list of features, or the start of a project, is a
+//! proposal: it is stored, reported, and accepted or rejected by a person. No function here marks a feature: the
+//! verdict of the evaluator does. Every call that stores something finds by its key what an earlier attempt stored, and
+//! gives the same answer.
 
 mod functions;
 
@@ -20,28 +20,28 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Entries of the progress log: in a status, where nobody says how many, and at most.
+/// Entries of the progress log: in a status, by default in an answer, and at most.
 const PROGRESS_IN_STATUS: usize = 5;
 const PROGRESS_DEFAULT: usize = 20;
 const PROGRESS_MAX: usize = 200;
 
-/// Features that one answer lists where nobody says how many, and at most.
+/// Features in one answer, by default and at most.
 const FEATURES_DEFAULT: usize = 200;
 const FEATURES_MAX: usize = 1_000;
 
 /// Projects that one answer lists, the newest.
 const PROJECTS_MAX: usize = 100;
 
-/// Bytes of a text that is kept: a reason or an entry of the log is cut, a project's goal refused beyond its own.
+/// Bytes of a stored text: a longer reason or log entry is cut, a longer goal of a project is refused.
 const TEXT_BYTES_MAX: usize = 4_096;
 const GOAL_BYTES_MAX: usize = 64 << 10;
 
-/// Files that an entry of the log names; the rest is left out, as by the capability `progress`.
+/// Files that a log entry names; further ones are left out, as by the capability `progress`.
 const FILES_MAX: usize = 100;
 
-/// The tool.
+/// The tool `builtin:project`.
 pub struct ProjectTool {
-    /// Where everything is.
+    /// The store.
     pub store: Arc<dyn Store>,
     /// The machine's clock.
     pub clock: Arc<dyn Clock>,
@@ -71,7 +71,7 @@ struct Calling<'a> {
     caller: &'a InvocationId,
 }
 
-/// What a call answers: JSON.
+/// The answer of a call: JSON.
 type ToolResult = Result<Value, ToolError>;
 
 impl Calling<'_> {
@@ -145,7 +145,7 @@ impl Calling<'_> {
 
     fn next(&self, Nothing {}: Nothing) -> ToolResult {
         let state = self.run()?.state;
-        // One that is worked on is the answer, and not what comes after it.
+        // A feature under work is the answer, and not the one after it.
         let next = select::next(&state.features, |_| false, |_| state.limits.feature_attempts_max);
         let told = next.map(|at| &state.features[at]).map(|feature| {
             let mut told = in_short(feature);
@@ -161,9 +161,9 @@ impl Calling<'_> {
         rows.iter().map(|(_, entry)| serde_json::from_slice::<Value>(entry).map_err(broken)).collect()
     }
 
-    // What is kept.
+    // Writes.
 
-    /// An entry of the log. Beside it a row with the call's key, so that another attempt of it adds none.
+    /// Adds a log entry. A row beside it holds the call's key, so that another attempt adds none.
     async fn note(&self, Note { action, outcome, files }: Note, key: &str) -> ToolResult {
         let record = self.record()?;
         let done = Key::of(record.run.as_str()).and("called").and(key);
@@ -195,7 +195,7 @@ impl Calling<'_> {
         let reason = asked.reason.clone();
         let state = self.run()?.state;
         let others: Vec<&FeatureSpec> = state.features.iter().map(|feature| &feature.spec).collect();
-        // What a person could not accept is not proposed. Warnings come again when it is accepted.
+        // A proposal that a person could not accept is refused. Warnings appear again when it is accepted.
         let (spec, _) = plan::accept_edit(asked.spec(), &others, &state.setup, &state.limits).map_err(invalid)?;
         self.propose(ProposedChange::AddFeature { spec }, reason, key).await
     }
@@ -350,7 +350,7 @@ fn middle() -> u8 {
 }
 
 impl AddFeature {
-    /// The feature. It has no checks: those are the operator's to give.
+    /// The feature without checks: only the operator gives those.
     fn spec(self) -> FeatureSpec {
         let numbered = (1..).zip(self.criteria);
         FeatureSpec {
@@ -375,7 +375,7 @@ fn in_short(feature: &Feature) -> Value {
     })
 }
 
-/// A status as it is written in arguments and answers.
+/// A status as arguments and answers spell it.
 fn word(status: FeatureStatus) -> String {
     serde_json::to_value(status).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -1,7 +1,8 @@
-//! `builtin:todo`: the list of what an agent means to do.
+//! `builtin:todo`: an agent's list of intended work.
 //!
-//! A call replaces the whole list and is answered with it, so that nothing is kept here: the journal has every version, the
-//! events show it to people, and the conversation shows it to the agent. Refuses long lists, and to say what is next.
+//! A call replaces the whole list and returns it, so that nothing is stored here: the journal has every version, the
+//! events show it to people, and the conversation shows it to the agent. Refuses long lists, and never says what to do
+//! next.
 
 use longhaul_core::InvocationId;
 use longhaul_core::journal::EffectClass;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 const ITEMS_MAX: usize = 30;
 const TEXT_BYTES_MAX: usize = 200;
 
-/// The tool.
+/// The tool `builtin:todo`.
 pub struct TodoTool;
 
 #[derive(Deserialize)]
@@ -80,7 +81,7 @@ impl HostTool for TodoTool {
     }
 }
 
-/// The first line says how far it is; each item has a line of its own.
+/// The first line shows the progress; each item has a line of its own.
 fn shown(items: &[Item]) -> String {
     let count = |state: State| items.iter().filter(|item| item.state == state).count();
     let mut text = format!("{} of {} done", count(State::Done), items.len());

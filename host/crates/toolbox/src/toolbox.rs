@@ -1,8 +1,8 @@
 //! The tools of a run: components, each call in a fresh instance with the directories it was granted.
 //!
-//! What a tool says of its effects is a claim. It counts when its grants prove it, or when the operator
-//! vouches for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are the
-//! host's own (`built_in.rs`), and no components.
+//! A tool's statement about its effects is a claim. It counts when its grants prove it, or when the operator vouches
+//! for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are implemented
+//! by the host (`built_in.rs`) and are no components.
 
 use crate::discarded_changes::DiscardedChanges;
 use crate::plugin_set::{PluginSet, PreparedPlugin};
@@ -18,7 +18,7 @@ use longhaul_security::secrets;
 use longhaul_worktree::Named;
 use std::sync::Arc;
 
-/// The tools that one invocation may be given.
+/// The tools that one invocation may get.
 pub struct Toolbox {
     plugin_set: Arc<PluginSet>,
     ledger: Arc<Ledger>,
@@ -41,7 +41,8 @@ impl Toolbox {
         self.plugin_set.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
     }
 
-    /// A plugin gets placeholders for its secrets, and nobody gets the values, should it have come by one.
+    /// A plugin gets placeholders for its secrets, and their values are redacted from its answer in case it obtained
+    /// one.
     async fn call_plugin(
         &self,
         part: &PreparedPlugin,
@@ -71,7 +72,8 @@ impl Toolbox {
         answer.map_err(|error| refused.map_or(error, ToolError::Limit))
     }
 
-    /// What a tool uses is its caller's. A tool that failed after a cap of the run refused its bytes failed for that.
+    /// Usage of a tool counts for its caller. A tool that failed after a cap of the run refused its bytes failed
+    /// because of that cap.
     fn counted<T>(&self, called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
         self.ledger.tool_used(&self.caller, called.used.fuel);
         let refused = self.ledger.refused_bytes(&self.caller);
@@ -98,7 +100,7 @@ impl Tools for Toolbox {
             infos.push(believed(name, told.result.map_err(tool_error)?, part));
         }
         for (name, own) in self.plugin_set.own_tools() {
-            // A server is started to say what it has.
+            // A server is started to list its functions.
             self.note_secrets(name).await?;
             infos.push(secrets::scrubbed_info(own.info(name).await?, &self.plugin_set.redactor()));
         }
@@ -113,7 +115,7 @@ impl Tools for Toolbox {
             return own.prepare(call).await;
         }
         let part = self.part(&call.tool)?;
-        // It has no effect, so it cannot write.
+        // Describing has no effect, so the call gets no write access.
         let setup = self.setup_with(part, read_only(&part.grants));
         self.counted(part.plugin.prepare(setup, &unhurried(), call).await)
     }
@@ -152,8 +154,8 @@ impl Tools for Toolbox {
     }
 }
 
-/// An error in place of the answer of a call that wrote what no commit will hold: the caller can still write it
-/// elsewhere. A call that failed has told why.
+/// Replaces the answer of a call by an error when it wrote what no commit will hold: the caller can still write it
+/// elsewhere. A failed call keeps its own error.
 async fn kept(
     unkept: &DiscardedChanges,
     named: Named,
@@ -174,8 +176,8 @@ async fn kept(
     answer.and(Err(ToolError::Failed(text)))
 }
 
-/// A caller that is cancelled waits for what it has on its way, and drops it when it waits no more. Told
-/// itself, a tool would answer that it was cancelled, and that would be kept as its answer.
+/// A cancel token that never fires. A cancelled caller waits for its calls in flight, and drops them when it stops
+/// waiting. A tool that saw the cancel would answer that it was cancelled, and the journal would keep that answer.
 fn unhurried() -> Cancel {
     Cancel::default()
 }
@@ -184,7 +186,7 @@ fn flat<T>(called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
     called.result.map_err(tool_error)?
 }
 
-/// A tool that broke is an answer for its caller, who can do something else.
+/// The failure of a tool is an answer for its caller, who can do something else.
 fn tool_error(error: CallError) -> ToolError {
     match error {
         CallError::Limit { hit, .. } if hit.name == "wall_ms_max" => ToolError::TimedOut(timed_out(&hit)),
@@ -209,7 +211,7 @@ fn read_only(grants: &Grants) -> Grants {
     grants
 }
 
-/// The tool under the name it was granted by, its claims weighed.
+/// The tool under the name of its grant, with its claims weighed.
 fn believed(name: &str, mut info: ToolInfo, part: &PreparedPlugin) -> ToolInfo {
     name.clone_into(&mut info.id);
     let harmless = part.grants.hosts.is_empty() && part.grants.directories.iter().all(|one| one.access == Access::Read);

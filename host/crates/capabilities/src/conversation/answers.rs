@@ -1,22 +1,22 @@
-//! The lengths of a model's answers, and when one is suspiciously short.
+//! The lengths of a model's answers, and the detection of suspiciously short ones.
 
 use longhaul_core::context::Anxiety;
 use longhaul_core::model::ModelReply;
 use std::collections::VecDeque;
 
-/// Answers that the next one is compared with.
+/// Earlier answers that the next one is compared with.
 const ANSWERS: usize = 5;
 
 /// The lengths of the last answers of one conversation.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     chars: VecDeque<u64>,
-    /// Whether the last one was short: a row of short answers is one sign.
+    /// Whether the last one was short: a row of short answers counts as one sign.
     was_short: bool,
 }
 
 impl Answers {
-    /// Takes the next answer; a sign when it has less than half the median length of the five before.
+    /// Adds the next answer; returns a sign when it has less than half the median length of the five before.
     pub(super) fn next(&mut self, reply: &ModelReply) -> Option<Anxiety> {
         let chars = chars_of(reply);
         let median_chars = self.median();

@@ -1,4 +1,4 @@
-//! A request that there must be room for, and the cut that makes the room.
+//! A request that needs space in the context, and the cut that makes the space.
 //!
 //! Plain data: `cut.rs` and `summary.rs` do the cutting.
 
@@ -6,22 +6,21 @@ use super::messages::HeldMessage;
 use longhaul_core::context::Budget;
 use longhaul_core::{Denial, Digest};
 
-/// A request that there must be room for.
+/// A request that needs space in the context.
 #[derive(Clone)]
 pub(super) struct Asking {
     /// The conversation.
     pub(super) at: usize,
-    /// Who is asked as things are now, or why nobody may be.
+    /// The chosen model at present, or why none is allowed.
     pub(super) chosen: Result<String, Denial>,
-    /// Who was to be asked when the invocation began: what is decided by must be the same on a resume, whatever
-    /// was granted since.
+    /// The chosen model at the beginning of the invocation: the decisions must be the same on a resume, whatever was
+    /// granted since.
     pub(super) pinned: String,
-    /// What the offered functions cost, by our estimate.
+    /// The estimated tokens of the offered functions.
     pub(super) tools_tokens: u64,
 }
 
-/// One cut, while it is made. Sizes are estimates: what the rules say in tokens of the model is translated
-/// into these once.
+/// One cut in progress. Sizes are estimates: the rules' numbers, in tokens of the model, are converted to these once.
 pub(super) struct Cut {
     pub(super) asking: Asking,
     pub(super) budget: Budget,
@@ -32,7 +31,7 @@ pub(super) struct Cut {
 }
 
 impl Asking {
-    /// The name for a request; it is sent only where somebody was chosen.
+    /// The name for a request; it is sent only if a model was chosen.
     pub(super) fn model(&self) -> String {
         self.chosen.clone().unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! Cutting a conversation back before a request that it is too full for.
+//! Trims a conversation before a request that it is too full for.
 //!
-//! What is done follows from the messages, the rules and the windows, which are all as the journal has them; a
-//! summary is an entry of the journal with the digest of what it replaced, which is kept in the same
-//! transaction. So a resume and a replay cut back as before, and nothing is asked twice or lost.
+//! The cut follows from the messages, the rules and the windows, all as the journal has them; a summary is an entry of
+//! the journal with the digest of the text that it replaced, which is stored in the same transaction. So a resume and a
+//! replay trim as before, and nothing is asked twice or lost.
 
 use super::asking::{Asking, Cut};
 use super::messages::{Context, HeldMessage, MessageKind, Notes};
@@ -17,10 +17,10 @@ use longhaul_core::context::{Budget, ContextPolicy};
 use longhaul_core::event::{ContextCut, Event};
 use longhaul_core::model::{Message, MessageRole};
 
-/// Events of one invocation about its contexts; more say nothing new.
+/// Events of one invocation about its contexts; further ones add nothing.
 const EVENTS_MAX: usize = 100;
 
-/// Which way a conversation is cut back.
+/// A method of trimming a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CutMethod {
     Halve,
@@ -28,7 +28,7 @@ enum CutMethod {
     Reset,
 }
 
-/// See [`ContextPolicy`], which says this in words.
+/// The method for a policy; [`ContextPolicy`] describes it.
 fn way(policy: ContextPolicy, context: &Context, notes: Notes) -> CutMethod {
     let (observed, open) = context.observed();
     match policy {
@@ -43,16 +43,16 @@ fn way(policy: ContextPolicy, context: &Context, notes: Notes) -> CutMethod {
 }
 
 impl Ctx {
-    /// Cuts a conversation back when it is too full for one more request, or when the provider `refused` it as
-    /// too long. Answers whether anything changed.
+    /// Trims a conversation when it is too full for one more request, or when the provider `refused` it as too long.
+    /// Returns whether anything changed.
     pub(super) async fn make_room(&mut self, asking: &Asking, refused: bool) -> Result<bool, Stop> {
         let Some((policy, budget)) = self.budget_of(asking) else { return Ok(false) };
         let at = asking.at;
         let context = &mut self.conversations.open[at];
         let estimated = context.estimated() + asking.tools_tokens;
-        // What was cut back as far as it goes is not tried again before there is more of it.
+        // A conversation that is trimmed as far as possible is not tried again before it has grown.
         let is_full = estimated > budget.full_tokens && estimated > context.settled + budget.window_tokens / 20;
-        // Where what is pinned is too much by itself, nothing helps.
+        // If the pinned messages alone are too long, nothing helps.
         let is_hopeless = context.fixed() + asking.tools_tokens > budget.window_tokens;
         if is_hopeless || !(is_full || refused) {
             return Ok(false);
@@ -72,7 +72,7 @@ impl Ctx {
         Ok(self.finish_cut(cut, way, policy, tokens_before))
     }
 
-    /// The rules for a model, in our estimates.
+    /// The rules for a model, converted to estimates.
     fn budget_of(&self, asking: &Asking) -> Option<(ContextPolicy, Budget)> {
         let pinned = self.pinned_context.as_ref()?;
         let window = u64::from(*pinned.windows_tokens.get(&asking.pinned)?);
@@ -94,7 +94,7 @@ impl Ctx {
         Some((pinned.rules.policy, budget))
     }
 
-    /// A provider refused a conversation as too long, and knows better how long it is and may be.
+    /// A provider refused a conversation as too long: its numbers replace the estimates.
     pub(super) fn told_window(&mut self, asking: &Asking, hit: &LimitHit) {
         let max = tokens_of(hit.max);
         if max > 0 {
@@ -103,7 +103,7 @@ impl Ctx {
         }
     }
 
-    /// Older half into a summary, twice; then the oldest go.
+    /// Summarises the older half, twice; then drops the oldest messages.
     async fn halve(&mut self, cut: &mut Cut) -> Result<(), Stop> {
         let at = cut.asking.at;
         let beside =
@@ -124,8 +124,8 @@ impl Ctx {
         }
     }
 
-    /// References for what older turns' tools answered; where that is not enough, a summary of the older turns
-    /// and shorter ones of what was summarised before; where that is not enough either, a reset.
+    /// Replaces older tool outputs by references; if that is not enough, summarises the older turns and shortens
+    /// earlier summaries; if that is not enough either, resets the conversation.
     async fn compact(&mut self, cut: &mut Cut) -> Result<CutMethod, Stop> {
         let at = cut.asking.at;
         let turns = self.conversations.open[at].turns();
@@ -135,7 +135,7 @@ impl Ctx {
             return Ok(CutMethod::Compact);
         }
         let context = &self.conversations.open[at];
-        // Half of what is left is for the newest turns; the rest for summaries, and to grow into.
+        // Half of the remainder is for the newest turns; the rest for summaries, and for growth.
         let whole = context.newest(&turns, cut.budget.compact_tokens / 2).max(1);
         let older: Vec<usize> = turns.iter().take(turns.len().saturating_sub(whole)).flatten().copied().collect();
         if !older.is_empty() {
@@ -149,7 +149,7 @@ impl Ctx {
         Ok(CutMethod::Compact)
     }
 
-    /// Old summaries become their briefs, and the oldest of these go, as far as needed.
+    /// Replaces old summaries by their briefs, and drops the oldest of these, as far as needed.
     fn shorten(&mut self, cut: &mut Cut) {
         let context = &mut self.conversations.open[cut.asking.at];
         cut.count(&context.shorten_summaries());
@@ -159,24 +159,24 @@ impl Ctx {
         }
     }
 
-    /// System prompt, what is pinned, a hand-off, and the newest turns as far as they fit.
+    /// Keeps the system prompt, the pinned messages, a hand-off summary, and the newest turns as far as they fit.
     async fn begin_anew(&mut self, cut: &mut Cut) -> Result<CutMethod, Stop> {
         let at = cut.asking.at;
         let all = self.conversations.open[at].open();
         let turns = self.conversations.open[at].turns();
         if turns.first().is_none_or(|first| *first == all) {
-            // One turn is no history that could be handed off.
+            // One turn is no history to summarise.
             cut.texts_referred += self.refer(at, &all, Reach::Everything).await?;
             return Ok(CutMethod::Compact);
         }
         let summary = self.summarise(cut, Purpose::Reset, &all).await?;
         let context = &self.conversations.open[at];
         let taken = context.fixed() + cut.asking.tools_tokens + summary.tokens();
-        // Without a hand-off the turns are all that is known.
+        // Without a hand-off summary the turns are all that is known.
         let room = if summary.is_written() { cut.budget.reset_tokens } else { cut.budget.compact_tokens };
         let mut whole = context.newest(&turns, room.saturating_sub(taken));
         if let (0, Some(newest)) = (whole, turns.last()) {
-            // The model is to answer it, so it stays even if it is more, without its long texts.
+            // The model has to answer it, so it stays even if it is too long, without its long texts.
             cut.texts_referred += self.refer(at, newest, Reach::Everything).await?;
             whole = self.conversations.open[at].newest(&turns, cut.budget.full_tokens.saturating_sub(taken)).min(1);
         }
@@ -210,7 +210,7 @@ impl Ctx {
         cut.count(&context.replace(places, Some(held)));
     }
 
-    /// The host holds less now, or more.
+    /// Updates the count of the bytes that the host holds.
     fn recount(&mut self, at: usize, bytes_before: u64) -> Result<(), Stop> {
         let conversations = &mut self.conversations;
         conversations.held_bytes = conversations.held_bytes.saturating_sub(bytes_before);
@@ -218,7 +218,7 @@ impl Ctx {
         self.hold(bytes)
     }
 
-    /// Counts and tells a cut. Answers whether there is anything to tell.
+    /// Counts and reports a cut. Returns whether there is anything to report.
     fn finish_cut(&mut self, cut: Cut, way: CutMethod, policy: ContextPolicy, tokens_before: u64) -> bool {
         let Cut { asking, messages_replaced, texts_referred, replaced, unsummarised, .. } = cut;
         let notes = self.conversations.notes;
@@ -250,7 +250,7 @@ impl Ctx {
         true
     }
 
-    /// Something that people who watch should know.
+    /// Reports an event to watchers.
     pub(super) fn tell(&mut self, event: Event) {
         if self.events.len() < EVENTS_MAX {
             self.events.push(event);
@@ -258,7 +258,7 @@ impl Ctx {
     }
 }
 
-/// A number of a limit as tokens. It may be an endpoint's, so it may be anything.
+/// A number of a limit as tokens. An endpoint may have sent it, so it may be anything.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` keeps to the range, and NaN is 0")]
 pub(super) fn tokens_of(number: f64) -> u64 {
     number as u64

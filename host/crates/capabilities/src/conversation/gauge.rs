@@ -1,11 +1,10 @@
-//! How many tokens a text has: our estimate, and what the provider counted of the same.
+//! The number of tokens of a text: the host's estimate, and the provider's count of the same text.
 
-/// A count that is more than this many times the estimate, or less than a quarter of it, is not believed: no
-/// tokeniser is that far from four characters a token, and an endpoint must not be able to say that any
-/// conversation is full, or that none is.
+/// A count above this multiple of the estimate, or below a quarter of it, is not trusted: no tokeniser is that far from
+/// four characters a token, and an endpoint must not be able to claim that any conversation is full, or that none is.
 const COUNT_TIMES_MAX: u64 = 8;
 
-/// What a provider counted of one request, beside our estimate of it.
+/// A provider's count of one request, beside the estimate of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gauge {
     counted: u64,
@@ -20,7 +19,7 @@ impl Gauge {
         (counted > 0).then(|| Self { counted: counted.clamp(estimated.div_ceil(4), counted_max), estimated })
     }
 
-    /// Tokens of a conversation of which the request was the beginning, or which was cut back since.
+    /// Tokens of a conversation that began with the counted request, or that was trimmed since.
     pub(super) fn tokens(self, estimated: u64) -> u64 {
         match estimated.checked_sub(self.estimated) {
             Some(added) => self.counted.saturating_add(added),

@@ -1,4 +1,4 @@
-//! Conversations as the host holds them: who said what, in which turns, and how much it is.
+//! Conversations as the host holds them: speakers, turns, and sizes.
 //!
 //! Plain data and arithmetic: nothing here asks a model, a journal or a store.
 
@@ -11,23 +11,23 @@ use longhaul_core::text::truncate;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Approaches that failed, of which a conversation keeps the newest.
+/// Failed approaches that a conversation keeps, the newest ones.
 const FAILED_MAX: usize = 12;
-/// Bytes of one of them; the rest is cut.
+/// Bytes of a failed approach; the rest is cut.
 const FAILED_BYTES_MAX: usize = 160;
 
-/// Where a message comes from.
+/// The origin of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
     /// The guest pushed it.
     Told,
-    /// The guest pushed it after a tool was called: what the tool answered, in whatever words.
+    /// The guest pushed it after a tool call: the tool's answer, in any words.
     Observed,
-    /// The model said it.
+    /// The model replied with it.
     Replied,
-    /// The host put it in place of others.
+    /// The host put it in place of other messages.
     Summary {
-        /// What stays of it when it is old; none when that is all it is already.
+        /// Its short form when it is old; none when it is short already.
         brief: Option<String>,
     },
 }
@@ -57,7 +57,7 @@ impl HeldMessage {
         self.message.parts.iter().any(|part| matches!(part, MessagePart::Answered { .. }))
     }
 
-    /// Bytes that the host needs for it: every text of it, and the room of its parts.
+    /// Bytes that the host needs for it: all its texts, and the memory of its parts.
     pub(super) fn bytes(&self) -> u64 {
         let part = |part: &MessagePart| match part {
             MessagePart::Text(text) => text.len(),
@@ -74,31 +74,31 @@ impl HeldMessage {
     }
 }
 
-/// What an invocation did so far that tells which way a conversation goes. Each counts up.
+/// Events of an invocation so far that decide how a conversation is trimmed. Each counts up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notes {
-    /// Calls of tools.
+    /// Tool calls.
     pub(crate) tools_called: u32,
     /// Entries of `progress` and saved artifacts.
     pub(crate) phases_ended: u32,
-    /// Decisions that were recorded or looked up.
+    /// Recorded or looked-up decisions.
     pub(crate) decisions_visited: u32,
 }
 
-/// The conversations of one invocation. A handle is an index, so that dropping one means nothing.
+/// The conversations of one invocation. A handle is an index, so that a drop has no effect.
 #[derive(Default)]
 pub(crate) struct Conversations {
     pub(super) open: Vec<Context>,
     pub(super) held_bytes: u64,
-    /// Requests that were answered, in order: a model that counts within an invocation needs them.
+    /// Answered requests, in order, for models that count within an invocation.
     pub(super) answered: Vec<Digest>,
-    /// The models as this invocation has them, by name.
+    /// The models of this invocation, by name.
     pub(super) models: HashMap<String, Arc<dyn Model>>,
-    /// What the invocation did that tells how to cut a context back.
+    /// The events that decide how a context is trimmed.
     pub(crate) notes: Notes,
-    /// What was taken out of contexts and may be read again, by the first digits of its digest.
+    /// Texts that were replaced in contexts and may be read again, by the first digits of their digest.
     pub(super) put_away: BTreeMap<String, Digest>,
-    /// Windows that providers told when they refused something as too long, by model.
+    /// Windows that providers reported when they refused a request as too long, by model.
     pub(super) windows_told: BTreeMap<String, u64>,
 }
 
@@ -112,11 +112,11 @@ pub(super) struct Context {
     pub(super) failed: Failed,
     /// By model: each counts in its own way.
     gauges: BTreeMap<String, Gauge>,
-    /// What was noted when it was last cut back.
+    /// The counters at the last cut.
     pub(super) noted: Notes,
-    /// Tools that were called before the last reply.
+    /// Tool calls before the last reply.
     tools_called: u32,
-    /// The estimate just after it was last cut back: it is not tried again before there is more.
+    /// The estimate just after the last cut: no new cut before it has grown.
     pub(super) settled: u64,
 }
 
@@ -136,21 +136,21 @@ impl Context {
         }
     }
 
-    /// What the guest pushes.
+    /// Adds a message that the guest pushes.
     pub(super) fn told(&self, message: Message, pinned: bool, notes: Notes) -> HeldMessage {
         let told = HeldMessage::new(message, pinned, MessageKind::Told);
         let observes = told.answers_a_call() || notes.tools_called > self.tools_called;
         if observes { HeldMessage { kind: MessageKind::Observed, ..told } } else { told }
     }
 
-    /// Takes what the model replied to a request.
+    /// Adds the model's reply to a request.
     pub(super) fn heard(&mut self, reply: HeldMessage, usage: Usage, notes: Notes) {
         self.usage = self.usage.plus(usage);
         self.tools_called = notes.tools_called;
         self.messages.push(reply);
     }
 
-    /// Takes what a provider counted of a request; 0 is nothing.
+    /// Records a provider's count of a request; 0 is none.
     pub(super) fn counted(&mut self, model: &str, request: &ModelRequest, tokens: u64) {
         if let Some(gauge) = Gauge::of(tokens, request.tokens_estimated()) {
             self.gauges.insert(model.to_owned(), gauge);
@@ -162,24 +162,24 @@ impl Context {
         text_tokens(&self.system) + self.messages.iter().map(HeldMessage::tokens).sum::<u64>()
     }
 
-    /// Its tokens for a model, with `tools_tokens` of functions that are offered.
+    /// Its tokens for a model, with `tools_tokens` of offered functions.
     pub(super) fn tokens(&self, model: &str, tools_tokens: u64) -> u64 {
         let estimated = self.estimated() + tools_tokens;
         self.gauges.get(model).map_or(estimated, |gauge| gauge.tokens(estimated))
     }
 
-    /// The estimate of what has so many tokens for a model.
+    /// The estimate for this number of a model's tokens.
     pub(super) fn estimate_of(&self, model: &str, tokens: u64) -> u64 {
         self.gauges.get(model).map_or(tokens, |gauge| gauge.estimate(tokens))
     }
 
-    /// An estimate of what stays whatever is done: the system prompt, and what is pinned.
+    /// The estimate of the part that always stays: the system prompt, and the pinned messages.
     pub(super) fn fixed(&self) -> u64 {
         let pinned = self.messages.iter().filter(|held| held.pinned);
         text_tokens(&self.system) + pinned.map(HeldMessage::tokens).sum::<u64>()
     }
 
-    /// Pins the first message where nobody pinned anything: it is the task, unless it is too long for that.
+    /// Pins the first message if none is pinned: it is the task, unless it is too long for that.
     pub(super) fn pin_task(&mut self, tokens_max: u64) {
         if self.messages.iter().any(|held| held.pinned) {
             return;
@@ -191,13 +191,13 @@ impl Context {
         }
     }
 
-    /// Places of what is not pinned.
+    /// Places of unpinned messages.
     pub(super) fn open(&self) -> Vec<usize> {
         (0..self.messages.len()).filter(|place| !self.messages[*place].pinned).collect()
     }
 
-    /// What is not pinned and no summary, in turns: a reply with all that came after it, since an answer may
-    /// not stand without the call that asked for it. What came before the first reply stands alone each.
+    /// The unpinned messages except summaries, in turns: a reply with all that follows it, since an answer must not
+    /// stand without its call. Messages before the first reply are turns of their own.
     pub(super) fn turns(&self) -> Vec<Vec<usize>> {
         let mut turns: Vec<Vec<usize>> = Vec::new();
         let mut replied = false;
@@ -220,7 +220,7 @@ impl Context {
         places.iter().map(|place| self.messages[*place].tokens()).sum()
     }
 
-    /// How many of the newest turns have together at most `tokens_max`.
+    /// The number of newest turns that have together at most `tokens_max`.
     pub(super) fn newest(&self, turns: &[Vec<usize>], tokens_max: u64) -> usize {
         let mut sum = 0;
         let fits = |turn: &&Vec<usize>| {
@@ -230,7 +230,7 @@ impl Context {
         turns.iter().rev().take_while(fits).count()
     }
 
-    /// What a tool answered, of what is not pinned, and all of that, in tokens.
+    /// Tokens of the unpinned tool outputs, and of all unpinned messages.
     pub(super) fn observed(&self) -> (u64, u64) {
         let open = || self.messages.iter().filter(|held| !held.pinned);
         let observed = open().filter(|held| held.kind == MessageKind::Observed).map(HeldMessage::tokens).sum();
@@ -243,7 +243,7 @@ impl Context {
         self.messages.iter().map(size).collect()
     }
 
-    /// Puts one message, or none, in place of others, and answers those. Where they began it stands.
+    /// Puts one message, or none, in place of others, at the first of their places, and returns the replaced ones.
     pub(super) fn replace(&mut self, places: &[usize], by: Option<HeldMessage>) -> Vec<HeldMessage> {
         let mut removed: Vec<HeldMessage> = places.iter().rev().map(|place| self.messages.remove(*place)).collect();
         removed.reverse();
@@ -253,7 +253,7 @@ impl Context {
         removed
     }
 
-    /// Leaves only the brief of each summary but the newest. Each replaced one is answered.
+    /// Reduces each summary except the newest to its brief. Returns the replaced ones.
     pub(super) fn shorten_summaries(&mut self) -> Vec<HeldMessage> {
         let summaries: Vec<usize> =
             (0..self.messages.len()).filter(|place| self.messages[*place].is_summary()).collect();
@@ -269,13 +269,13 @@ impl Context {
         replaced
     }
 
-    /// Places of the summaries of which only the brief is left, oldest first.
+    /// Places of the summaries that are only a brief, oldest first.
     pub(super) fn briefs(&self) -> Vec<usize> {
         let is_brief = |place: &usize| self.messages[*place].kind == (MessageKind::Summary { brief: None });
         (0..self.messages.len()).filter(is_brief).collect()
     }
 
-    /// Keeps what is pinned, then a summary in the guest's words.
+    /// Keeps the pinned messages, then a summary in the guest's words.
     pub(super) fn reset(&mut self, summary: String) {
         self.messages.retain(|held| held.pinned);
         self.resets = self.resets.saturating_add(1);
@@ -283,7 +283,7 @@ impl Context {
     }
 }
 
-/// What was tried and failed, so that no summary of a summary forgets it.
+/// The failed attempts, so that no summary of a summary forgets them.
 #[derive(Debug, Default)]
 pub(super) struct Failed(Vec<String>);
 
@@ -299,7 +299,7 @@ impl Failed {
         self.0.drain(..over);
     }
 
-    /// As items of a list, but for those that `text` says itself.
+    /// As items of a list, without those that `text` contains already.
     pub(super) fn lines_not_in(&self, text: &str) -> Vec<String> {
         self.0.iter().filter(|line| !text.contains(line.as_str())).map(|line| format!("- {line}")).collect()
     }

@@ -1,9 +1,9 @@
-//! Large texts of older turns, replaced by references, and reading them again.
+//! Replaces large texts of older turns by references, and lets the guest read them again.
 //!
-//! A text goes into the store's content, under its digest, in the transaction of its journal entry. The
-//! invocation whose it is can read it through one more tool, `context.read_again`, which the host itself answers:
-//! nobody grants it, and it reads nothing but what the same invocation has put away, and what its calls of tools
-//! answered at length, of which an agent may have shown its model the beginning.
+//! A text goes into the store's content, under its digest, in the transaction of its journal entry. Its invocation can
+//! read it through one more tool, `context.read_again`, which the host itself implements: it needs no grant, and it
+//! reads only texts that the same invocation replaced, and long answers of its tool calls, of which an agent may have
+//! shown its model the beginning.
 
 use super::messages::{HeldMessage, MessageKind};
 use crate::ctx::Ctx;
@@ -23,7 +23,7 @@ const TOOL: &str = "context";
 /// Not `read`: an agent that knows functions by their short names has a `files.read` already.
 const FUNCTION: &str = "read_again";
 
-/// How the id of what a call of a tool answered begins; its number follows, the first call's is 1.
+/// The prefix of the id of a tool call's answer; its number follows, from 1.
 pub(crate) const CALL: &str = "call-";
 
 /// Bytes of the beginning that a reference shows.
@@ -32,16 +32,16 @@ const HEAD_BYTES: usize = 200;
 const READ_BYTES: u32 = 4_000;
 const READ_BYTES_MAX: u32 = 64 << 10;
 
-/// Which texts are to be replaced.
+/// The texts to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// What tools answered.
+    /// Outputs of tools.
     ToolOutputs,
-    /// Everything that the guest pushed.
+    /// All texts that the guest pushed.
     Everything,
 }
 
-/// Takes the long texts out of a message; `keep` answers what stands in their place.
+/// Takes the long texts out of a message; `keep` returns their replacement.
 pub(super) fn take_long(held: &mut HeldMessage, reach: Reach, bytes_max: usize, mut keep: impl FnMut(&str) -> String) {
     let is_told = match held.kind {
         MessageKind::Observed => true,
@@ -54,7 +54,7 @@ pub(super) fn take_long(held: &mut HeldMessage, reach: Reach, bytes_max: usize, 
                 let short = keep(text);
                 shorten(text, short);
             }
-            // An output is JSON, and what stands in its place is to be, too.
+            // An output is JSON, and so must its replacement be.
             MessagePart::Answered { output, .. } if is_told && output.len() > bytes_max => {
                 let short = Value::String(keep(output)).to_string();
                 shorten(output, short);
@@ -74,13 +74,13 @@ fn shorten(text: &mut String, short: String) {
     }
 }
 
-/// What stands in place of a text.
+/// The replacement of a text.
 fn in_place_of(text: &str, digest: &Digest, readable: bool) -> String {
     let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
     format!("[{} bytes were put away. {} They begin:]\n{head}", text.len(), link(digest, readable))
 }
 
-/// Where something is found that was replaced.
+/// The reference to a replaced text.
 pub(super) fn link(digest: &Digest, readable: bool) -> String {
     let id = digest.short();
     if readable {
@@ -90,7 +90,7 @@ pub(super) fn link(digest: &Digest, readable: bool) -> String {
     }
 }
 
-/// What the tool says of itself.
+/// The tool's description.
 fn info() -> ToolInfo {
     let parameters = json!({
         "type": "object",
@@ -126,8 +126,8 @@ struct Arguments {
 }
 
 impl Ctx {
-    /// The granted tools with the host's own, which is there for those who were granted any: others have no
-    /// way to call one. An operator's tool of that name goes before it.
+    /// The granted tools with the host's own, which is added if any tool is granted: other guests cannot call one. An
+    /// operator's tool of that name has precedence.
     pub(crate) fn with_own_tool(&self, mut granted: Vec<ToolInfo>) -> Vec<ToolInfo> {
         if self.has_own_tool(&granted) {
             granted.push(info());
@@ -167,7 +167,7 @@ impl Ctx {
         Ok(Ok(page(&text, offset, bytes.unwrap_or(READ_BYTES).clamp(1, READ_BYTES_MAX))))
     }
 
-    /// Lets the guest read a content again.
+    /// Lets the guest read a text again.
     pub(super) fn remember(&mut self, digest: Digest) -> Result<(), Stop> {
         self.remember_as(digest.short(), digest)
     }
@@ -175,13 +175,13 @@ impl Ctx {
     /// The same under another name.
     pub(crate) fn remember_as(&mut self, name: String, digest: Digest) -> Result<(), Stop> {
         if self.conversations.put_away.insert(name, digest).is_none() {
-            // The name, the digest, and the room of both.
+            // The name, the digest, and the memory of both.
             self.hold(100)?;
         }
         Ok(())
     }
 
-    /// Replaces the long texts of some messages by references, one entry of the journal. Answers how many.
+    /// Replaces the long texts of some messages by references, one entry of the journal. Returns how many.
     pub(super) async fn refer(&mut self, at: usize, places: &[usize], reach: Reach) -> Result<u32, Stop> {
         let bytes_max = self.pinned_context.as_ref().map_or(u32::MAX, |pinned| pinned.rules.older_text_bytes_max);
         let readable = self.can_read();
@@ -210,14 +210,14 @@ impl Ctx {
         Ok(count)
     }
 
-    /// Whether the guest can call the tool that reads: only who was granted tools has any, and their list is
-    /// an entry, so it counts only once the guest asked for it.
+    /// Whether the guest can call the tool that reads: only a guest with granted tools has one, and their list is an
+    /// entry, so it counts only once the guest asked for it.
     pub(crate) fn can_read(&self) -> bool {
         self.tool_infos.as_ref().is_some_and(|granted| self.has_own_tool(granted))
     }
 }
 
-/// A piece of a text. The offset is the guest's: within the text, and where a character begins.
+/// A piece of a text. The guest chooses the offset: it is clamped to the text, and to the beginning of a character.
 fn page(text: &str, offset: u64, bytes: u32) -> ToolOutput {
     let start = text.floor_char_boundary(usize::try_from(offset).unwrap_or(usize::MAX));
     let end = text.ceil_char_boundary(start.saturating_add(bytes as usize).min(text.len()));

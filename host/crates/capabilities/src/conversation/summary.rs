@@ -1,8 +1,8 @@
-//! Asking a model for a summary: an entry of the journal of its own.
+//! Asks a model for a summary, which is an entry of the journal.
 //!
-//! The request goes to the model that the conversation is with, through the same limits as the guest's own,
-//! and counts for the invocation. A model that cannot or will not write one does not end anything: the
-//! beginning of what was said stands in its place, and people are told. Only an outage is waited for.
+//! The request goes to the model of the conversation, through the same limits as the guest's own, and counts for the
+//! invocation. A model that cannot or will not write a summary does not end anything: the beginning of the text takes
+//! its place, and an event reports that. Only an outage is awaited.
 
 use super::asking::Cut;
 use super::prompts::{self, Purpose};
@@ -16,18 +16,18 @@ use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use serde::{Deserialize, Serialize};
 
-/// A model is told how long its summary may be. What is more than this many times as long in bytes is cut.
+/// The model gets the length of its summary. Text beyond this multiple of it in bytes is cut.
 const BYTES_A_TOKEN_MAX: usize = 8;
 
-/// What stands in place of messages.
+/// The replacement of messages.
 pub(super) struct Summary {
-    /// For the conversation.
+    /// The text for the conversation.
     pub(super) text: String,
-    /// What stays of it when it is old.
+    /// The short form for when it is old.
     pub(super) brief: Option<String>,
-    /// What it says that failed.
+    /// The failures that it lists.
     pub(super) failed: Vec<String>,
-    /// What it replaced.
+    /// The replaced messages.
     pub(super) replaced: Digest,
     /// Why the beginning stands there instead of a summary.
     pub(super) unsummarised: Option<String>,
@@ -38,17 +38,17 @@ impl Summary {
         self.unsummarised.is_none()
     }
 
-    /// By our estimate, as a message.
+    /// Its estimated tokens, as a message.
     pub(super) fn tokens(&self) -> u64 {
         text_tokens(&self.text) + 4
     }
 }
 
-/// What the journal keeps.
+/// The journal's record.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     written: Result<Written, ModelError>,
-    /// What the summary replaces: JSON, in the store's content.
+    /// The replaced messages: JSON, in the store's content.
     replaced: Digest,
 }
 
@@ -59,7 +59,7 @@ struct Written {
 }
 
 impl Ctx {
-    /// Has the model summarise messages, by their places.
+    /// Asks the model to summarise messages, by their places.
     pub(super) async fn summarise(&mut self, cut: &Cut, purpose: Purpose, places: &[usize]) -> Result<Summary, Stop> {
         let context = &self.conversations.open[cut.asking.at];
         let messages: Vec<Message> = places.iter().map(|place| context.messages[*place].message.clone()).collect();
@@ -82,7 +82,7 @@ impl Ctx {
         })
     }
 
-    /// What the journal has as the answer, or what the model says now.
+    /// The recorded answer, or the model's reply now.
     async fn written(
         &mut self,
         cut: &Cut,
@@ -129,7 +129,7 @@ impl Ctx {
     }
 }
 
-/// The words of a summary, or why there are none.
+/// The text of a summary, or why there is none.
 fn said(written: Result<Written, ModelError>) -> Result<String, String> {
     match written {
         Ok(Written { text, .. }) if text.trim().is_empty() => Err("the model wrote nothing".to_owned()),
@@ -138,10 +138,10 @@ fn said(written: Result<Written, ModelError>) -> Result<String, String> {
     }
 }
 
-/// What of a transcript fits into the window beside the instruction and the summary.
+/// Bytes of a transcript that fit into the window beside the instruction and the summary.
 fn transcript_bytes_max(cut: &Cut) -> usize {
     let beside = prompts::PROMPT_TOKENS + cut.budget.summary_tokens;
     let tokens = cut.budget.window_tokens.saturating_sub(beside).max(64);
-    // Four bytes a token is an estimate on the safe side: what is not ASCII has more bytes than characters.
+    // Four bytes a token is an estimate on the safe side: text outside of ASCII has more bytes than characters.
     usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
 }

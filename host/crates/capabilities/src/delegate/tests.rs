@@ -1,4 +1,4 @@
-//! Whose words go to a sub-agent and come back from it.
+//! The trust of text that goes to a sub-agent and comes back from it.
 
 use super::*;
 use crate::poll::tests::{START_MS, guest};
@@ -8,7 +8,7 @@ use longhaul_core::grant::Grants;
 use longhaul_core::store::Batch;
 use std::sync::Mutex;
 
-/// A sub-agent that has heard what it is told to have.
+/// A sub-agent that has read text of a given trust.
 struct FakeAgent {
     heard: Trust,
     told: Mutex<Vec<Trust>>,
@@ -37,7 +37,7 @@ fn assignment() -> Assignment {
     Assignment { agent: "reader".into(), task }
 }
 
-/// A sub-agent used to begin with words of its own, whatever its caller had heard, and its caller to have heard a tool.
+/// A sub-agent used to start with full trust, whatever its caller had read, and its caller used to get a tool's trust.
 #[tokio::test]
 async fn a_sub_agent_is_trusted_no_more_than_its_caller_and_its_caller_no_more_than_it() {
     let reader = Arc::new(FakeAgent { heard: Trust::Web, told: Mutex::default() });
@@ -51,7 +51,7 @@ async fn a_sub_agent_is_trusted_no_more_than_its_caller_and_its_caller_no_more_t
     assert_eq!(*reader.told.lock().unwrap(), [Trust::OwnWords, Trust::Web]);
     assert!(ctx.untrusted.iter().eq(["the agent `reader`"]), "{:?}", ctx.untrusted);
 
-    // Also where it answered in an attempt that a kill ended; a journal of before does not say it.
+    // Also when it answered in an attempt that a kill ended; a journal of an earlier version does not record it.
     let mut recorded = journal.book.lock().unwrap().entries.clone();
     for (name, heard) in [("heard", Trust::Web), ("before", Trust::Unknown)] {
         for entry in &mut recorded {

@@ -1,4 +1,4 @@
-//! Bodies: what goes out and what comes back, counted piece by piece and never collected.
+//! Bodies of requests and responses, counted piece by piece and never collected.
 
 use super::fault::{self, TooMuchSent};
 use crate::log::LogBook;
@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-/// Counts what leaves, for the run whose tool it is.
+/// Counts outgoing bytes for the tool's run.
 #[derive(Clone)]
 pub(super) struct Meter {
     pub(super) supervisor: Arc<dyn Supervisor>,
@@ -32,15 +32,15 @@ impl Meter {
     }
 }
 
-/// What the body of a response is held to.
+/// The limits of a response's body.
 pub(super) struct Count {
     pub(super) host: String,
     pub(super) max: u64,
     pub(super) between: Duration,
     pub(super) log: LogBook,
-    /// Takes secrets out.
+    /// Redacts secrets.
     pub(super) cleaner: Option<Cleaner>,
-    /// Given back when the body is dropped.
+    /// Released when the body is dropped.
     #[expect(dead_code, reason = "held, not read")]
     pub(super) permit: OwnedSemaphorePermit,
 }
@@ -52,7 +52,7 @@ pub(super) fn head_bytes(request: &Request<WasiBody>) -> usize {
     request.method().as_str().len() + path + fields + 12
 }
 
-/// The third gate, for what goes out: a request of the client that breaks off at `bytes_max`.
+/// The third gate, for outgoing bodies: a request of the client that breaks off at `bytes_max`.
 pub(super) fn limited(
     url: Url,
     request: Request<WasiBody>,
@@ -72,7 +72,7 @@ pub(super) fn limited(
     Ok(request)
 }
 
-/// The third gate, for what goes out to an [`super::Exchange`]: a request with its whole body.
+/// The third gate, for outgoing bodies to an [`super::Exchange`]: a request with its whole body.
 pub(super) async fn whole(request: Request<WasiBody>, bytes_max: u64, meter: &Meter) -> Result<Request<Bytes>, Error> {
     let (parts, body) = request.into_parts();
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
@@ -82,7 +82,7 @@ pub(super) async fn whole(request: Request<WasiBody>, bytes_max: u64, meter: &Me
     Ok(Request::from_parts(parts, bytes))
 }
 
-/// The third gate, for what comes back.
+/// The third gate, for incoming bodies.
 pub(super) fn counted(response: reqwest::Response, count: Count) -> Result<Response<WasiBody>, Error> {
     let (parts, body) = Response::<Body>::from(response).into_parts();
     let bytes: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
@@ -129,7 +129,7 @@ async fn next(body: &mut Body, count: &mut Count, used: u64) -> Result<Option<(F
     Ok(Some((frame, used)))
 }
 
-/// A piece without secrets. What is held back comes with the end, and trailers do not come at all.
+/// A piece without secrets. Withheld bytes follow at the end, and trailers are dropped.
 fn cleaned(frame: Option<Frame<Bytes>>, count: &mut Count, used: u64) -> Result<Option<Frame<Bytes>>, Error> {
     let Some(cleaner) = &mut count.cleaner else { return Ok(frame) };
     let room = count.max.saturating_sub(used);

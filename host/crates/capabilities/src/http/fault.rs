@@ -1,8 +1,8 @@
-//! What goes wrong, as an error of `wasi:http` for the guest and a line of the plugin's log.
+//! Failures as an error of `wasi:http` for the guest and a line of the plugin's log.
 //!
-//! A refusal of ours is `internal-error`: of the variants that could say "denied"
-//! (`HTTP-request-denied`, `destination-IP-prohibited`) none carries a text, and without its text a
-//! denial could not say which line of `longhaul.toml` would allow the request.
+//! A refusal of the host is `internal-error`: of the variants that could say "denied" (`HTTP-request-denied`,
+//! `destination-IP-prohibited`) none carries a text, and without its text a denial could not say which line of
+//! `longhaul.toml` would allow the request.
 
 use crate::log::LogBook;
 use longhaul_core::LimitHit;
@@ -11,10 +11,10 @@ use longhaul_egress::EgressError;
 use std::io::ErrorKind;
 use wasmtime_wasi_http::Error;
 
-/// How much of a message that others wrote is repeated, in bytes.
+/// Bytes of a foreign message that an error repeats.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// A request's body went over the cap while it was sent.
+/// A request's body exceeded the cap while it was sent.
 #[derive(Debug, thiserror::Error)]
 #[error("the body of the request is over host_bytes_max")]
 pub(super) struct TooMuchSent(pub(super) u64);
@@ -24,7 +24,7 @@ fn refused(text: &str) -> Error {
     Error::InternalError(Some(truncate(text, TEXT_BYTES_MAX)))
 }
 
-/// What the guard says, as what a guest expects it as.
+/// The guard's error, in the form that a guest expects.
 pub(super) fn of_guard(error: EgressError) -> Error {
     match error {
         EgressError::BadAddress => Error::HttpRequestUriInvalid,
@@ -36,7 +36,7 @@ pub(super) fn of_guard(error: EgressError) -> Error {
     }
 }
 
-/// A cap of the whole run has no room for what was to leave.
+/// A cap of the whole run has no budget for the outgoing bytes.
 pub(super) fn of_cap(hit: &LimitHit) -> Error {
     refused(&format!(
         "the run: {hit}; to allow it, raise {} under [run.limits], of an ask under [ask.limits]",
@@ -44,7 +44,7 @@ pub(super) fn of_cap(hit: &LimitHit) -> Error {
     ))
 }
 
-/// Notes in the plugin's log what its guest gets; `host` is what the guest asked for.
+/// Logs the guest's error in the plugin's log; `host` is the requested host.
 pub(super) fn told(log: &LogBook, host: &str, error: Error) -> Error {
     let text = match &error {
         Error::InternalError(Some(text)) => text.clone(),
@@ -70,7 +70,7 @@ pub(super) fn of_client(error: reqwest::Error) -> Error {
         text = inner.to_string();
         cause = inner.source();
     }
-    // The innermost cause says most.
+    // The innermost cause is the most specific.
     refused(&text)
 }
 

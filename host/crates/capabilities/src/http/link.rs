@@ -1,10 +1,10 @@
-//! The link from `wasi:http` to the state of an invocation. Nothing here decides on a request.
+//! Links `wasi:http` to the state of an invocation. Nothing here decides on a request.
 
 use crate::ctx::Ctx;
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
-/// Links `wasi:http`, for worlds that act.
+/// Links `wasi:http`, for acting worlds.
 ///
 /// # Errors
 /// When the linker has it already.

@@ -1,4 +1,4 @@
-//! Against servers on loopback; names lead where each test says.
+//! Against servers on loopback; each test sets where names lead.
 
 use super::*;
 use bytes::Bytes;
@@ -72,7 +72,7 @@ async fn body(response: Response<WasiBody>) -> Result<Vec<u8>, Error> {
     Ok(response.into_body().collect().await?.to_bytes().to_vec())
 }
 
-/// One response a connection, the same each time; gives the requests' heads.
+/// One response for each connection, always the same; returns the requests' heads.
 async fn server(response: String) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -212,7 +212,7 @@ async fn a_denial_reaches_the_guest_and_the_log_with_its_fix() {
     assert!(lines[0].level == "warn" && lines[0].text.contains(fix), "{lines:?}");
 }
 
-/// As GHSA-5qpp-g3j2-8frx has it: the path of a request is the address of another host.
+/// The case of GHSA-5qpp-g3j2-8frx: the path of a request is the address of another host.
 #[tokio::test]
 async fn a_request_whose_path_is_an_address_reaches_no_other_host() {
     let (port, seen) = server(response("200 OK", "", "inside")).await;
@@ -235,7 +235,7 @@ async fn a_request_whose_path_is_an_address_reaches_no_other_host() {
         let rep = request.rep();
         view.set_scheme(Resource::new_borrow(rep), Some(Scheme::Http)).unwrap().unwrap();
         view.set_authority(Resource::new_borrow(rep), Some(authority)).unwrap().unwrap();
-        // The rule of the guard itself is held to such paths where it stands.
+        // The guard's own tests cover such paths.
         let layer = if view.set_path_with_query(Resource::new_borrow(rep), Some(path.clone())).unwrap().is_err() {
             "the path of the request"
         } else if let Ok(future) = view.handle(request, None) {
@@ -305,7 +305,7 @@ async fn a_guest_sends_a_secret_and_never_sees_it() {
     assert!(log.take().0.iter().all(|line| !line.text.contains(VALUE)));
 }
 
-/// A run that has so many bytes left.
+/// A run with so many bytes left.
 struct Left(Mutex<u64>);
 
 impl Supervisor for Left {
@@ -316,7 +316,7 @@ impl Supervisor for Left {
     }
 }
 
-/// They used to be counted by nobody.
+/// They used to be counted nowhere.
 #[tokio::test]
 async fn what_a_tool_sends_counts_for_its_run_which_may_have_no_room_for_it() {
     let (port, seen) = server(response("200 OK", "", "hello")).await;
@@ -328,7 +328,7 @@ async fn what_a_tool_sends_counts_for_its_run_which_may_have_no_room_for_it() {
     send(&mut outgoing, post(&format!("{host}/a"), 400)).await.unwrap();
     let after = *left.0.lock().unwrap();
     assert!((500..600).contains(&after), "{after}");
-    // The head of the second has room, its body has none.
+    // The head of the second fits, its body does not.
     let error = send(&mut outgoing, post(&format!("{host}/a"), 600)).await.unwrap_err();
     assert!(matches!(&error, Error::InternalError(Some(text)) if text.contains("raise egress_bytes_max")), "{error:?}");
     let requests = seen.lock().unwrap().len();

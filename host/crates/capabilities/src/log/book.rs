@@ -1,4 +1,4 @@
-//! The plugin's log: bounded in lines and in bytes a line. What is over is cut, or dropped and counted.
+//! The plugin's log: bounded in lines and in bytes a line. Longer lines are cut, further ones dropped and counted.
 
 use longhaul_core::Limits;
 use longhaul_core::text::truncate;
@@ -46,7 +46,7 @@ impl LogBook {
         }
     }
 
-    /// The lines that were kept, and how many were not.
+    /// The kept lines, and the number of dropped ones.
     #[must_use]
     pub fn take(&self) -> (Vec<LogLine>, u64) {
         let mut book = self.lock();
@@ -54,7 +54,7 @@ impl LogBook {
     }
 
     fn lock(&self) -> MutexGuard<'_, LogLines> {
-        // A panic while holding it leaves a book that is still a book.
+        // A panic while holding it leaves a valid book.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

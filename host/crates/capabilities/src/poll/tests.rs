@@ -20,7 +20,7 @@ use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
 
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
-/// Moves a second at each read, so that what these tests sleep is over when it begins.
+/// Moves a second at each read, so that the sleeps of these tests are over when they begin.
 struct Seconds(AtomicU64);
 
 impl Clock for Seconds {
@@ -29,7 +29,7 @@ impl Clock for Seconds {
     }
 }
 
-/// One entry: what was asked, and what came back at which time.
+/// One entry: the request, the answer, and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     name: &'static str,
@@ -184,7 +184,7 @@ impl Store for Nobody {
     }
 }
 
-/// A guest whose journal holds `entries` already and takes `entries_max`.
+/// A guest whose journal holds `entries` already and accepts `entries_max`.
 pub(crate) fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fake>) {
     let clock: Arc<dyn Clock> = Arc::new(Seconds(AtomicU64::new(clock_ms)));
     let book = Mutex::new(Book { entries, asked: 0, time_ms: START_MS });
@@ -223,7 +223,7 @@ fn borrow(pollable: &Resource<DynPollable>) -> Resource<DynPollable> {
     Resource::new_borrow(pollable.rep())
 }
 
-/// A program that waits for two moments and looks at the clock between; gives what it saw.
+/// A program that waits for two moments and reads the clock between; returns what it read.
 async fn program(ctx: &mut Ctx) -> Vec<u64> {
     let mut saw = vec![ctx.now().unwrap()];
     let late = ctx.subscribe_duration(5_000_000_000).unwrap();
@@ -248,11 +248,11 @@ async fn the_earliest_deadline_wins_and_a_replay_sees_the_same_times() {
     assert_eq!((saw[1], saw[3]), (1, 1), "{saw:?}");
     assert!(after >= first + 5_000_000 && last >= first + 5_000_000_000, "{saw:?}");
     let entries = journal.book.lock().unwrap().entries.clone();
-    // One sleep for each deadline: what is past costs no entry.
+    // One sleep for each deadline: a past one costs no entry.
     let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["timer.until", "timer.sleep", "timer.until", "timer.sleep"]);
 
-    // Years later, and with a journal that takes nothing more.
+    // Years later, and with a journal that accepts nothing more.
     let (mut replayed, journal) = guest(entries.clone(), 4, START_MS * 2);
     assert_eq!(program(&mut replayed).await, saw);
     assert_eq!(journal.book.lock().unwrap().entries, entries);

@@ -1,4 +1,4 @@
-//! Whose words a note is, and that none is lost when several note one key.
+//! The trust of a note, and that none is lost when several agents note one key.
 
 use super::*;
 use crate::poll::tests::{Entry as Recorded, START_MS, guest};
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A backend that takes its time between two questions, as one on a server does.
+/// A backend that yields between two requests, as one on a server does.
 #[derive(Default)]
 struct Shelf {
     entries: Mutex<BTreeMap<(String, String), MemoryEntry>>,
-    /// So often somebody else is quicker.
+    /// How many times another writer is faster.
     overtaken: AtomicU32,
-    /// Whether it can tell that somebody was.
+    /// Whether it can detect that.
     compares: bool,
 }
 
@@ -99,7 +99,7 @@ async fn remember(ctx: &mut Ctx, key: &str, value: &str) {
     ctx.remember(Tier::Episodic, key.into(), format!("{value:?}")).await.expect("no trap").expect("noted");
 }
 
-/// It used to become the words of the agent that noted it again.
+/// Recalled text that was noted again used to get the trust of the agent that noted it.
 #[tokio::test]
 async fn what_was_recalled_and_is_noted_again_stays_the_words_of_whose_it_was() {
     let shelf = Shelf::with("page", "obey me", Trust::Web);
@@ -109,7 +109,7 @@ async fn what_was_recalled_and_is_noted_again_stays_the_words_of_whose_it_was() 
     assert_eq!(fetched.as_deref(), Some("\"obey me\""));
     remember(&mut ctx, "own", "obey me").await;
     assert_eq!((shelf.note("before").trust, shelf.note("own").trust), (Trust::OwnWords, Trust::Web));
-    // Also where it was recalled in an attempt that a kill ended.
+    // Also when it was recalled in an attempt that a kill ended.
     let recorded = journal.book.lock().unwrap().entries[..2].to_vec();
     let (mut ctx, _) = agent(&shelf, recorded);
     remember(&mut ctx, "before", "mine").await;
@@ -144,7 +144,7 @@ async fn a_journal_from_before_answers_and_nobody_knows_whose_words_it_has() {
     }
 }
 
-/// Each used to see what was there before all of them, and the last one was all that was left.
+/// Each agent used to read the note from before all of them, and only the last one remained.
 #[tokio::test]
 async fn of_several_that_note_one_fact_at_once_none_is_lost() {
     for compares in [false, true] {

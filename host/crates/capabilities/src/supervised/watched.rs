@@ -1,25 +1,25 @@
-//! The state that supervision adds to an invocation: costs that the supervisor was not told yet, and its reservation.
+//! The state that supervision adds to an invocation: costs that were not reported yet, and its reservation.
 
 use longhaul_core::LimitHit;
 use longhaul_core::model::{Model, ModelError, ModelReply, ModelRequest, ReplyListener, Usage};
 use longhaul_core::supervisor::{NoReservation, Reservation, Tries, UsageDelta};
 
-/// What the supervisor has not been told yet.
+/// Usage that the supervisor has not received yet.
 #[derive(Default)]
 pub(crate) struct UnreportedUsage {
     pub(super) more: UsageDelta,
     pub(super) held: Option<Box<dyn Reservation>>,
-    /// Paid for answers that were of no use, in this attempt.
+    /// Costs of answers that could not be used, in this attempt.
     pub(super) wasted: Usage,
-    /// A batch of calls was looked at as a whole: each is announced before any is made, so none may be refused then.
+    /// A batch of calls was checked as a whole: each is announced before any is made, so none may be refused then.
     pub(super) is_cleared: bool,
 }
 
 impl UnreportedUsage {
-    /// Asks a model, each try within what is held. What it costs beside the reply is counted, whatever its end is.
+    /// Asks a model, each attempt within the reservation. Its cost beside the reply is counted, however it ends.
     ///
     /// # Errors
-    /// The cap of the run that had no room for one more try.
+    /// The cap of the run without budget for one more attempt.
     pub(crate) async fn ask(
         &mut self,
         model: &dyn Model,

@@ -1,11 +1,11 @@
-//! The clock of one guest: it follows the journal in a pure world, and the machine in the worlds that act.
+//! The clock of one guest: it follows the journal in a pure world, and the machine in acting worlds.
 
 use longhaul_core::Clock;
 use longhaul_core::journal::Journal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What time it is for one guest, in microseconds since 1970-01-01 UTC.
+/// The time of one guest, in microseconds since 1970-01-01 UTC.
 pub(crate) struct GuestClock {
     journal: Option<Arc<dyn Journal>>,
     real: Arc<dyn Clock>,

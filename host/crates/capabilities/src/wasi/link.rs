@@ -1,10 +1,10 @@
-//! The link from WASI to the state of an invocation.
+//! Links WASI to the state of an invocation.
 
 use crate::ctx::Ctx;
 use wasmtime::component::Linker;
 
-/// Links what the run times of languages ask for, and what a granted world may use of it. In a pure
-/// world, waiting for the clock is a durable sleep.
+/// Links the interfaces that languages' run times need, and those that a granted world may use. In a pure world,
+/// waiting for the clock is a durable sleep.
 ///
 /// # Errors
 /// When the linker has it already.

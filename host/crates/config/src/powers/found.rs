@@ -1,8 +1,8 @@
-//! The tables of a `longhaul.toml`, one by one, for their powers.
+//! Collects the powers of a `longhaul.toml`, table by table.
 //!
-//! Each table has its list of keys that were looked at: those that reach something are told by a function here, the others
-//! reach nothing. A value under any other key is told as it is written, so that a new setting is a power until somebody
-//! has looked at it.
+//! Each table has its list of reviewed keys: those that reach something are reported by a function here, the others
+//! reach nothing. A value under any other key is reported literally, so that a new setting is a power until somebody
+//! has reviewed it.
 
 use super::power::{Power, PowerKind};
 use crate::file::FILE;
@@ -21,14 +21,14 @@ use std::path::{Component, Path, PathBuf};
 const SHELL: &str = "builtin:shell";
 const BROWSER: &str = "builtin:browser";
 
-/// Letters and digits from which on a part of a path may be a key.
+/// Length from which on letters and digits in a path may be a key.
 const KEY_CHARS_MIN: usize = 20;
 
 /// All tables.
 const TABLES: &str = "project run plan ask limits context compile planner evaluator agents tools mcp models checks telemetry \
      memory checkpoints protect notify";
 
-/// Tables that there is once, each with its keys. Caps on what is spent reach nothing.
+/// Tables that occur once, each with its keys. Caps on spending reach nothing.
 const ONCE: [(&str, &str); 10] = [
     ("project", "name goal"),
     ("run", "strategy contract_by sandbox_min limits needs"),
@@ -83,7 +83,7 @@ const SHELL_SETTINGS: &str = "programs read env_inherit sandbox_min env limits a
 const BROWSER_SETTINGS: &str = "program text_bytes_max load_ms_max call_ms_max idle_ms_max wall_ms_max browsers_max traffic_bytes_max \
      memory_bytes_max processes_max disk_bytes_max";
 
-/// All powers of a configuration, with the digests of the files of a project where one is named.
+/// All powers of a configuration, with the digests of a project's files if it is given.
 pub(super) fn of(config: &Config, project: Option<&Path>) -> BTreeSet<Power> {
     let project = project.map(|project| project.canonicalize().unwrap_or_else(|_| project.to_owned()));
     let mut powers = Powers { found: BTreeSet::new(), project };
@@ -95,7 +95,7 @@ fn tables<'a>(whole: &'a Value, name: &str) -> Vec<(&'a String, &'a Value)> {
     whole[name].as_object().into_iter().flatten().collect()
 }
 
-/// The words of a list, each as a shell would need it.
+/// The words of a list, each quoted for a shell.
 fn words(list: &Value) -> Option<String> {
     let words: Vec<String> = texts(list).map(quoted).collect();
     (!words.is_empty()).then(|| words.join(" "))
@@ -110,15 +110,15 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The scheme, host and port of an address, without what may be secret in it.
+/// The scheme, host and port of an address, without its possibly secret parts.
 fn origin(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default())
 }
 
-/// An address as people are shown it. Its user, what follows `?` or `#`, and parts of its path that may be keys are told
-/// by a digest of all of it alone; `hides_path`: the whole path is.
+/// An address as people see it. Its user, the part after `?` or `#`, and path components that may be keys are replaced
+/// by a digest of all of it; `hides_path`: the whole path is.
 fn address(text: &str, hides_path: bool) -> String {
     let origin = origin(text);
     let Some((_, rest)) = text.split_once("://") else { return origin };
@@ -145,11 +145,11 @@ fn is_loopback(address: &str) -> bool {
         || host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// What was found so far.
+/// The powers so far.
 #[derive(Default)]
 struct Powers {
     found: BTreeSet<Power>,
-    /// Whose own files are looked at; none: no files are.
+    /// The project whose files are examined; none: no files are.
     project: Option<PathBuf>,
 }
 
@@ -159,7 +159,7 @@ impl Powers {
         for (table, part) in config.parts() {
             self.of_part(&table, part);
         }
-        // Generic values, since each crate has its own types for these and only their names matter here.
+        // Generic values, since each crate has its own types for these tables and only the names matter here.
         let whole = serde_json::to_value(config).unwrap_or_default();
         for (name, check) in tables(&whole, "checks") {
             self.of_check(&format!("checks.{name}"), check);
@@ -194,7 +194,7 @@ impl Powers {
 
     fn of_part(&mut self, table: &str, part: &PluginConfig) {
         let what = format!("is the plugin `{}`", part.plugin);
-        // Another component in its place would have all that the table grants; one that is a file came with the project.
+        // Another component in its place would have all that the table grants; a component file came with the project.
         if reaches_on(part) || is_file(&part.plugin) {
             self.add(PowerKind::Tool, table, what);
         } else {
@@ -212,7 +212,7 @@ impl Powers {
             self.of_directory(table, given);
         }
         for host in &part.hosts {
-            // As it is written: with its methods, where not all are meant.
+            // The literal pattern: with its methods, if not all are meant.
             self.add(PowerKind::Host, table, format!("reaches {}", String::from(host.clone())));
         }
         for secret in &part.secrets {
@@ -241,13 +241,13 @@ impl Powers {
         match part.plugin.as_str() {
             SHELL => self.of_shell(table, &whole["settings"]),
             BROWSER => self.of_browser(table, &whole["settings"]),
-            // Others have none, or are components, which reach no more by what they are told.
+            // Other tools have no such settings, or are components, whose settings do not extend their reach.
             _ => {}
         }
         self.of_others(table, &whole, PART);
     }
 
-    /// What passes although a person would be asked about it otherwise, and what does not although it would.
+    /// Calls that pass although they would need an approval by default, and the opposite.
     fn of_approval(&mut self, table: &str, policy: &Value, asks_by_default: bool) {
         let (default, functions) = (&policy["default"], tables(policy, "functions"));
         let rules: Vec<(String, &Value)> =
@@ -261,7 +261,7 @@ impl Powers {
         }
         for (calls, rule) in &rules {
             let then = &rule["then"];
-            // One that asks does so over a function that is allowed, too.
+            // A function that asks does so for an allowed one, too.
             self.of_mode(table, calls, then, something_asks && then != "ask");
         }
         let heard = "after untrusted words were heard";
@@ -279,7 +279,7 @@ impl Powers {
         }
     }
 
-    /// One mode of a policy; `asks_otherwise`: what happens to these calls where it is not written.
+    /// One mode of a policy; `asks_otherwise`: whether these calls ask by default.
     fn of_mode(&mut self, table: &str, calls: &str, mode: &Value, asks_otherwise: bool) {
         match mode.as_str() {
             Some("allow") if asks_otherwise => {
@@ -287,7 +287,7 @@ impl Powers {
             }
             Some("ask") if !asks_otherwise => self.add_guard(table, format!("asks a person before {calls}")),
             Some("deny") => {
-                // Whoever refuses lets nothing pass that a question would hold.
+                // A policy that refuses lets no call pass that an approval would stop.
                 self.add_guard(table, format!("asks a person before {calls}"));
                 self.add_guard(table, format!("refuses {calls}"));
             }
@@ -295,7 +295,7 @@ impl Powers {
         }
     }
 
-    /// The least level of sandbox.
+    /// The lowest sandbox level.
     fn of_level(&mut self, table: &str, key: &str, level: &Value) {
         if !is_whole(level) {
             self.add(PowerKind::Wall, table, format!("{key} = {level}"));
@@ -304,8 +304,8 @@ impl Powers {
         }
     }
 
-    /// Files of the project that words name, beside it or a directory of it. What those start or read themselves is not
-    /// looked for.
+    /// Files of the project that words name, relative to it or to a directory of it. Files that those start or read
+    /// themselves are not searched.
     fn of_own_files<'a>(
         &mut self,
         kind: PowerKind,
@@ -348,14 +348,14 @@ impl Powers {
         self.of_others(table, settings, BROWSER_SETTINGS);
     }
 
-    /// Its words are told to models.
+    /// Models see the goal's text.
     fn of_goal(&mut self, goal: &Path) {
         if leads_out(goal) {
             self.add(PowerKind::Directory, "project", format!("reads {} as the goal", goal.display()));
         }
     }
 
-    /// Values of a table under keys that nobody has looked at.
+    /// Values of a table under keys that are not reviewed.
     fn of_others(&mut self, table: &str, values: &Value, reviewed: &str) {
         for (key, value) in values.as_object().into_iter().flatten() {
             let is_said = match value {
@@ -384,7 +384,7 @@ impl Powers {
         if let Some(command) = words(&check["argv"]) {
             self.add_plain(PowerKind::Check, table, format!("checks by `{command}` in the sandbox"));
         }
-        // With the links to it and the virtual environment that it lies in.
+        // With the links to it and its virtual environment.
         if let Some(program) = texts(&check["argv"]).next().filter(|word| is_elsewhere(Path::new(word))) {
             self.add(PowerKind::Directory, table, format!("sees {program} in the sandbox, with its tool chain"));
         }
@@ -521,10 +521,10 @@ impl Powers {
         }
     }
 
-    /// What other tables lower and raise; one that is not written changes nothing.
+    /// Restrictions that other tables lower or raise; a missing value changes nothing.
     fn of_walls(&mut self, whole: &Value) {
         self.of_level("run", "sandbox_min", &whole["run"]["sandbox_min"]);
-        // Any other level than `none` asks for the same, and off Linux there is only that.
+        // Any other level than `none` has the same effect, and off Linux `none` is the only one.
         let compile = &whole["compile"]["sandbox_min"];
         if compile == "none" && IS_LINUX {
             self.add(PowerKind::Wall, "compile", format!("sandbox_min = {compile}"));
@@ -555,23 +555,23 @@ fn reaches_on(part: &PluginConfig) -> bool {
     !part.hosts.is_empty() || !part.secrets.is_empty() || part.directories.iter().any(is_beyond)
 }
 
-/// Whether a plugin is named by the path of its file.
+/// Whether the path of a file names the plugin.
 fn is_file(plugin: &str) -> bool {
     plugin.starts_with(['.', '/'])
 }
 
-/// Words of a command that may name a file: the whole one, and the parts that a shell would read of it.
+/// Words of a command that may name a file: the whole word, and the parts that a shell would read.
 fn names_in(word: &str) -> impl Iterator<Item = &str> {
     let ends = |char: char| char.is_whitespace() || "\"'`;&|()<>=,".contains(char);
     std::iter::once(word).chain(word.split(ends))
 }
 
-/// The path from the top of a project of a file that it holds, or holds a link to.
+/// The path, from the top of a project, of a file that the project contains, or contains a link to.
 fn own_file(project: &Path, place: &Path) -> Option<String> {
     let file = place.canonicalize().ok().filter(|file| file.is_file())?;
     let is_inside = |path: &&Path| path.starts_with(project) && !leads_out_of_itself(path);
     let inside = [file.as_path(), place].into_iter().find(is_inside)?.strip_prefix(project).ok()?;
-    // Without the `.` that a word may begin with.
+    // Without a leading `.`.
     let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
     Some(inside.to_str()?.to_owned())
 }
@@ -591,7 +591,7 @@ pub fn leads_out(path: &Path) -> bool {
     path.is_absolute() || leads_out_of_itself(path)
 }
 
-/// Whether a program is named by a path that is not the system's.
+/// Whether the path of a program is not the system's.
 fn is_elsewhere(program: &Path) -> bool {
     let is_system = ["/usr", "/bin", "/sbin", "/nix/store", "/gnu/store"].iter().any(|dir| program.starts_with(dir));
     program.is_absolute() && (!is_system || leads_out_of_itself(program))
@@ -605,7 +605,7 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// A level of sandbox that is not below the default.
+/// Whether a sandbox level is not below the default.
 fn is_whole(level: &Value) -> bool {
     level.is_null() || level == "full" || level == "runsc"
 }

@@ -1,4 +1,4 @@
-//! One power, and how people are shown it.
+//! One power, and its text for people.
 
 use longhaul_core::text::printable;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use std::fmt;
 /// Longest text of one power, in bytes.
 pub(super) const POWER_BYTES_MAX: usize = 400;
 
-/// What a power reaches.
+/// The kind of target that a power reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerKind {
-    /// A program that is started outside the sandbox of checks, or without a question.
+    /// A program that is started outside the sandbox of checks, or without an approval.
     Command,
     /// A check: a program in the sandbox.
     Check,
@@ -27,33 +27,33 @@ pub enum PowerKind {
     Secret,
     /// A tool, an agent or a model that a plugin may call, and the plugin itself.
     Tool,
-    /// A wall that is lower than it is by default.
+    /// A restriction that is weaker than its default.
     Wall,
-    /// A wall that is higher than it is by default.
+    /// A restriction that is stronger than its default.
     Guard,
 }
 
 /// One power.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Power {
-    /// What it reaches.
+    /// The kind of its target.
     pub kind: PowerKind,
     /// The table of `longhaul.toml`.
     pub table: String,
-    /// What it is, as a person reads it.
+    /// Its text for people.
     pub what: String,
-    /// Whether a run without configuration could reach as much.
+    /// Whether a run without configuration could reach the same.
     pub is_plain: bool,
 }
 
 impl Power {
-    /// Whether an agreement keeps it: more of a power, and less of a guard, is asked about.
+    /// Whether an agreement records it: more of a power, and less of a guard, needs a new agreement.
     #[must_use]
     pub fn is_agreed_on(&self) -> bool {
         !self.is_plain || self.is_guard()
     }
 
-    /// Whether it holds a run back.
+    /// Whether it restricts a run.
     #[must_use]
     pub fn is_guard(&self) -> bool {
         self.kind == PowerKind::Guard
@@ -62,7 +62,7 @@ impl Power {
 
 impl fmt::Display for Power {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names and words come from a file that somebody else may have written.
+        // Names and words come from a file that another person may have written.
         write!(formatter, "[{}] {}", printable(&self.table, 100), printable(&self.what, POWER_BYTES_MAX))
     }
 }

@@ -7,25 +7,25 @@ use longhaul_worktree::Protected;
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that Linux follows on the way to one file.
+/// Links that Linux follows to one file.
 const LINKS_MAX: usize = 40;
 
-/// Which files of a project are protected.
+/// The protected files of a project.
 pub fn protected(config: &Config, project: &Path) -> Protected {
     let listed = config.protect.paths.iter().map(|path| (path.clone(), "is listed in [protect]".to_owned()));
     let further: Vec<_> = listed.chain(named(config, project)).collect();
     Protected::new(&further, &config.protect.allow)
 }
 
-/// A word of the configuration that may name a file, and what the file does.
+/// A word of the configuration that may name a file, and the file's purpose.
 struct Word {
     path: PathBuf,
     why: String,
-    /// Whether it names a file even where none is: whoever makes it has it started.
+    /// Whether it names a file even if there is none: a file that is created there would be started.
     is_sure: bool,
 }
 
-/// Files of the project that the configuration names, with what they do.
+/// Files of the project that the configuration names, with their purposes.
 fn named(config: &Config, project: &Path) -> Vec<(String, String)> {
     let Ok(top) = project.canonicalize() else { return Vec::new() };
     let mut words: Vec<Word> = config.parts().flat_map(|(table, part)| of_part(&table, part)).collect();
@@ -72,7 +72,7 @@ fn started(table: &str) -> String {
 }
 
 impl Word {
-    /// The patterns of the file of the project that it names, and of the links on the way to it, each with what it does.
+    /// The patterns of the named file of the project, and of the links to it, each with its purpose.
     fn own_files(&self, top: &Path) -> Vec<(String, String)> {
         let steps = steps(&top.join(&self.path));
         let is_file = steps.last().is_some_and(|file| file.is_file() || (self.is_sure && !file.exists()));
@@ -84,7 +84,7 @@ impl Word {
     }
 }
 
-/// The links on the way to a path, and where it ends. Who changes one of them changes what is read there.
+/// The links on the path, and its target. A change of one of them changes what is read there.
 fn steps(path: &Path) -> Vec<PathBuf> {
     let (mut at, mut rest, mut found) = (PathBuf::new(), path.to_owned(), Vec::new());
     while found.len() < LINKS_MAX {

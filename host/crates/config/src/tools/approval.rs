@@ -1,12 +1,12 @@
-//! What a table says about the approval of its tool's calls.
+//! The approval policy of a tool's table.
 
 use super::built_in;
 use crate::part::PluginConfig;
 use longhaul_approval::{AllowedCommand, ApprovalPolicy};
 use longhaul_core::fault::{self, Context as _, bail};
 
-/// Refuses a policy where no tool stands, one that lets a tool pass which always asks, and commands that are allowed to
-/// a tool which runs none.
+/// Refuses a policy in a table without a tool, one that allows calls of a tool which always asks, and allowed commands
+/// of a tool which runs none.
 pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
     if !part.allow.is_empty() && !built_in::always_asks(part) {
         bail!(

@@ -1,5 +1,5 @@
-//! The tables of tools that the host answers itself. `builtin:NAME` is no plugin's name: nobody can put a component in its
-//! place.
+//! The tables of built-in tools, which the host itself implements. `builtin:NAME` is no plugin's name, so no component
+//! can take the place of one.
 
 use crate::part::PluginConfig;
 use crate::toml_text;
@@ -8,22 +8,22 @@ use longhaul_browser::BrowserSettings;
 use longhaul_core::fault::{self, Context, bail};
 use serde_json::Value;
 
-/// What a built-in tool's name starts with.
+/// The prefix of a built-in tool's name.
 pub const PREFIX: &str = "builtin:";
 
-/// The one that knows the project; the others are those of [`longhaul_tools`].
+/// The tool that reads the project; the others are those of [`longhaul_tools`].
 pub const PROJECT: &str = "project";
 
-/// The one that asks a person in the agent's words.
+/// The tool that asks a person in the agent's words.
 pub const ASK_HUMAN: &str = "ask-human";
 
-/// The one that keeps an agent's list of steps.
+/// The tool that keeps an agent's list of steps.
 pub const TODO: &str = "todo";
 
-/// The one that opens web pages.
+/// The tool that opens web pages.
 pub const BROWSER: &str = "browser";
 
-/// Its functions that only look at what is open already.
+/// Functions of the browser that only read an open page.
 const LOOKS: [&str; 3] = ["elements", "read", "screenshot"];
 
 /// Whether a table names a built-in tool.
@@ -31,13 +31,13 @@ pub fn is_built_in(part: &PluginConfig) -> bool {
     part.plugin.starts_with(PREFIX)
 }
 
-/// Whether no configuration lets its calls pass without a question.
+/// Whether every call of it needs an approval, whatever the configuration says.
 pub fn always_asks(part: &PluginConfig) -> bool {
     part.plugin.strip_prefix(PREFIX).is_some_and(|tool| longhaul_tools::ALWAYS_ASK.contains(&tool))
 }
 
-/// What the operator says of a table's tool. Where nothing is said of what a browser does, a person is asked: an address
-/// tells something to whoever it leads to.
+/// The approval policy of a table's tool. Without one for a browser, a person is asked: the address alone tells
+/// something to the server behind it.
 pub fn policy(part: &PluginConfig) -> ApprovalPolicy {
     let mut policy = part.approval.clone();
     if part.plugin.strip_prefix(PREFIX) == Some(BROWSER) && policy.default.is_none() {
@@ -54,7 +54,7 @@ pub fn is_question(part: &PluginConfig) -> bool {
     part.plugin.strip_prefix(PREFIX) == Some(ASK_HUMAN)
 }
 
-/// Refuses a built-in tool that there is not, or where no tool stands, or with grants: it needs none.
+/// Refuses an unknown built-in tool, one in a table for another role, or one with grants, which it does not need.
 pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
     let name = &part.plugin;
     let Some(tool) = name.strip_prefix(PREFIX) else { return Ok(()) };
@@ -93,7 +93,7 @@ pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
     Ok(())
 }
 
-/// With the programs of the commands that are allowed: those may be started.
+/// The settings with the programs of the allowed commands: those may be started.
 pub fn settings(part: &PluginConfig) -> Value {
     let mut settings = part.settings.clone();
     let allowed = AllowedCommand::read_all(&part.allow).unwrap_or_default();

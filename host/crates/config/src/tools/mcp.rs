@@ -1,10 +1,10 @@
-//! MCP servers as tools, of which each has a name that no `[tools.NAME]` can take.
+//! MCP servers as tools, each under a name that no `[tools.NAME]` can take.
 
 use crate::tables::Config;
 use longhaul_core::grant::HostPattern;
 use longhaul_mcp::McpConfig;
 
-/// The name that agents know a server by.
+/// The name by which agents call a server.
 pub fn tool_name(server: &str) -> String {
     format!("mcp-{server}")
 }
@@ -15,7 +15,7 @@ pub fn is_wanted(config: &Config, server: &str) -> bool {
     config.parts().any(|(_, part)| part.tools.contains(&tool))
 }
 
-/// Where a server's secrets go: to its address, or through its program to the hosts that it reaches.
+/// The hosts that get a server's secrets: its address, or the hosts that its program reaches.
 pub fn sent_to(server: &McpConfig) -> Vec<HostPattern> {
     if !server.command.is_empty() {
         return server.hosts.clone();

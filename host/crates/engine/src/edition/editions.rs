@@ -1,4 +1,4 @@
-//! The editions that a host speaks, and which of them serves a component of a version.
+//! The editions that a host supports, and the choice of one for a component's version.
 //!
 //! There is one edition for each line of compatible versions. Nothing here links or calls a component; the
 //! edition does.
@@ -8,7 +8,7 @@ use super::v0_1::V0_1;
 use semver::Version;
 use std::sync::Arc;
 
-/// The editions that a host speaks. Default: `0.1` alone. Clones share them.
+/// The supported editions. Default: `0.1` alone. Clones share them.
 #[derive(Clone)]
 pub struct Editions(Arc<[Arc<dyn Edition>]>);
 
@@ -20,7 +20,7 @@ impl Default for Editions {
 }
 
 impl Editions {
-    /// With one more. It takes the place of one whose version is compatible with its own.
+    /// Adds an edition. It replaces one with a compatible version.
     #[must_use]
     pub fn and(self, edition: impl Edition + 'static) -> Self {
         let edition: Arc<dyn Edition> = Arc::new(edition);
@@ -33,20 +33,20 @@ impl Editions {
         self.0.iter().map(|edition| edition.version())
     }
 
-    /// The edition of components of this version.
+    /// The edition for components of this version.
     pub(crate) fn serving(&self, version: &str) -> Option<&dyn Edition> {
         self.0.iter().find(|edition| line(edition.version()) == line(version)).map(|edition| &**edition)
     }
 }
 
-/// The part of a version that is the same in all that are compatible with it.
+/// The part of a version that all compatible versions share.
 ///
-/// wasmtime goes by the same when it matches names, so that what is found here can also be linked and called.
+/// wasmtime uses the same when it matches names, so that a version found here can also be linked and called.
 fn line(version: &str) -> &str {
     let numbers = match Version::parse(version) {
         Ok(Version { major: 1.., pre, .. }) if pre.is_empty() => 1,
         Ok(Version { major: 0, minor: 1.., pre, .. }) if pre.is_empty() => 2,
-        // What comes before a release, and `0.0`, is compatible with itself alone.
+        // A pre-release, and `0.0`, is compatible with itself alone.
         _ => return version,
     };
     version.match_indices('.').nth(numbers - 1).map_or(version, |(end, _)| &version[..end])
@@ -82,7 +82,7 @@ mod tests {
         }
     }
 
-    /// An edition of nothing but its version.
+    /// An edition with nothing but its version.
     struct Empty(&'static str);
 
     impl Edition for Empty {

@@ -1,6 +1,6 @@
-//! The edition `0.1`: the bindings' own version of the contract, in the words of the host.
+//! The edition `0.1`: the bindings' own version of the contract, in the types of the host.
 //!
-//! Each call loads the functions of the instance, converts, calls and converts back. Nothing is decided here.
+//! Each call loads the functions of the instance, converts, calls and converts back. This module decides nothing.
 
 use super::{
     AgentExports, CallContext, Edition, EvaluatorExports, ExportAnswer, Exports, GuestInstance, MemoryExports,

@@ -1,6 +1,6 @@
 //! One step of a graph in Python's interpreter.
 //!
-//! It reads neither the arguments nor the answer: both are texts between the caller and the interpreter.
+//! It parses neither the arguments nor the answer: both are texts between the caller and the interpreter.
 
 use super::Executor;
 use crate::call::{setup, streaming};
@@ -13,12 +13,11 @@ use longhaul_engine::{CallStart, Cancel};
 use std::time::Instant;
 
 impl Executor {
-    /// Calls the function `step` of the interpreter, in an instance like those of jobs that see and may use what this
-    /// one does. Answers what came of the call, and what the interpreter said unless it was stopped.
+    /// Calls the function `step` of the interpreter, in an instance with the grants and limits of this job. Returns the
+    /// result of the call, and the interpreter's answer unless it was stopped.
     ///
-    /// # Errors
-    /// [`ExecError::NoRuntime`], [`ExecError::CompileLimit`], [`ExecError::Load`] or [`ExecError::Host`]; the step was not
-    /// started then.
+    /// [`ExecError::NoRuntime`], [`ExecError::CompileLimit`], [`ExecError::Load`] or [`ExecError::Host`]; the step was
+    /// not started then.
     pub async fn step(&self, job: &Job, arguments: String) -> Result<(JobReport, Option<String>), ExecError> {
         let plugin = self.runtime(GraphLanguage::Python).await?;
         let since = Instant::now();

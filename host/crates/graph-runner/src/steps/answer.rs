@@ -1,7 +1,8 @@
-//! What the interpreter says of a step, as far as it is believed.
+//! Validates the interpreter's answer about a step.
 //!
-//! The step shares the interpreter with what wrote this, so every number and length is the step's to choose: texts are
-//! cut, lists are capped, blobs are named by their content, and an answer that is none makes the step a stopped one.
+//! The step shares the interpreter with the code that wrote this answer, so the step can choose every number and
+//! length: texts are cut, lists are capped, blobs are named by their content, and an invalid answer marks the step as
+//! stopped.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +22,7 @@ const RESULT_BYTES_MAX: usize = 40_000;
 const MESSAGE_BYTES_MAX: usize = 16_000;
 const TEXT_BYTES_MAX: usize = 2_000;
 
-/// Frames, variables shown, and changes that are not kept.
+/// Frames, shown variables, and changes that are not kept.
 const FRAMES_MAX: usize = 50;
 const VALUES_MAX: usize = 20;
 const UNKEPT_MAX: usize = 100;
@@ -60,7 +61,7 @@ struct WrittenGroup {
     blob: Option<String>,
 }
 
-/// Takes an answer into a report.
+/// Parses an answer into a report.
 pub(super) fn read_into(report: &mut StepReport, text: &str) {
     let read = serde_json::from_str::<StepAnswer>(text).map_err(|error| error.to_string());
     if let Err(reason) = read.and_then(|answer| take(report, answer)) {
@@ -101,7 +102,7 @@ fn check_names<'a>(names: impl Iterator<Item = &'a VariableName>) -> Result<(), 
             return Err(format!("a name has {} bytes", name.len()));
         }
     }
-    // Each group may need as many as there may be.
+    // Each group may need as many names as are allowed in all.
     if count > 100 * NAMES_MAX { Err(format!("it has {count} names")) } else { Ok(()) }
 }
 
@@ -114,7 +115,7 @@ fn group(said: WrittenGroup, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<Val
             blobs.push((blob, content.into()));
             KeptValues::Stored { blob, bytes, value }
         }
-        // What stands for it is made of the step's input, later.
+        // A stand-in is made of the step's input, later.
         (_, None, Some(reason)) => {
             KeptValues::Live { reason: truncate(&reason, TEXT_BYTES_MAX), value: Digest::of(b"live") }
         }

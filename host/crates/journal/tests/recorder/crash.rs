@@ -1,4 +1,4 @@
-//! A guest that is killed at every commit, again and again, and what it did to the world by then.
+//! A guest that is killed at every commit, again and again, and its effects by then.
 
 use crate::fakes::{Host, Stop, call, finished, invocation, resolve, said};
 use longhaul_core::journal::EffectClass::{self, Acts, Idempotent, ReadOnly, Verifiable};
@@ -20,13 +20,13 @@ const PROGRAM: &[&[(EffectClass, &str)]] = &[
 /// A fake world that counts.
 #[derive(Default)]
 struct World {
-    /// Number of departures of each effect, by its name.
+    /// Number of executions of each effect, by its name.
     done: BTreeMap<String, u32>,
-    /// Keys that idempotent effects came with.
+    /// Keys of the idempotent effects.
     keys: BTreeSet<(String, String)>,
     /// Effects whose answer the journal acknowledged.
     completed: BTreeSet<String>,
-    /// Persons who were asked.
+    /// Number of questions to a person.
     questions: u32,
 }
 
@@ -120,7 +120,7 @@ async fn lives(stops: &[Stop]) -> (World, Host, String) {
     unreachable!("the loop ends by returning")
 }
 
-/// A person looks at the world and tells the truth.
+/// A person looks at the world and reports truthfully.
 fn tell(world: &World, entry: u32) -> Resolution {
     let calls: Vec<_> = PROGRAM.iter().copied().flatten().collect();
     let (_, name) = calls[entry as usize - 1];
@@ -160,7 +160,7 @@ async fn check_replay(host: &Host) {
     recorder.check_end().unwrap();
 }
 
-/// Commits of a life that nobody stops.
+/// Commits of an undisturbed life.
 async fn commits_of_one_life() -> usize {
     let host = Host::new();
     let recorder = host.run();

@@ -1,4 +1,4 @@
-//! Stored bytes that make no sense end in an error, whatever they are.
+//! Invalid stored bytes end in an error, whatever they are.
 
 use crate::fakes::{Host, asked, call, finished, invocation, resolve};
 use longhaul_core::journal::EffectClass::{Acts, ReadOnly, Verifiable};
@@ -20,7 +20,7 @@ async fn full() -> Host {
     host
 }
 
-/// Reads all that can be read; answers whether anything was said to be damaged.
+/// Reads everything; returns whether any damage was reported.
 async fn read(host: &Host) -> bool {
     let damaged = |why: &JournalError| {
         assert!(

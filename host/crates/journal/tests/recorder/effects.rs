@@ -17,7 +17,7 @@ enum Left {
     Answered,
 }
 
-/// Leaves an effect of `class` in flight and answers the host that finds it.
+/// Leaves an effect of `class` in flight and returns the host that finds it.
 async fn left(class: EffectClass, how: Left) -> Host {
     let host = Host::new();
     let recorder = host.run();
@@ -28,7 +28,7 @@ async fn left(class: EffectClass, how: Left) -> Host {
     if matches!(how, Left::Answered) {
         recorder.answer(handle, "\"done\"".to_owned()).await.unwrap();
     }
-    // What need not be durable by itself becomes so with whatever does.
+    // A change that need not be durable by itself is committed along with the next one.
     let another = asked(&recorder, Acts, "another").await;
     recorder.answer(another, "\"done\"".to_owned()).await.unwrap();
     host.restart()
@@ -100,7 +100,7 @@ async fn what_a_person_said_decides_and_holds_for_one_attempt() {
             let host = left(class, how).await;
             resolve(&*host.store, 1, resolution.clone()).await.unwrap();
             assert_eq!(next(&host, class).await, expected, "{class:?}");
-            // A further attempt uses the resolution up; an answer that is known does not change.
+            // Another attempt uses the resolution up; a known answer does not change.
             if resolution == Resolution::DidNotHappen {
                 let again = if class == Acts { "parked at entry 1" } else { "verify digests, attempt 3, repeated" };
                 assert_eq!(next(&host.restart(), class).await, again, "{class:?}");
@@ -132,7 +132,7 @@ async fn a_verified_effect_that_did_not_happen_is_prepared_again() {
     let longhaul_core::journal::CallVerdict::Verify(handle, _) = next else {
         panic!("{next:?}");
     };
-    // Killed before it prepared anything: the first preparation still tells.
+    // Killed before it prepared anything: the first preparation still counts.
     assert_eq!(self::next(&host.restart(), Verifiable).await, "verify digests, attempt 2, repeated");
     recorder.prepared(&handle, "new digests".to_owned()).await.unwrap();
     assert_eq!(self::next(&host.restart(), Verifiable).await, "verify new digests, attempt 3, repeated");
@@ -312,7 +312,7 @@ async fn of_calls_made_at_once_all_are_asked_about_before_one_is_done_again() {
     }
     let host = host.restart();
     let mut asked_about = Vec::new();
-    // As a guest does that is killed and resumed, with a person who answers each time.
+    // Like a guest that is killed and resumed, with a person who answers each time.
     loop {
         let recorder = host.run();
         let mut parked = None;

@@ -1,4 +1,4 @@
-//! Fakes: a store in memory that can stop, and a clock that is moved by hand.
+//! Fakes: a store in memory that can stop, and a clock that the test moves.
 
 use longhaul_core::journal::{
     Began, CallVerdict, EffectClass, EntryHandle, Finished, Journal as _, JournalError, NewCall, Resolution,
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A fake store: nothing of it is durable, and it takes only as many commits as it is told.
+/// A fake store: nothing of it is durable, and it accepts a given number of commits.
 #[derive(Default)]
 pub(crate) struct MemoryStore {
     data: Mutex<Data>,
@@ -30,7 +30,7 @@ struct Data {
 pub(crate) enum Stop {
     /// After this many commits; the next one is not made.
     Before(usize),
-    /// The store stops within this commit: the commit is made, and nobody hears of it.
+    /// The store stops within this commit: the commit is made, and nobody is notified.
     Within(usize),
     /// Not for long: the next commit is not made, and those after it are.
     Once,
@@ -109,7 +109,7 @@ impl Data {
     }
 }
 
-/// Keeps what a person said of an entry.
+/// Stores a person's resolution of an entry.
 pub(crate) async fn resolve(store: &dyn Store, entry: u32, said: Resolution) -> Result<(), ResolveError> {
     let op = resolution(store, &invocation(), entry, &said)?;
     store.commit(Batch { ops: vec![op] }).await.unwrap();
@@ -144,7 +144,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// A fake clock, which only moves when it is told.
+/// A fake clock, which only the test moves.
 pub(crate) struct HandClock(AtomicU64);
 
 impl HandClock {
@@ -179,7 +179,7 @@ impl Host {
         Self { store: Arc::default(), clock: HandClock::at(START_MS), limits: Limits::default() }
     }
 
-    /// Another process on what is durable.
+    /// Another process with the durable data.
     pub(crate) fn restart(&self) -> Self {
         Self { store: self.store.restart(), ..self.clone() }
     }
@@ -235,7 +235,7 @@ pub(crate) fn call(class: EffectClass, arguments: &str) -> NewCall {
     }
 }
 
-/// Asks for something new.
+/// Expects a new call.
 #[track_caller]
 pub(crate) fn go(next: CallVerdict) -> EntryHandle {
     match next {
@@ -248,7 +248,7 @@ pub(crate) async fn asked(recorder: &Recorder, class: EffectClass, arguments: &s
     go(recorder.ask(call(class, arguments)).await.unwrap())
 }
 
-/// The journal's answer, in a line for a table.
+/// The journal's verdict, in a line for a table.
 pub(crate) fn said(next: &Result<CallVerdict, JournalError>) -> String {
     let of =
         |handle: &EntryHandle| format!("attempt {}{}", handle.attempt, if handle.repeated { ", repeated" } else { "" });

@@ -83,7 +83,7 @@ async fn an_effect_that_happened_is_kept_although_its_answer_does_not_fit() {
         let handle = asked(&recorder, class, "a").await;
         let reached = recorder.answer(handle, answer.clone()).await.unwrap_err();
         assert!(matches!(reached, JournalError::Limit(_)), "{reached}");
-        // A resume with the same caps does nothing again and reaches the cap again.
+        // A resume with the same caps repeats nothing and reaches the cap again.
         let recorder = host.restart().run();
         assert_eq!(said(&recorder.ask(call(class, "a")).await), format!("answered {answer}"));
         assert!(matches!(recorder.ask(call(class, "b")).await, Err(JournalError::Limit(_))));

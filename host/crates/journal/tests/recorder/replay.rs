@@ -1,4 +1,4 @@
-//! Divergence, and replaying what has ended.
+//! Divergence, and the replay of ended invocations.
 
 use crate::fakes::{Host, asked, began, call, finished, invocation, said};
 use expect_test::{Expect, expect};

@@ -1,4 +1,4 @@
-//! Calls that are made at once, and what shares a commit.
+//! Parallel calls, and their shared commits.
 
 use crate::fakes::{Host, START_MS, Stop, asked, call, finished, invocation, said};
 use longhaul_core::InvocationId;
@@ -200,7 +200,7 @@ async fn after_a_commit_that_failed_nothing_later_becomes_durable() {
     assert!(matches!(recorder.answer(first, "1".to_owned()).await, Err(JournalError::Store(_))));
     assert!(matches!(recorder.answer(second, "2".to_owned()).await, Err(JournalError::Store(_))));
     assert!(matches!(recorder.finish(finished("1"), Batch::new()).await, Err(JournalError::Store(_))));
-    // What the store took before is whole, and the next process goes on from there.
+    // The changes that the store took before are complete, and the next process continues from there.
     let recorder = host.restart().run();
     assert_eq!(said(&recorder.ask(call(ReadOnly, "a")).await), "go, attempt 2, repeated");
     assert_eq!(said(&recorder.ask(call(ReadOnly, "b")).await), "go, attempt 2, repeated");

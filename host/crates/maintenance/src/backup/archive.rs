@@ -17,26 +17,26 @@ use std::path::Path;
 /// zstd's default.
 const LEVEL: i32 = 3;
 
-/// What is to be in it.
+/// The parts of an archive.
 pub struct ArchiveParts<'a> {
     /// The data directory.
     pub home: &'a Home,
     /// Its store.
     pub store: &'a dyn Store,
-    /// Runs that are worked on.
+    /// The active runs.
     pub active: Vec<RunId>,
-    /// Whether secrets are in it.
+    /// Whether to include secrets.
     pub with_secrets: bool,
-    /// Where the audit log stands.
+    /// The head of the audit log.
     pub audit: AuditHead,
-    /// Now, in milliseconds since 1970-01-01 UTC.
+    /// The current time, in milliseconds since 1970-01-01 UTC.
     pub now_ms: u64,
 }
 
 /// Writes a data directory into a new file, mode 0600.
 ///
 /// # Errors
-/// The file is there, or something cannot be read or written. Nothing is left under the file's name then.
+/// The file exists, or something cannot be read or written. Then no file is left under that name.
 pub fn write(file: &Path, parts: &ArchiveParts<'_>) -> fault::Result<WrittenArchive> {
     if fs::symlink_metadata(file).is_ok() {
         bail!("`{}` is there already; choose another name", file.display());
@@ -72,7 +72,7 @@ pub fn write(file: &Path, parts: &ArchiveParts<'_>) -> fault::Result<WrittenArch
     let output = writer.tar.into_inner()?.finish()?;
     output.sync_all()?;
     let bytes = output.metadata()?.len();
-    // A link and no rename: what came to be there meanwhile is not written over.
+    // A link and not a rename, so that a file that appeared meanwhile is not overwritten.
     fs::hard_link(&archive, file)
         .or_else(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Err(error),
@@ -94,12 +94,12 @@ struct Writer {
 impl Writer {
     fn new(output: File) -> fault::Result<Self> {
         let mut encoder = zstd::Encoder::new(output, LEVEL)?;
-        // What the manifest does not cover is the manifest.
+        // The manifest does not cover itself.
         encoder.include_checksum(true)?;
         Ok(Self { tar: tar::Builder::new(encoder), files: Vec::new() })
     }
 
-    /// Answers what was left out.
+    /// Adds the data directory; returns the parts that were left out.
     fn add_home(&mut self, parts: &ArchiveParts<'_>) -> fault::Result<Vec<String>> {
         let home = parts.home.path();
         let mut left_out = Vec::new();
@@ -123,14 +123,14 @@ impl Writer {
         Ok(left_out)
     }
 
-    /// Adds what is at a path: a file, a link, or all below a directory. What is not there is nothing.
+    /// Adds the entry at a path: a file, a link, or all below a directory. A missing path adds nothing.
     fn add(&mut self, home: &Path, inside: &Path, left_out: &mut Vec<String>) -> fault::Result<()> {
         let path = home.join(inside);
-        // A link of the operator's, such as a `server.toml` that is kept elsewhere, stands for what it leads to.
+        // A link of the operator's, such as a `server.toml` that is kept elsewhere, is replaced by its target.
         let look = if may_be_link(inside) { fs::symlink_metadata } else { fs::metadata };
         let found = match look(&path) {
             Ok(found) => found,
-            // Gone since the directory was read, or never there.
+            // The path disappeared since the directory was read, or never existed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
         };

@@ -1,6 +1,6 @@
-//! Putting an archive back. Everything is unpacked beside the data directory, compared with the manifest, and the store
-//! read from end to end, before the directory gets its name. Refuses what the manifest does not name, paths that lead
-//! elsewhere, and more bytes than the disk has room for.
+//! Restores an archive. Everything is unpacked beside the data directory, compared with the manifest, and the store
+//! read from end to end, before the directory gets its name. Refuses entries that the manifest does not name, paths
+//! that lead outside, and more bytes than the disk has room for.
 
 use super::{ArchiveEntry, BackupManifest, FILES_MAX, MANIFEST, SIGNATURE, VERSION, checked, may_be_link};
 use longhaul_api::upkeep::AuditHead;
@@ -20,7 +20,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Bytes of a manifest, beside those for each file: it is held in memory, and what is short in it takes more there.
+/// Bytes of a manifest, beside those for each file: it is held in memory, where short entries take more.
 const MANIFEST_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of a manifest for each file that was found.
@@ -33,7 +33,7 @@ const HEADERS_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a signature.
 const SIGNATURE_BYTES_MAX: u64 = 4 << 10;
 
-/// The settings of the server, which name programs that are told of failures and say who is let in.
+/// The settings of the server, which name notification commands and API access.
 const SERVER: &str = "server.toml";
 
 /// Bytes behind the last entry: tar fills its last block up.
@@ -42,26 +42,26 @@ const REST_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of the disk that are left free.
 const DISK_BYTES_LEFT: u64 = 64 << 20;
 
-/// What was put back.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreReport {
-    /// Where.
+    /// The restored data directory.
     pub home: PathBuf,
-    /// What the archive says of itself, without its files.
+    /// The archive's manifest, without its files.
     pub manifest: BackupManifest,
-    /// Files that were put there.
+    /// Restored files.
     pub files: usize,
-    /// What was read of the store, all of it.
+    /// The rows that were read of the store, which are all of it.
     pub read: Counted,
-    /// Who signed it.
+    /// The archive's signer.
     pub signer: Signer,
-    /// What projects in it ask for, each with its directory; none of them is trusted by this.
+    /// The powers that its projects request, each with its directory; the restore trusts none of them.
     pub powers: Vec<String>,
-    /// What acts by itself and was not put back.
+    /// The parts that act by themselves and were not restored.
     pub dropped: Vec<String>,
 }
 
-/// What acts by itself, and is put back only where that is asked for.
+/// Parts that act by themselves, and are restored only on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestoreOptions {
     /// API tokens.
@@ -70,25 +70,25 @@ pub struct RestoreOptions {
     pub commands: bool,
 }
 
-/// A store that was read, and cleared of what acts by itself.
+/// A store that was read, and cleared of the parts that act by themselves.
 #[derive(Clone, Debug, Default)]
 pub struct PreparedStore {
-    /// What was read, before anything was removed.
+    /// The rows that were read, before anything was removed.
     pub read: Counted,
-    /// What projects in it ask for.
+    /// The powers that its projects request.
     pub powers: Vec<String>,
-    /// What was removed.
+    /// The removed parts.
     pub dropped: Vec<String>,
-    /// What a look at its audit log gave, before anything was added.
+    /// The verification of its audit log, before anything was added.
     pub audit: Option<AuditVerification>,
 }
 
-/// Makes a data directory of an archive. `prepare` reads a store from end to end, looks for a record of its audit log, and
-/// removes of it what is not kept.
+/// Makes a data directory of an archive. `prepare` reads a store from end to end, looks for a record of its audit log,
+/// and removes the parts that are not kept.
 ///
 /// # Errors
-/// The directory holds something, the archive is damaged or no archive of ours, its signer was not named, its audit log is
-/// another one, or there is no room. Nothing is left then.
+/// The directory holds something, the archive is damaged or of another program, its signer was not named, its audit log
+/// is another one, or there is no space. Nothing is left then.
 pub fn restore(
     file: &Path,
     home: &Home,
@@ -116,7 +116,7 @@ pub fn restore(
     if read.rows < manifest.rows {
         bail!("`{}` has {} rows of {}", file.display(), read.rows, manifest.rows);
     }
-    // Where there is an empty directory, it is replaced.
+    // The rename replaces an empty directory.
     fs::rename(staging.path(), home.path()).with_context(|| format!("cannot make `{}`", home.path().display()))?;
     // It has another name now.
     let _ = staging.keep();
@@ -126,7 +126,7 @@ pub fn restore(
     Ok(RestoreReport { home, manifest, files, read, signer, powers, dropped })
 }
 
-/// The signature of a manifest. One that names no key is unsigned, whatever follows it.
+/// The signature of a manifest. A manifest that names no key is unsigned, whatever follows it.
 fn signed(manifest: &BackupManifest, signature: Option<String>) -> fault::Result<Option<Signed>> {
     match (&manifest.signer, signature) {
         (Some(signer), Some(signature)) => Ok(Some(Signed { signer: signer.clone(), signature })),
@@ -136,8 +136,8 @@ fn signed(manifest: &BackupManifest, signature: Option<String>) -> fault::Result
     }
 }
 
-/// Refuses an audit log that does not go on from where it stood when the backup was made. One that was broken by then is
-/// put back as it was.
+/// Refuses an audit log that does not continue from its head at the time of the backup. A log that was broken by then
+/// is restored as it was.
 fn refuse_other_log(manifest: &BackupManifest, audit: Option<&AuditVerification>) -> fault::Result<()> {
     let (Some(head), Some(found)) = (&manifest.audit, audit) else { return Ok(()) };
     let is_whole = head.is_broken || found.broken.is_none();
@@ -181,10 +181,10 @@ fn refuse_full(home: &Path) -> fault::Result<()> {
     }
 }
 
-/// What was in an archive, and is below a directory now.
+/// The entries of an archive, unpacked below a directory.
 struct Unpacked {
     manifest: BackupManifest,
-    /// The manifest's bytes, which are signed.
+    /// The manifest's signed bytes.
     text: Vec<u8>,
     signature: Option<String>,
     found: BTreeMap<String, ArchiveEntry>,
@@ -234,7 +234,7 @@ fn unpack(archive: impl Read, top: &Path) -> fault::Result<Unpacked> {
         found.insert(name.clone(), ArchiveEntry { path: name, ..written });
     }
     left.set(u64::MAX);
-    // To its end, where the checksum of all of it is.
+    // Read to its end, where the checksum of the archive is.
     let rest = std::io::copy(&mut archive.into_inner().take(REST_BYTES_MAX + 1), &mut std::io::sink());
     if rest.context("it is damaged")? > REST_BYTES_MAX {
         bail!("something follows its end");
@@ -243,13 +243,13 @@ fn unpack(archive: impl Read, top: &Path) -> fault::Result<Unpacked> {
     Ok(Unpacked { manifest, text, signature, found })
 }
 
-/// What may be written, in bytes.
+/// Bytes that may be written.
 fn room(top: &Path) -> fault::Result<u64> {
     let disk = rustix::fs::statvfs(top)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_sub(DISK_BYTES_LEFT))
 }
 
-/// A reader that gives no more than it was told to.
+/// A reader with a limit.
 struct LimitedReader<R> {
     reader: R,
     left: Rc<Cell<u64>>,
@@ -288,7 +288,7 @@ fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<(BackupMani
     Ok((manifest, text))
 }
 
-/// Directories for us alone. One that is a link by now is refused: what is below it would be elsewhere.
+/// Makes directories with mode 0700. A directory that has become a link is refused: files below it would be elsewhere.
 fn make_parents(top: &Path, inside: &Path) -> fault::Result<()> {
     let mut path = top.to_owned();
     for part in inside.parent().into_iter().flat_map(Path::components) {
@@ -341,7 +341,7 @@ fn compare(manifest: &BackupManifest, found: &BTreeMap<String, ArchiveEntry>) ->
     for entry in &manifest.files {
         match found.get(&entry.path) {
             Some(there) if there == entry => {}
-            // The first version said nothing of modes.
+            // The first version recorded no modes.
             Some(there)
                 if manifest.longhaul_backup < 2
                     && ArchiveEntry { executable: there.executable, ..entry.clone() } == *there => {}

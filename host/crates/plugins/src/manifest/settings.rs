@@ -1,7 +1,8 @@
-//! `[settings]` of `plugin.toml`: what an operator may set for a plugin, so that a slip is found before it runs.
+//! `[settings]` of `plugin.toml`: the settings that an operator may set for a plugin, so that a slip is found before it
+//! runs.
 //!
-//! Pure. A plugin that declares nothing is handed what the operator wrote. Refuses to look into lists and tables: what
-//! they hold is the plugin's affair.
+//! Pure. A plugin that declares nothing gets the operator's settings unchanged. Refuses to check the content of lists
+//! and tables, which the plugin checks itself.
 
 use longhaul_config::secrets::named;
 use longhaul_config::toml_text::or_one_of;
@@ -10,31 +11,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Longest text of a plugin's manifest or of a setting that is repeated, in bytes.
+/// Longest text of a plugin's manifest or of a setting that an error repeats, in bytes.
 const SHOWN_BYTES_MAX: usize = 80;
 
-/// What may be set, by name.
+/// The declared settings, by name.
 pub type DeclaredSettings = BTreeMap<String, Setting>;
 
 /// One setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Setting {
-    /// What it is. Default: what `default` is, or anything.
+    /// Its type. Default: the type of `default`, or any.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<SettingKind>,
-    /// What holds where nothing is set.
+    /// The value when nothing is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The texts that are taken. Default: every one.
+    /// The allowed texts. Default: every text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<String>,
-    /// What it does, in one line.
+    /// Its description, in one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
 
-/// What a setting is.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SettingKind {
@@ -85,7 +86,7 @@ impl SettingKind {
     }
 }
 
-/// What is wrong with the settings of `plugin`, by the name of the setting.
+/// The faults of the settings of `plugin`, by the name of the setting.
 pub fn faults(plugin: &str, declared: &DeclaredSettings, settings: &Map<String, Value>) -> Vec<(String, String)> {
     let wrong = |(name, value): (&String, &Value)| {
         let text = match declared.get(name) {
@@ -104,7 +105,7 @@ fn unknown(plugin: &str, declared: &DeclaredSettings, name: &str) -> String {
 }
 
 impl Setting {
-    /// Why a value is not taken.
+    /// Why a value is refused.
     fn refuse(&self, value: &Value) -> Option<String> {
         let shown = || printable(&value.to_string(), SHOWN_BYTES_MAX);
         let kind = self.kind.or_else(|| self.default.as_ref().and_then(SettingKind::of));

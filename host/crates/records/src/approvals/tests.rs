@@ -1,4 +1,4 @@
-//! Long lists, and what is told of each approval.
+//! Long lists, and the reported events of each approval.
 
 use super::*;
 use longhaul_approval::{ApprovalKind, ApprovalSubject};
@@ -28,7 +28,7 @@ fn approval(by: &str, entry: u32) -> Approval {
     }
 }
 
-/// The list used to end at 10 000 and say nothing.
+/// The list used to end silently at 10 000.
 #[tokio::test]
 async fn a_list_of_more_than_ten_thousand_approvals_is_whole_and_in_order() {
     let store = MemoryStore::default();

@@ -1,4 +1,4 @@
-//! What events mean for the log, and what it costs to say so.
+//! The log entries of events, and their cost.
 
 use super::*;
 use longhaul_core::Digest;
@@ -81,7 +81,7 @@ impl Counting {
         self.rows.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Rows that were read since it was asked last.
+    /// Rows that were read since the last query.
     fn rows_read(&self) -> usize {
         self.rows.swap(0, Ordering::Relaxed)
     }
@@ -112,7 +112,7 @@ impl Store for Counting {
 /// A decision for a feature, or for none; the higher its number, the newer it is.
 fn decision(number: u64, feature: Option<&str>) -> Decision {
     Decision {
-        // So that ids sort otherwise than times.
+        // So that the order by id differs from the order by time.
         id: format!("{:05}", 99_999 - number),
         at_ms: number,
         run: "r-1".into(),

@@ -1,4 +1,4 @@
-//! The arithmetic of a ledger: rows, what is held, and what is over a cap. Stores nothing and waits for nobody.
+//! The arithmetic of a ledger: rows, reservations, and caps. Stores nothing and never waits.
 
 use super::caps::{RunCaps, full, over};
 use super::row::{HeldRow, LedgerRow};
@@ -7,21 +7,21 @@ use longhaul_core::supervisor::{InvocationTotals, InvocationUsage, UsageDelta};
 use longhaul_core::{InvocationId, LimitHit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rows of a run, and what calls of models hold.
+/// The rows of a run, and the reservations of model calls.
 #[derive(Default)]
 pub(super) struct LedgerBook {
     rows: BTreeMap<InvocationId, LedgerRow>,
     total: InvocationUsage,
     pub(super) caps: RunCaps,
-    /// What calls hold that are under way. An invocation makes one at a time.
+    /// Reservations of calls in flight. An invocation makes one at a time.
     held: BTreeMap<InvocationId, HeldRow>,
-    /// Of these, the ones that no transaction has taken along.
+    /// The reservations that no transaction has written yet.
     held_fresh: BTreeSet<InvocationId>,
-    /// Rows of invocations that are at rest, and that no transaction has taken along.
+    /// Rows of invocations at rest that no transaction has written yet.
     rows_fresh: BTreeSet<InvocationId>,
-    /// How the last call of each ended that ended in this process, or was found cut off.
+    /// How the last call of each invocation ended, if it ended in this process or was found interrupted.
     ended: BTreeMap<InvocationId, CallEnd>,
-    /// Memory of the invocations that are under way.
+    /// Memory of the running invocations.
     memory: BTreeMap<InvocationId, u64>,
     /// Caps that refused bytes of an invocation's tools.
     pub(super) refused: BTreeMap<InvocationId, LimitHit>,
@@ -33,17 +33,17 @@ enum CallEnd {
     Charged,
 }
 
-/// Whether there is room.
+/// The answer to a request for budget.
 pub(super) enum Capacity {
-    /// Under this number.
+    /// Reserved under this number.
     Held(u64),
-    /// Not as long as others hold what they do.
+    /// No budget while other reservations last.
     Taken,
     Over(LimitHit),
 }
 
 impl LedgerBook {
-    /// A book as it was stored, with calls that were cut off if their end is not in their row.
+    /// A stored ledger, with the calls that were interrupted if their end is not in their row.
     pub(super) fn new(rows: Vec<LedgerRow>, held: Vec<HeldRow>) -> Self {
         let mut book = Self::default();
         book.rows = rows.into_iter().map(|row| (row.invocation.clone(), row)).collect();
@@ -74,7 +74,7 @@ impl LedgerBook {
         fresh.iter().filter_map(|invocation| self.held.get(invocation)).cloned().collect()
     }
 
-    /// Counts, unless a call would be one too many. What was used up is counted whatever the caps say.
+    /// Counts usage, unless a call would be one too many. Used resources are counted whatever the caps are.
     pub(super) fn go_on(
         &mut self,
         invocation: &InvocationId,
@@ -92,7 +92,7 @@ impl LedgerBook {
         Ok(())
     }
 
-    /// Room for a call of a model that may cost this.
+    /// Reserves this cost for a model call.
     pub(super) fn hold(&mut self, invocation: &InvocationId, most: Usage) -> Capacity {
         let number = self.row(invocation).settled.saturating_add(1);
         let room = self.hold_again(invocation, number, most);
@@ -103,8 +103,7 @@ impl LedgerBook {
         room
     }
 
-    /// Room for one more try of a call, which may come to this with those before it. What the call holds until then is
-    /// part of it.
+    /// Reserves one more attempt of a call, whose total may come to this. The call's present reservation is part of it.
     pub(super) fn hold_again(&mut self, invocation: &InvocationId, number: u64, most: Usage) -> Capacity {
         let charged = self.total.charged();
         let calls = u64::from(self.total.model_calls);
@@ -121,13 +120,13 @@ impl LedgerBook {
         Capacity::Held(number)
     }
 
-    /// A call holds this, whatever it held before.
+    /// Sets the reservation of a call, whatever it was before.
     pub(super) fn holds(&mut self, invocation: &InvocationId, number: u64, most: Usage) {
         self.held_fresh.insert(invocation.clone());
         self.held.insert(invocation.clone(), HeldRow { invocation: invocation.clone(), number, most });
     }
 
-    /// A call is over. One that is not settled was cut off, and stays charged.
+    /// Ends a call. A call that is not settled was interrupted, and stays charged.
     pub(super) fn over(&mut self, invocation: &InvocationId, number: u64, is_settled: bool) {
         if self.held.get(invocation).is_none_or(|held| held.number != number) {
             return;
@@ -140,16 +139,17 @@ impl LedgerBook {
         self.ended.insert(invocation.clone(), CallEnd::Settled);
         let row = self.row(invocation);
         if row.settled < number {
-            // It ended without an answer that could be kept, as an outage does.
+            // The call ended without a storable answer, as in an outage.
             row.settled = number;
             self.rows_fresh.insert(invocation.clone());
         }
     }
 
-    /// Before a call is made: what the one before it held is charged, where that was cut off. `again`: an earlier
-    /// process may have made this one, and what it held may not have come to the store. The row, if it is to be stored.
+    /// Before a call is made, charges the reservation of the one before it if that was interrupted. `again`: an earlier
+    /// process may have made this call, and its reservation may not have reached the store. Returns the row if it is to
+    /// be stored.
     pub(super) fn charge_cut_off(&mut self, invocation: &InvocationId, most: Usage, again: bool) -> Option<LedgerRow> {
-        // Known until a call is under way again: this one may find no room.
+        // Kept until a call is in flight again: this one may find no budget.
         match self.ended.get(invocation) {
             Some(CallEnd::Settled) => return None,
             None if !again => return None,
@@ -173,7 +173,7 @@ impl LedgerBook {
         self.rows_fresh.insert(invocation.clone());
     }
 
-    /// An answer is kept, and with it what was spent for it.
+    /// Counts the usage of an answer that is stored.
     pub(super) fn spend(&mut self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> LedgerRow {
         self.tell(invocation, done, more);
         let held = self.held.get(invocation).map_or(0, |held| held.number);
@@ -184,18 +184,18 @@ impl LedgerBook {
         row.clone()
     }
 
-    /// An invocation is at rest.
+    /// An invocation comes to rest.
     pub(super) fn close(&mut self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> LedgerRow {
         self.tell(invocation, done, more);
-        // Sub-agents end with their caller, whether or not they came to say so.
+        // Sub-agents end with their caller, whether they reported their end or not.
         let below = format!("{invocation}#");
         self.memory.retain(|one, _| one != invocation && !one.as_str().starts_with(&below));
-        // Work that is called off ends without a transaction of its own.
+        // Cancelled work ends without a transaction of its own.
         self.rows_fresh.insert(invocation.clone());
         self.row(invocation).clone()
     }
 
-    /// Bytes that are to leave.
+    /// Counts bytes before they are sent.
     pub(super) fn send(&mut self, invocation: &InvocationId, bytes: u64) -> Result<(), LimitHit> {
         let sent = self.total.egress_bytes.saturating_add(bytes);
         if let Some(max) = self.caps.egress_bytes_max.filter(|max| sent > *max) {
@@ -207,7 +207,7 @@ impl LedgerBook {
         Ok(())
     }
 
-    /// Adds to a row what an invocation did and used up.
+    /// Adds an invocation's work and usage to its row.
     pub(super) fn tell(&mut self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) {
         if done.memory_bytes_peak > 0 {
             self.memory.insert(invocation.clone(), done.memory_bytes_peak);
@@ -233,7 +233,7 @@ impl LedgerBook {
         self.total = self.total.plus(grown);
     }
 
-    /// The cap that lets nothing more be done, with so many new calls of tools.
+    /// The cap that is used up, given so many new tool calls.
     fn used_up(&self, new_calls: u64) -> Option<LimitHit> {
         let (caps, total) = (&self.caps, &self.total);
         let at_once = self.memory.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));

@@ -1,34 +1,34 @@
-//! The caps of a run, and which of them a number passes.
+//! The caps of a run, and the comparison of numbers with them.
 
 use longhaul_core::LimitHit;
 use longhaul_core::model::Usage;
 use longhaul_harness::HarnessLimits;
 use serde::{Deserialize, Serialize};
 
-/// The caps of a whole run that the ledger holds it to; none: no cap.
+/// The caps of a whole run that the ledger enforces; none: no cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunCaps {
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens_max: Option<u64>,
     /// Money, in millionths of a US dollar.
     pub cost_microdollars_max: Option<u64>,
-    /// Steps: answers of models.
+    /// Steps: model replies.
     pub model_calls_max: Option<u64>,
-    /// Calls of tools.
+    /// Tool calls.
     pub tool_calls_max: Option<u64>,
-    /// Instructions, in wasmtime's fuel.
+    /// Fuel, in wasmtime's unit.
     pub fuel_max: Option<u64>,
-    /// Memory of components at once.
+    /// Memory of all components together.
     pub memory_bytes_max: Option<u64>,
-    /// Bytes that leave.
+    /// Bytes that are sent.
     pub egress_bytes_max: Option<u64>,
     /// Bytes of answers that are stored.
     pub stored_bytes_max: Option<u64>,
 }
 
 impl RunCaps {
-    /// Those of the run's limits.
+    /// The caps in the run's limits.
     pub fn of(limits: &HarnessLimits) -> Self {
         Self {
             tokens_max: limits.tokens_max,
@@ -42,7 +42,7 @@ impl RunCaps {
         }
     }
 
-    /// The cap that is passed by this usage and so many answers of models.
+    /// The cap that this usage and this number of model replies pass.
     pub(super) fn over(&self, usage: Usage, model_calls: u64) -> Option<LimitHit> {
         over("tokens_max", usage.tokens(), self.tokens_max)
             .or_else(|| {
@@ -56,7 +56,7 @@ pub(super) fn over(name: &str, used: u64, max: Option<u64>) -> Option<LimitHit> 
     max.filter(|max| used > *max).map(|max| LimitHit::new(name, used, max))
 }
 
-/// As [`over`], and when there is nothing left.
+/// As [`over`], and also when nothing is left.
 pub(super) fn full(name: &str, used: u64, max: Option<u64>) -> Option<LimitHit> {
     max.filter(|max| used >= *max).map(|max| LimitHit::new(name, used, max))
 }

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 /// One row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LedgerRow {
-    /// Whose.
+    /// The invocation.
     pub invocation: InvocationId,
-    /// What it spent, in all its attempts.
+    /// Its usage, in all its attempts.
     pub spent: InvocationUsage,
-    /// Of the fuel, its own, which each attempt comes to again. None in a row from before tools were counted.
+    /// The part of the fuel that is its own, which each attempt uses again. None in a row from before tools were
+    /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) own_fuel: Option<u64>,
-    /// Its last call of a model of which it is known how it ended; they count from 1.
+    /// The number of its last model call with a known end, from 1.
     #[serde(default)]
     pub(super) settled: u64,
     /// Memory of the run's components at once, in bytes, when this was written.
@@ -23,7 +24,7 @@ pub struct LedgerRow {
     pub(super) at_once_bytes: u64,
 }
 
-/// What a call of a model holds, as it is stored.
+/// A stored reservation of a model call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct HeldRow {
     pub(super) invocation: InvocationId,

@@ -41,7 +41,7 @@ fn shown(store: &Arc<dyn Store>, is_worked_on: bool) -> LedgerView {
     view(&**store, &RunId::from_text("r-1"), &HarnessLimits::default(), 0, is_worked_on).expect("a view")
 }
 
-/// The most that is spent when every call costs what it held, side by side.
+/// The highest spending, when every parallel call costs its whole reservation.
 #[tokio::test]
 async fn calls_side_by_side_never_pass_a_cap_together() {
     let store = store();
@@ -96,7 +96,7 @@ async fn what_was_spent_is_there_after_a_restart_and_an_end_counts_once() {
     assert!(after.reserve(&one, cost(300.0), false).await.is_ok());
 }
 
-/// The second attempt comes to the same fuel and the same calls again; both used to be counted twice.
+/// The second attempt reaches the same fuel and the same calls again; both used to be counted twice.
 #[tokio::test]
 async fn an_invocation_that_parks_and_goes_on_is_counted_once() {
     let store = store();
@@ -111,12 +111,12 @@ async fn an_invocation_that_parks_and_goes_on_is_counted_once() {
     assert_eq!((total.fuel, total.tool_calls, total.model_calls), (300, 3, 2));
 }
 
-/// It used to be forgotten.
+/// The reservation used to be forgotten.
 #[tokio::test]
 async fn what_a_killed_call_held_stays_charged_once_however_often_it_is_killed() {
     let store = store();
     let who = invocation("f-a/1/generate");
-    // Killed before what it held came to the store, and after that.
+    // Killed before the reservation reached the store, and after that.
     for (rides, times) in [(false, 1), (true, 2), (false, 3)] {
         let ledger = ledger(&store, 10_000);
         let held = ledger.reserve(&who, cost(100.0), times > 1).await.expect("room");
@@ -147,7 +147,7 @@ async fn a_call_that_is_stopped_stays_charged_and_one_that_met_an_outage_does_no
     drop(ledger.reserve(&stopped, cost(400.0), false).await.expect("room"));
     ledger.reserve(&met, cost(600.0), false).await.expect("room").settle();
     assert!(ledger.reserve(&met, cost(601.0), true).await.is_err(), "the 400 are charged");
-    // Each is made again by the same process, which knows how it ended.
+    // Each call is repeated by the same process, which knows how it ended.
     let again = ledger.reserve(&met, cost(100.0), true).await.expect("room");
     assert!(!again.was_cut_off());
     again.settle();
@@ -159,7 +159,7 @@ async fn a_call_that_is_stopped_stays_charged_and_one_that_met_an_outage_does_no
     assert_eq!((total.possibly_paid_twice, total.cut_off.cost_microdollars), (1, 400.0));
 }
 
-/// Each cap with what uses it up to one below, at and above.
+/// For each cap: usage one below it, at it and above it.
 #[tokio::test]
 async fn each_cap_of_a_run_refuses_the_next_effect_by_its_name_and_a_higher_one_lets_it_go_on() {
     type Set = fn(&mut HarnessLimits, u64);
@@ -230,7 +230,7 @@ async fn steps_of_a_run_are_counted_with_those_under_way() {
     assert_eq!((hit.name.as_str(), hit.used, hit.max), ("model_calls_max", 3.0, 2.0));
 }
 
-/// Retries used to pass what their call held: each wasted answer came on top of it.
+/// Retries used to pass the reservation of their call: each wasted answer came on top of it.
 #[tokio::test]
 async fn a_further_try_is_made_only_where_the_run_has_room_for_it_beside_what_was_wasted() {
     let store = store();
@@ -249,7 +249,8 @@ async fn a_further_try_is_made_only_where_the_run_has_room_for_it_beside_what_wa
     assert_eq!((microdollars(tally.wasted().cost_microdollars), over), (151, Some(hit)));
 }
 
-/// Each wastes what it held, and tries again beside the other: none waits for what the other holds while that waits.
+/// Each call wastes its reservation, and retries beside the other: neither waits for a reservation whose call waits
+/// too.
 #[tokio::test]
 async fn calls_that_try_again_side_by_side_wait_for_each_other_and_not_for_ever() {
     let store = store();
@@ -274,7 +275,7 @@ async fn calls_that_try_again_side_by_side_wait_for_each_other_and_not_for_ever(
     assert_eq!(ended.expect("no panic"), [Ok(()), Ok(())]);
 }
 
-/// It used to wait until something else was free, be the new cap as high as it may.
+/// The call used to wait until another reservation ended, however high the new cap was.
 #[tokio::test]
 async fn who_waits_for_room_goes_on_when_the_cap_is_raised() {
     let store = store();

@@ -1,4 +1,4 @@
-//! How the state of a run lies in the store: in parts, of which a step writes those that changed.
+//! The layout of a run's state in the store: parts, of which a step writes those that changed.
 //!
 //! A state holds every feature with its instruction, its criteria and its checks, and a step changes one or two of
 //! them. Written whole, the bytes of a run would grow with the square of its features. So:
@@ -10,8 +10,8 @@
 //! | run, `page`, number | digests of 16 features |
 //! | run, `feature`, number | a feature; what it asks for is content by its digest |
 //!
-//! A text above 1 KiB within a row is content by its digest too, so that a goal that is in every task is there once.
-//! It knows of the state that it is an object with a list `features`, whose items have a `spec`, and no more.
+//! A text above 1 KiB within a row is content by its digest too, so that a goal that every task contains is stored
+//! once. This module knows only that the state is an object with a list `features`, whose items have a `spec`.
 
 use super::run::RunRecord;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -21,45 +21,45 @@ use longhaul_harness::RunState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Fields up to this, in bytes of JSON, stand in the row of the run. Their digest would not be much shorter.
+/// Fields up to this size, in bytes of JSON, are stored in the row of the run. Their digest would not be much shorter.
 const INLINE_BYTES_MAX: usize = 256;
 
-/// Texts up to this, in bytes, stand in their row.
+/// Texts up to this size, in bytes, stay in their row.
 const TEXT_BYTES_MAX: usize = 1_024;
 
 /// Features of a page. With 200 features, the most by default, a step writes the digests of 13 pages and of 16
 /// features.
 const PAGE_FEATURES: usize = 16;
 
-/// Digits of a digest that tells whether a part changed: 128 bits.
+/// Digits of a digest that detects a changed part: 128 bits.
 const DIGITS: usize = 32;
 
-/// What a text starts with that stands for content by its digest. One that starts with the same letter for reasons
-/// of its own has it twice.
+/// The first character of a text that stands for content by its digest. A text that starts with the same character for
+/// reasons of its own has it twice.
 const MARK: char = '\0';
 const CONTENT: &str = "\0content:";
 
-/// The field that holds the features, and the one of a feature that says what it asks for.
+/// The field that holds the features, and the field of a feature that holds its spec.
 const FEATURES: &str = "features";
 const SPEC: &str = "spec";
 
 /// The row of a run.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct RunRow {
-    /// Which form this is. A state that is stored whole has no such field.
+    /// The number of this form. A state that is stored whole has no such field.
     in_parts: u32,
     /// Short fields.
     fields: Map<String, Value>,
-    /// Digests of the long ones.
+    /// Digests of the long fields.
     rows: Map<String, Value>,
     /// Digests of the pages of features, in their order.
     pages: Vec<String>,
 }
 
-/// The one form of [`RunRow`] that there is.
+/// The only form of [`RunRow`].
 const FORM: u32 = 1;
 
-/// Adds what changed in a state to a batch.
+/// Adds the changed parts of a state to a batch.
 pub fn put(store: &dyn Store, batch: Batch, run: &RunId, state: &RunState) -> fault::Result<Batch> {
     let before = store.get(Table::States, &RunRecord::key(run))?;
     let known = before.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
@@ -100,7 +100,7 @@ impl Writer<'_> {
         now.rows.insert(name, digest);
     }
 
-    /// The digests of the pages.
+    /// Stores the features and returns the digests of their pages.
     fn put_features(&mut self, features: Vec<Value>) -> fault::Result<Vec<String>> {
         let digests: Vec<String> = features.iter().map(|feature| digest_of(&feature.to_string())).collect();
         let mut pages = Vec::with_capacity(digests.len().div_ceil(PAGE_FEATURES));
@@ -118,7 +118,7 @@ impl Writer<'_> {
 
     fn put_page(&mut self, number: usize, page: &[String], features: Vec<Value>) -> fault::Result<()> {
         let key = page_key(self.run, number);
-        // Only what the row of the run knows of counts: a page beyond it is one of a longer list before.
+        // Only pages that the row of the run names count: a page beyond them belongs to an earlier, longer list.
         let before = if number < self.known.pages.len() { self.store.get(Table::States, &key)? } else { None };
         let before: Vec<String> = before.map(|bytes| serde_json::from_slice(&bytes)).transpose()?.unwrap_or_default();
         for (at, (digest, mut feature)) in page.iter().zip(features).enumerate() {
@@ -145,7 +145,7 @@ pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> fault::Result<
     let damaged = || format!("the state of run {run} is damaged");
     let whole = match serde_json::from_slice::<RunRow>(row) {
         Ok(contents) => assembled(store, run, contents).or_internal(damaged)?,
-        // As versions before this form stored it, or as a later one does: the state says which.
+        // Earlier versions stored the state whole, and a later version may use another form; the state tells which.
         Err(_) => String::from_utf8(row.to_vec()).or_internal(damaged)?,
     };
     Ok(RunState::from_json(&whole)?)
@@ -186,7 +186,7 @@ fn content(store: &dyn Store, digest: &str) -> fault::Result<Vec<u8>> {
     store.blob(&digest.parse()?)?.context("a text of it is missing")
 }
 
-/// Long texts become content by their digest.
+/// Replaces long texts by digests of content.
 fn put_away(value: &mut Value, batch: &mut Batch) {
     match value {
         Value::String(text) if text.len() > TEXT_BYTES_MAX => {
@@ -259,7 +259,7 @@ mod tests {
         RunState { goal: "much ".repeat(1_000), features: (0..features).map(feature).collect(), ..RunState::new() }
     }
 
-    /// Stores the state; answers how many bytes of rows were written.
+    /// Stores the state; returns how many bytes of rows were written.
     async fn store(store: &MemoryStore, state: &RunState) -> usize {
         let run = RunId::from_text("r-1");
         let batch = put(store, Batch::new(), &run, state).unwrap();

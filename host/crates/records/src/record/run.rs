@@ -1,6 +1,6 @@
-//! What a run was started with, and the configuration that its work is done with.
+//! The record of a run's start, and the configuration of its work.
 //!
-//! A record is written once and never changed. What became of the run since is its state.
+//! A record is written once and never changed. Its later changes are in the run's state.
 
 use crate::pins::PinnedPlugins;
 use longhaul_config::{Config, FILE};
@@ -14,14 +14,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What a run was started with. Written once.
+/// The record of a run's start. Written once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The run.
     pub run: RunId,
     /// The project's name.
     pub project: String,
-    /// The project's id, which the data directory keeps. Empty in runs of before, which know their project by its name.
+    /// The project's id, which the data directory keeps. Empty in runs of earlier versions, which find their project by
+    /// its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// The project's directory.
@@ -30,39 +31,39 @@ pub struct RunRecord {
     pub branch: String,
     /// The commit that it started from.
     pub base: String,
-    /// `longhaul.toml` as it was.
+    /// The text of `longhaul.toml` at the start.
     pub config: String,
-    /// The goal as it was.
+    /// The text of the goal at the start.
     pub goal: String,
-    /// The plugins, by table.
+    /// The pinned plugins, by table.
     pub pins: PinnedPlugins,
-    /// What is done to its models.
+    /// The options of its models.
     pub models: ModelOptions,
-    /// The plan that it follows; none: a planner is asked.
+    /// The plan that it follows; none: its planner makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// Who answers, if it is an ask: a run without a repository.
+    /// Who answers, if the run is an ask: a run without a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<Dispatch>,
-    /// Features that pass in the run before on this branch, by their ids, each with the digest of what it asks for.
+    /// Features that passed in the previous run on this branch, by their ids, each with the digest of its spec.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub passed_before: BTreeMap<String, Digest>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_ms: u64,
 }
 
 impl RunRecord {
-    /// The caps of such a run in a configuration.
+    /// The caps for this kind of run in a configuration.
     pub fn limits_in(&self, config: &Config) -> HarnessLimits {
         if self.ask.is_some() { config.ask_limits() } else { config.run.limits.clone() }
     }
 
-    /// What is kept of the project is found by this.
+    /// The key under which data of the project is stored.
     pub fn scope(&self) -> &str {
         if self.id.is_empty() { &self.project } else { &self.id }
     }
 
-    /// Refuses what only a run with a branch can do.
+    /// Refuses an operation that needs a run with a branch.
     pub fn expect_branch(&self) -> fault::Result<()> {
         if self.ask.is_some() {
             bail!(Fault::conflict(format!(
@@ -84,10 +85,10 @@ impl RunRecord {
         config
     }
 
-    /// The configuration for the work that is still to be done: what the file says now, so that a grant
-    /// or a limit that was mended holds. A run pins two things of the file that it began with, since journals and
-    /// verdicts depend on them: `[checks]`, and the `settings` of each plugin. Where the file is gone, what the run
-    /// began with is left without its powers, for nobody stands by them any more.
+    /// The configuration for the remaining work: the current file, so that a corrected grant or limit takes effect. A
+    /// run pins two things of the file that it began with, since journals and verdicts depend on them: `[checks]`, and
+    /// the `settings` of each plugin. If the file is gone, the original configuration applies without its powers,
+    /// because nobody vouches for them any more.
     ///
     /// # Errors
     /// The file is that of another project, or cannot be read.
@@ -112,7 +113,7 @@ impl RunRecord {
         Ok(now)
     }
 
-    /// The key of its row, which begins the keys of all that is kept of it.
+    /// The key of its row, which is the prefix of all its keys.
     pub fn key(run: &RunId) -> Key {
         Key::of(run.as_str())
     }

@@ -1,5 +1,5 @@
-//! A choice that the host itself asks a model for: no plugin is called, and the call is an entry of a journal like any
-//! other, so that a kill repeats none that has an answer.
+//! A choice that the host itself asks a model for. No plugin is called; the call is a journal entry like any other, so
+//! that an answered call is not repeated after a kill.
 
 use super::WorkExecutor;
 use super::ending::{Closing, EndedWork, WorkEnd};
@@ -18,17 +18,17 @@ use longhaul_journal::{Opened, Recorder};
 use longhaul_records::invocation::{CHOICE, JournaledResult};
 use serde_json::json;
 
-/// Who makes it, where others name a plugin and its table.
+/// The name that stands for the host, where others name a plugin and its table.
 pub(super) const CHOOSER: &str = "longhaul";
 
-/// Tokens of a choice. It is one word; the rest is for models that think before it.
+/// Output tokens of a choice. The answer is one word; the rest is for models that think before they answer.
 const CHOICE_TOKENS_MAX: u32 = 1_024;
 
-/// The model's words, or why there are none.
+/// The model's reply, or why there is none.
 type Chosen = Result<ModelReply, ModelError>;
 
 impl WorkExecutor {
-    /// Asks the model that chooses.
+    /// Asks the configured model for the choice.
     pub(super) async fn choose(
         &self,
         work: &Work,
@@ -41,7 +41,8 @@ impl WorkExecutor {
             "no model chooses between agents; add to longhaul.toml: [ask] model = \"NAME\", or ask with --agent NAME",
         )?;
         let request = request(&name, system, prompt, among);
-        // Without the model's name: another one may be configured when this goes on, and an answer that is there holds.
+        // The digest leaves out the model's name: another model may be configured at a resume, and a recorded answer
+        // stays valid.
         let input = serde_json::to_vec(&ModelRequest { model: String::new(), ..request.clone() })?;
         let began = began(&self.host, CHOOSER, CHOOSER, Digest::of(CHOOSER.as_bytes()), CHOICE, &input);
         let (store, clock) = (self.host.store.clone(), self.host.clock.clone());
@@ -78,7 +79,7 @@ impl WorkExecutor {
         Ok(ended(recorder, chosen, twice, self.host.clock.now_ms()))
     }
 
-    /// The answer once it is durable, with the calls for it that were cut off before; or why the work breaks off.
+    /// The answer once it is durable, with the earlier interrupted calls; or why the work breaks off.
     async fn ask_chooser(
         &self,
         recorder: &Recorder,
@@ -147,7 +148,7 @@ fn request(model: &str, system: &str, prompt: &str, among: &[String]) -> ModelRe
     }
 }
 
-/// Small models keep to a list only when they cannot leave it.
+/// Restricts the reply to the list: small models keep to a list only when the format forces them.
 fn format_of(among: &[String]) -> ReplyFormat {
     if among.is_empty() {
         return ReplyFormat::Text;

@@ -1,4 +1,4 @@
-//! How work ends: what the harness hears of it, what its journal keeps, and what people read.
+//! The end of work: the report to the harness, the entry in its journal, and the events for people.
 
 use longhaul_capabilities::LogLine;
 use longhaul_core::event::{Event, WorkUsage};
@@ -13,44 +13,44 @@ use longhaul_journal::Recorder;
 use longhaul_records::invocation::JournaledResult;
 use serde::Serialize;
 
-/// The end of an invocation, to be stored with the step that it leads to.
+/// The end of an invocation, stored with the step that it leads to.
 pub struct Closing {
-    /// Its journal.
+    /// The journal of the invocation.
     pub recorder: Recorder,
-    /// How it ended.
+    /// How the invocation ended.
     pub finished: Finished,
 }
 
 /// How work ended.
 pub enum WorkEnd {
-    /// The harness hears of it.
+    /// The harness receives a report.
     Report(WorkReport),
     /// A person is asked about an effect.
     Parked(EffectQuestion),
     /// A person has to look, for example at a divergence.
     Stuck(String),
-    /// A service is not there; the same work goes on later.
+    /// A service is unavailable; the same work continues later.
     Outage(Outage),
-    /// It was called off.
+    /// It was cancelled.
     Cancelled,
 }
 
 /// Work that ended.
 pub struct EndedWork {
-    /// What it used.
+    /// What the work used.
     pub used: WorkUsage,
-    /// How it ended.
+    /// How the work ended.
     pub end: WorkEnd,
     /// The end of its invocation, if that has ended.
     pub closing: Option<Closing>,
-    /// What is stored with it.
+    /// The rows to store with it.
     pub batch: Batch,
     pub(super) announced: bool,
-    /// The limit that ended the invocation, with plugin, export, used and max in words.
+    /// The limit that ended the invocation: plugin, export, used and max as text.
     pub(super) limit: Option<(String, String)>,
     pub(super) outcome: String,
     pub(super) log: Vec<LogLine>,
-    /// What people hear of its conversations, and of what it proposed.
+    /// Events about its conversations and proposals.
     pub(super) heard: Vec<Event>,
 }
 
@@ -74,7 +74,7 @@ impl EndedWork {
         Self::of(WorkEnd::Report(WorkReport::Failed(WorkFailure::Failed(text))))
     }
 
-    /// What people hear of it.
+    /// The events to report.
     pub fn events(&self, run: &RunId, key: &str) -> Vec<Event> {
         let mut events = self.heard.clone();
         for line in self.log.iter().filter(|line| matches!(line.level.as_str(), "warn" | "error" | "stderr")).take(20) {
@@ -124,14 +124,14 @@ pub(super) fn ended<T: Serialize + ResultLine>(
     }
 }
 
-/// How an invocation came to its end.
+/// The result of an invocation, and why it ended.
 pub(super) struct Conclusion<T> {
     pub(super) kept: JournaledResult<T>,
-    /// The limit that ended it, with plugin, export, used and max in words.
+    /// The limit that ended it: plugin, export, used and max as text.
     pub(super) limit: Option<(String, String)>,
 }
 
-/// What the journal keeps as the end of a call, or why it broke off without one.
+/// The end of a call as its journal records it, or why the call broke off without one.
 pub(super) fn finish<T: Serialize>(
     recorder: &Recorder,
     called: Called<Result<T, RoleError>>,
@@ -139,7 +139,7 @@ pub(super) fn finish<T: Serialize>(
 ) -> Result<(Finished, Conclusion<T>), CallError> {
     let Called { result, used, .. } = called;
     let interrupted = matches!(&result, Err(CallError::Limit { hit, .. }) if matches!(hit.name.as_str(), "cpu_ms_max" | "wall_ms_max"));
-    // Returning while the journal still holds calls is a divergence like any other.
+    // A return while the journal still holds calls is a divergence like any other.
     if let (Ok(_), Err(error)) = (&result, recorder.check_end()) {
         return Err(CallError::Journal(error));
     }
@@ -161,7 +161,7 @@ pub(super) fn finish<T: Serialize>(
     Ok((finished, Conclusion { kept, limit }))
 }
 
-/// How an invocation that has not ended broke off.
+/// The end of work whose invocation broke off before it ended.
 fn unfinished(error: CallError) -> WorkEnd {
     match error {
         CallError::Parked(question) => WorkEnd::Parked(question),
@@ -194,7 +194,7 @@ pub(super) fn reported<T>(kept: JournaledResult<T>, report: impl FnOnce(T) -> Wo
     })
 }
 
-/// What people read of a result, in one line.
+/// The text of a result for people, in one line.
 pub trait ResultLine {
     /// The line.
     fn words(&self) -> String;

@@ -1,5 +1,5 @@
-//! What all invocations of a run share, and how one of them asks another: a delegation is an invocation
-//! of its own, begun here and ended in the transaction that answers its caller.
+//! What all invocations of a run share, and how one of them delegates to another. A delegation is an invocation of its
+//! own; it begins here and ends in the transaction that answers its caller.
 
 use super::ending::{finish, words};
 use longhaul_capabilities::{InvocationSetup, Models as _, Services};
@@ -28,7 +28,7 @@ use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What all invocations of a run share.
+/// The shared state of all invocations of a run.
 pub(super) struct InvocationContext {
     pub(super) host: Arc<PluginHost>,
     pub(super) graphs: Arc<dyn Graphs>,
@@ -41,7 +41,8 @@ pub(super) struct InvocationContext {
 }
 
 impl InvocationContext {
-    /// Begins the journal of an invocation, or finds it. `told`: the least trusted words in its input.
+    /// Begins the journal of an invocation, or finds it. `told` is the trust level of the least trusted text in its
+    /// input.
     pub(super) async fn open(
         &self,
         invocation: &InvocationId,
@@ -59,7 +60,7 @@ impl InvocationContext {
         if let Opened::Running(recorder) = &opened
             && !recorder.resumed()
         {
-            // Under the digest that the journal holds, for replays.
+            // Stores the input under the digest that the journal holds, for replays.
             let mut batch = Batch::new();
             batch.blob(input);
             self.host.store.commit(batch).await?;
@@ -67,7 +68,7 @@ impl InvocationContext {
         Ok(opened)
     }
 
-    /// How the conversations of a part are cut back, as things are now.
+    /// The rules that trim the conversations of a part, as currently configured.
     fn context(&self, part: &PreparedPlugin) -> PinnedContext {
         let window = |name: &String| {
             let model = self.models.model(name);
@@ -76,13 +77,13 @@ impl InvocationContext {
         PinnedContext::new(part.context.clone(), part.grants.models.iter().map(window))
     }
 
-    /// The journal, which tells of its checkpoints.
+    /// The journal, which also reports its checkpoints.
     fn marked(&self, part: &PreparedPlugin, recorder: &Recorder) -> CheckpointingJournal {
         let every = self.config.checkpoint_every(&part.table);
         CheckpointingJournal::new(recorder.clone(), self.bus.clone(), &part.table, every)
     }
 
-    /// What the call of a pure plugin starts with.
+    /// The setup of a call of a pure plugin.
     pub(super) fn setup(
         &self,
         part: &PreparedPlugin,
@@ -149,11 +150,11 @@ pub(super) fn began(
     }
 }
 
-/// The agents that an invocation may ask, and those that they ask.
+/// The agents that an invocation may delegate to, down to the sub-agents of those.
 #[derive(Clone)]
 pub(super) struct SubAgents {
     context: Arc<InvocationContext>,
-    /// A sub-agent works on what its caller works on, so the same checks are pinned.
+    /// A sub-agent works on the tree of its caller, so it has the same pinned checks.
     checks: Arc<dyn Checks>,
     cancel: Cancel,
 }
@@ -203,7 +204,7 @@ impl SubAgents {
         Ok(Delegated { answer, used, heard, closing })
     }
 
-    /// Before its first step.
+    /// Reports the beginning of a delegation, before its first step.
     fn tell_begin(&self, child: &InvocationId, part: &PreparedPlugin, task: &Task) {
         let event = Event::Delegated {
             invocation: child.clone(),
@@ -214,7 +215,8 @@ impl SubAgents {
         self.context.bus.note(PendingStep { invocation: child.clone(), number: 0, event });
     }
 
-    /// After its last step. The numbers are the last ones there are, so that none of its steps has one of them.
+    /// Reports the end of a delegation, after its last step. It uses the highest numbers, so that no step of the
+    /// sub-agent has the same one.
     fn tell_end(
         &self,
         child: &InvocationId,
@@ -238,7 +240,7 @@ impl SubAgents {
 impl Delegate for SubAgents {
     async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, Interrupted> {
         let (sub_agents, agent) = (self.clone(), agent.to_owned());
-        // A task of its own, so that its time on a processor is not its caller's. It ends with its caller.
+        // A task of its own, so that its processor time is not its caller's. It ends with its caller.
         let task = tokio::spawn(async move { sub_agents.work(child, &agent, task, told).await });
         let _ends = AbortOnDrop(task.abort_handle());
         task.await.unwrap_or_else(|stopped| {
@@ -255,8 +257,9 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// What leaves a quarantine, and whose words it is: data of the declared schema, through which no page can speak where it
-/// has no text of the agent's own, or a refusal without a word of the agent's. Of any other agent everything leaves.
+/// What leaves a quarantine, and its trust level. From a quarantined agent only data of the declared schema leaves,
+/// which carries no text of a page where the schema has no free text, or a refusal without the agent's words. From any
+/// other agent everything leaves.
 fn let_out(
     part: &PreparedPlugin,
     answer: Result<Outcome, DelegateError>,

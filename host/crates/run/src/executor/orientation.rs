@@ -1,8 +1,8 @@
-//! What a session is told of the project before its work begins: what was done last, what was committed, and what
-//! a person changed. Decisions of earlier runs reach it with the goal.
+//! The orientation of a session before its work begins: the last progress, the last commits, and the changes of people.
+//! Decisions of earlier runs reach it with the goal.
 //!
-//! It becomes part of the state, so a resume tells the same. Refuses times and commit ids: they say nothing to an
-//! agent, and with them no recording of a model would fit a second run.
+//! It becomes part of the state, so a resume gives the same orientation. It leaves out times and commit ids: they mean
+//! nothing to an agent, and with them no recording of a model would fit a second run.
 
 use longhaul_core::fault;
 use longhaul_core::store::Store;
@@ -10,20 +10,20 @@ use longhaul_records::record::{self, RunRecord};
 use longhaul_worktree::Logged;
 use serde_json::{Value, json};
 
-/// Entries of the project's progress that are told, the newest ones.
+/// Newest entries of the project's progress that the orientation holds.
 const PROGRESS_MAX: usize = 10;
 
-/// Commits that are told, the newest ones.
+/// Newest commits that the orientation holds.
 pub(super) const COMMITS_MAX: usize = 10;
 
-/// Names of files that are told.
+/// Names of files that the orientation holds.
 const FILES_MAX: usize = 20;
 
-/// What is at hand when a session is prepared.
+/// The facts for the orientation of a session.
 pub(super) struct OrientationFacts<'a> {
     /// The branch's newest commits, newest first.
     pub(super) commits: &'a [Logged],
-    /// Files that a person changed in the tree and that are now as the branch has them.
+    /// Files that a person changed in the tree, and that now have the branch's content.
     pub(super) overwritten: &'a [String],
 }
 
@@ -44,7 +44,7 @@ pub(super) fn orientation(store: &dyn Store, record: &RunRecord, found: &Orienta
     Ok(told)
 }
 
-/// What was done, and what came of it unless that is a commit's name.
+/// Action and outcome of an entry; the outcome is left out when it is a commit id.
 fn without_times(entry: &Value) -> Value {
     let is_commit =
         entry["outcome"].as_str().is_some_and(|it| it.len() == 40 && it.bytes().all(|byte| byte.is_ascii_hexdigit()));

@@ -1,4 +1,4 @@
-//! One piece of work: what people hear before it starts, and who carries it out.
+//! One piece of work: the announcement before it starts, and the dispatch to its executor.
 
 use super::WorkExecutor;
 use super::choose::CHOOSER;
@@ -12,7 +12,7 @@ use longhaul_harness::{RunState, Work, WorkKind};
 use longhaul_records::invocation::CHOICE;
 
 impl WorkExecutor {
-    /// What people hear before work starts.
+    /// The event that is reported before work starts.
     pub fn announcement(&self, work: &Work) -> Option<Event> {
         let (table, export, round) = match &work.job {
             WorkKind::Plan { .. } => ("planner".to_owned(), "planner.plan", 1),
@@ -39,7 +39,7 @@ impl WorkExecutor {
         })
     }
 
-    /// Carries one piece of work out.
+    /// Executes one piece of work.
     pub async fn perform(&self, work: &Work, state: &RunState, cancel: &Cancel) -> EndedWork {
         self.host.crash.reach("work.start");
         let done = self.carry_out(work, state, cancel).await;
@@ -53,7 +53,7 @@ impl WorkExecutor {
             return self.choose(work, system, prompt, among, cancel).await;
         }
         let (workspace, base) = self.desk_of(state, work).await?;
-        // A session that an earlier version began, or one that was not prepared, is compared with the tip.
+        // A session of an earlier version, or one that was not prepared, is compared with the tip.
         let base = match base {
             Some(base) => base,
             None => workspace.repository()?.tip().await?,

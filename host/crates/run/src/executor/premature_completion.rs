@@ -1,8 +1,7 @@
-//! The sign of a model that hurried to an end: its agent finished without a word of doubt, and the round was
-//! judged not to pass.
+//! Detects premature completion: the agent finished without expressing doubt, and the round was judged not to pass.
 //!
-//! This is looked at where the verdict comes in, since only the evaluator knows what is unmet; the agent's own
-//! checks are its own affair. Nothing follows from the sign but an event.
+//! The check runs when the verdict arrives, since only the evaluator knows what is unmet; the agent's own checks do not
+//! count. The only consequence is an event.
 
 use super::ending::WorkEnd;
 use longhaul_core::InvocationId;
@@ -11,10 +10,10 @@ use longhaul_core::event::Event;
 use longhaul_core::work::{Criterion, Outcome, Verdict};
 use longhaul_harness::WorkReport;
 
-/// The confidence from which on an agent claims to be done.
+/// The confidence from which an agent counts as sure that it is done.
 const SURE: f64 = 0.8;
 
-/// The event, if the judgement that `judged` ended in is such a sign for the outcome of `agent`.
+/// The event, if the judgement `judged` shows premature completion for the outcome of `agent`.
 pub(super) fn sign(agent: InvocationId, outcome: &Outcome, judged: &WorkEnd, criteria: &[Criterion]) -> Option<Event> {
     let WorkEnd::Report(WorkReport::Judged(verdict)) = judged else { return None };
     let criteria = unmet(verdict, criteria);
@@ -22,7 +21,7 @@ pub(super) fn sign(agent: InvocationId, outcome: &Outcome, judged: &WorkEnd, cri
     is_sign.then_some(Event::ContextAnxiety { invocation: agent, sign: Anxiety::CriteriaUnmet { criteria } })
 }
 
-/// Who says what is missing, or that it is not sure, did not hurry.
+/// An agent that names what is missing, or says that it is not sure, did not claim completion.
 fn claims_all(outcome: &Outcome) -> bool {
     outcome.confidence.is_none_or(|confidence| confidence >= SURE) && outcome.unknowns.is_empty()
 }

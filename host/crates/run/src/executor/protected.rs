@@ -1,7 +1,7 @@
 //! Changes of protected files: a person is asked before such a commit is made.
 //!
-//! The decision is an entry of the commit's journal in front of the commit itself, and an approval like that of a
-//! call: bound to exactly these files as they are. Refuses rules: each such change is looked at on its own.
+//! The decision is an entry of the commit's journal in front of the commit itself. It is an approval like that of a
+//! call, bound to exactly these files with this content. Rules do not apply: each such change is approved on its own.
 
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject, question};
 use longhaul_core::Digest;
@@ -17,21 +17,21 @@ use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::ProtectedChange;
 use serde_json::json;
 
-/// The name of the journal's entry for a commit.
+/// The name of a commit's journal entry.
 pub(super) const COMMIT: &str = "git.commit";
 
 /// A commit that changes protected files.
 pub(super) struct ProtectedCommit<'a> {
     pub(super) feature: &'a str,
     pub(super) files: &'a [ProtectedChange],
-    /// How those files differ, for a person.
+    /// The difference of those files, for a person.
     pub(super) patch: String,
-    /// Of all that would be committed.
+    /// The digest of everything that would be committed.
     pub(super) tree: Digest,
 }
 
 impl ProtectedCommit<'_> {
-    /// The arguments of the approval: another tree, or another change, is another approval.
+    /// The arguments of the approval: another tree, or another change, needs another approval.
     fn arguments(&self) -> String {
         let file = |one: &ProtectedChange| {
             let kind = serde_json::to_value(one.kind).unwrap_or_default();
@@ -47,7 +47,7 @@ impl ProtectedCommit<'_> {
         longhaul_core::text::truncate(&format!("protected: {}", paths.join(", ")), 160)
     }
 
-    /// What the feature's agent is told where a person said no.
+    /// The text for the feature's agent after a person refused.
     fn refused(&self, decision: &CallDecision) -> Vec<String> {
         let why = match decision {
             CallDecision::Allowed(_) => return Vec::new(),
@@ -62,22 +62,22 @@ impl ProtectedCommit<'_> {
     }
 }
 
-/// Whether the journal of a commit says that nobody is asked: the commit itself stands next in it.
+/// Whether the journal of a commit already passed the question: the commit itself stands next in it.
 pub(super) fn is_past(recorder: &Recorder) -> bool {
     recorder.upcoming().is_some_and(|(name, _)| name == COMMIT)
 }
 
-/// Nothing where a person approved, or what to tell the agent where they refused.
+/// Empty after an approval; after a refusal, the text for the agent.
 ///
 /// # Errors
-/// [`JournalError::Parked`] where nobody has answered.
+/// [`JournalError::Parked`] while nobody has answered.
 pub(super) async fn refusals(
     host: &PluginHost,
     recorder: &Recorder,
     change: &ProtectedCommit<'_>,
 ) -> fault::Result<Result<Vec<String>, JournalError>> {
     let arguments = change.arguments();
-    // What was decided then holds, whatever the tree is now: the commit compares it with what was judged.
+    // The recorded decision holds, whatever the tree is now: the commit compares it with what was judged.
     let digest = recorder.upcoming().map_or_else(|| Digest::of(arguments.as_bytes()), |(_, digest)| digest);
     let call = NewCall {
         name: ENTRY,
@@ -105,7 +105,7 @@ pub(super) async fn refusals(
     Ok(Ok(change.refused(&decision)))
 }
 
-/// The approval of this change, asked now if it was not before, and what a person answered.
+/// The approval of this change, requested now if it was not before, and the person's answer.
 async fn asked(
     host: &PluginHost,
     recorder: &Recorder,
@@ -137,7 +137,7 @@ async fn asked(
         at_ms: host.clock.now_ms(),
         standing: ApprovalStatus::Open,
     };
-    // Durable before its run waits with it.
+    // The question is durable before its run waits for it.
     host.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
     host.crash.reach("approval.asked");
     Ok((approval, None))

@@ -1,7 +1,7 @@
 //! The tree of a run and the branch that it commits to.
 //!
-//! A commit is an effect with a journal of its own: its date and its parent are noted before the branch
-//! moves, so that the same commit is found or made again after a kill, never a second one.
+//! A commit is an effect with a journal of its own. Its date and its parent are noted before the branch moves, so that
+//! after a kill the same commit is found or made again, and never a second one.
 
 use super::ending::{Closing, EndedWork, WorkEnd};
 use super::invocation_context::began;
@@ -30,13 +30,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a patch of protected files that a person is shown.
+/// Bytes of a patch of protected files that a person sees.
 const PATCH_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of the best effort that is kept of a failing feature.
+/// Bytes that are kept of a failing feature's best effort.
 const BEST_EFFORT_BYTES_MAX: u64 = 16 << 20;
 
-/// The tree, the branch, and what runs checks on them.
+/// The tree, the branch, and the executor of checks on them.
 pub struct Repository(Arc<Inner>);
 
 struct Inner {
@@ -47,18 +47,18 @@ struct Inner {
     branch: Branch,
     base: String,
     sandbox: SandboxHost,
-    /// Checks that less than the full sandbox held since it was last asked, with the level.
+    /// Checks that ran with less than the full sandbox since the last query, with their level.
     held_by_less: Mutex<BTreeMap<String, Level>>,
 }
 
-/// What is noted before a commit leaves.
+/// The facts that are noted before a commit is made.
 #[derive(Serialize, Deserialize)]
 struct Prepared {
     parent: String,
     time_ms: u64,
 }
 
-/// A commit that is to be made.
+/// A commit to make.
 struct Order<'a> {
     feature: &'a str,
     message: &'a str,
@@ -68,21 +68,21 @@ struct Order<'a> {
     protected: Protected,
 }
 
-/// What a commit answers.
+/// The answer of a commit.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Made {
     commit: Option<String>,
     files: Vec<String>,
-    /// The branch was not where the work started, so there is no commit.
+    /// The branch had moved since the work started, so there is no commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     moved: bool,
-    /// What its feature's people should know, a sentence each.
+    /// Notes for the feature's people, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-    /// The files that are protected, and that a person approved of.
+    /// The protected files that a person approved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     protected: Vec<String>,
-    /// Why a person did not approve, a sentence for each file. There is no commit.
+    /// Why a person refused, a sentence for each file. There is no commit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
 }
@@ -90,7 +90,7 @@ struct Made {
 impl Made {
     fn ended(self, feature: &str) -> EndedWork {
         let warning = |note: &String| Event::Warning { text: format!("`{feature}`: {note}") };
-        // The branch went on, so there will be another commit, which says it.
+        // The branch has moved, so there will be another commit, which reports the notes.
         let heard = if self.moved { Vec::new() } else { self.notes.iter().map(warning).collect() };
         EndedWork { heard, ..EndedWork::of(WorkEnd::Report(self.report())) }
     }
@@ -107,7 +107,7 @@ impl Made {
 }
 
 impl Repository {
-    /// Opens the repository, and makes the tree `directory` if it is not there.
+    /// Opens the repository, and makes the tree `directory` if it does not exist.
     pub async fn open(
         host: &Arc<PluginHost>,
         record: &RunRecord,
@@ -119,18 +119,18 @@ impl Repository {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Checks that ran since this was last asked and that less than the full sandbox held, with the level.
+    /// Checks that ran with less than the full sandbox since the last query, with their level.
     pub fn held_by_less(&self) -> BTreeMap<String, Level> {
         std::mem::take(&mut *self.0.held_by_less())
     }
 
-    /// How native checks are run on this tree, whose work started from `base`.
+    /// The native checks on this tree, whose work started from `base`.
     pub fn native(&self, base: Option<&str>) -> Arc<NativeChecks> {
         Arc::new(NativeChecks { inner: Arc::clone(&self.0), base: base.map(str::to_owned) })
     }
 
-    /// Brings the tree to the branch's tip. Answers the tip, and files that a person changed in the tree and
-    /// that the branch changed too: they are now as the branch has them.
+    /// Brings the tree to the branch's tip. Returns the tip, and the files that both a person changed in the tree and
+    /// the branch changed: they now have the branch's content.
     pub async fn prepare(&self) -> fault::Result<(String, Vec<String>)> {
         self.blocking(|inner| {
             let tip = inner.tip()?;
@@ -140,7 +140,7 @@ impl Repository {
         .await
     }
 
-    /// Brings what the branch gained since `base` into the tree.
+    /// Merges the branch's commits since `base` into the tree.
     pub async fn merge(&self, base: &str) -> fault::Result<EndedWork> {
         let base = base.to_owned();
         let report = self
@@ -166,7 +166,7 @@ impl Repository {
         .await
     }
 
-    /// Files of a test runner that changed since `base`, each with what it can do to a verdict.
+    /// Changed files of a test runner since `base`, each with its possible effect on a verdict.
     pub async fn runner_files(&self, base: &str) -> fault::Result<Vec<(String, &'static str)>> {
         let base = base.to_owned();
         self.blocking(move |inner| {
@@ -177,7 +177,7 @@ impl Repository {
         .await
     }
 
-    /// Whether there is anything on `base` now that a commit would hold, or that none could.
+    /// Whether a commit on `base` would hold anything, or there are changes that no commit could hold.
     pub async fn is_changed(&self, base: &str) -> fault::Result<bool> {
         let base = base.to_owned();
         self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {
@@ -188,8 +188,8 @@ impl Repository {
         .await
     }
 
-    /// Names exactly what would be committed on `base` now, or says of each file that no commit could hold what to do
-    /// about it.
+    /// The digest of exactly what would be committed on `base` now, or a remedy for each file that no commit could
+    /// hold.
     pub async fn subject(&self, base: &str) -> fault::Result<Result<Digest, Vec<String>>> {
         let base = base.to_owned();
         self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {
@@ -201,7 +201,7 @@ impl Repository {
         .await
     }
 
-    /// Looks after what calls of tools write into the tree.
+    /// The tracker of what tool calls write into the tree.
     pub fn unkept(&self) -> DiscardedChanges {
         let Inner { host, run, project, tree, .. } = &*self.0;
         DiscardedChanges::new(Arc::clone(&host.store), run, project.clone(), tree.clone())
@@ -217,7 +217,7 @@ impl Repository {
         self.blocking(move |inner| inner.project.log(&inner.branch, &inner.base, limit)).await
     }
 
-    /// What is in the tree, for who is to plan or to change it; see [`survey`].
+    /// The map of the tree for a planner or an agent; see [`survey`].
     pub async fn survey(&self, words: String, window_tokens: Option<u32>) -> fault::Result<serde_json::Value> {
         self.blocking(move |inner| {
             let recent = inner.project.changed_lately(&inner.tip()?, survey::RECENT_MAX)?;
@@ -230,13 +230,13 @@ impl Repository {
         .await
     }
 
-    /// Keeps what there is since `base` as a blob, then restores the tree to the branch's tip.
+    /// Keeps the changes since `base` as a blob, then restores the tree to the branch's tip.
     pub async fn discard(&self, feature: &str, base: &str) -> fault::Result<EndedWork> {
         let base = base.to_owned();
         let kept =
             self.blocking(move |inner| inner.tree.best_effort(&inner.project, &base, BEST_EFFORT_BYTES_MAX)).await?;
         let (batch, _) = put_best_effort(Batch::new(), &self.0.run, feature, kept);
-        // Durable before the tree forgets it.
+        // The blob is durable before the tree loses the changes.
         self.0.host.store.commit(batch).await?;
         self.blocking(|inner| {
             inner.tree.discard(&inner.project, &inner.tip()?, &|point| inner.host.crash.reach(point))
@@ -264,7 +264,7 @@ impl Repository {
                 return Ok(made.ended(work.feature().unwrap_or_default()));
             }
         };
-        // The name without the try: a second try of the same commit is the same effect.
+        // The name without the attempt: a second attempt at the same commit is the same effect.
         let effect = format!("{}/{}", self.0.run, work.name);
         let judged = record::judged(&*self.0.host.store, &self.0.run, work.feature().unwrap_or_default())?;
         let feature = work.feature().unwrap_or_default();
@@ -305,8 +305,7 @@ impl Repository {
         Ok(made)
     }
 
-    /// The protected files that would be committed, of which a person approved, and what to tell the agent where they
-    /// did not.
+    /// The protected files in the commit that a person approved, and the text for the agent after a refusal.
     async fn protected(&self, recorder: &Recorder, order: &Order<'_>) -> Result<(Vec<String>, Vec<String>), NotMade> {
         let (files, tree, patch) = self.protected_changes(order).await?;
         let paths = files.iter().map(|file| file.path.clone()).collect();
@@ -351,8 +350,8 @@ impl Repository {
         Ok((handle, prepared))
     }
 
-    /// Makes the commit; one that was made before, by its trailer, is found instead, and tidied up after.
-    /// A branch that went on meanwhile is left where it is.
+    /// Makes the commit. A commit that was made before is found by its trailer instead, and its leftovers are removed.
+    /// A branch that has moved meanwhile stays where it is.
     async fn make(&self, order: &Order<'_>, prepared: Prepared) -> fault::Result<Made> {
         let (message, effect, expected) = (order.message.to_owned(), order.effect.to_owned(), order.judged);
         self.blocking(move |inner| {
@@ -404,7 +403,7 @@ impl Inner {
         self.held_by_less.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what held a check; of several runs the least counts.
+    /// Notes the sandbox level of a check; of several runs the lowest counts.
     fn note_level(&self, check: &str, level: Level) {
         if level < Level::Full {
             let mut held = self.held_by_less();
@@ -422,12 +421,12 @@ impl Inner {
 /// Native checks on one tree of a run.
 pub struct NativeChecks {
     inner: Arc<Inner>,
-    /// Where the work in the tree started; none: at the branch's tip.
+    /// The commit where the work in the tree started; none: the branch's tip.
     base: Option<String>,
 }
 
 impl NativeChecks {
-    /// Runs one, with its test files as they were when the run started.
+    /// Runs one check, with its test files as of the start of the run.
     pub async fn run(&self, name: &str, check: &NativeCheck) -> Result<CheckReport, NativeError> {
         let Inner { sandbox, project, tree, base, .. } = &*self.inner;
         let parent = self.parent();
@@ -439,7 +438,7 @@ impl NativeChecks {
 }
 
 impl NativeChecks {
-    /// A copy of exactly what would be committed: what is ignored, and what is too large, is not in it.
+    /// A copy of exactly what would be committed: without ignored files, and without files that are too large.
     pub async fn exact_copy(&self) -> Result<ExactCopy, NativeError> {
         let (inner, parent) = (Arc::clone(&self.inner), self.parent());
         let made = tokio::task::spawn_blocking(move || {

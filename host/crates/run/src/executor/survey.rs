@@ -1,9 +1,9 @@
-//! What planners and agents are told of the repository before they begin: a map of its files and of what they define,
-//! and what its authors wrote down for agents.
+//! The overview of the repository for planners and agents: a map of its files and their definitions, and the guides
+//! that its authors wrote for agents.
 //!
 //! It becomes part of the input of an invocation, which the journal keeps, and so it is small: within a tenth of the
-//! model's window, and within a cap. All of it is data of the repository: its words are told as those of a tool. Refuses
-//! to follow links, and to read what `.gitignore` covers.
+//! model's window, and within a cap. All of it is data of the repository, with the trust of a tool's text. Refuses to
+//! follow links, and to read files that `.gitignore` covers.
 
 use longhaul_core::memory::Trust;
 use longhaul_core::text::truncate;
@@ -13,39 +13,40 @@ use serde_json::{Value, json};
 use std::io::Read as _;
 use std::ops::ControlFlow;
 
-/// The field of a context that holds it.
+/// The field of a context that holds the survey.
 pub(super) const FIELD: &str = "repository";
 
-/// Paths that were changed of late and count for the map.
+/// Recently changed paths that count for the map.
 pub(super) const RECENT_MAX: usize = 30;
 
-/// Files that repositories keep for agents, at their top.
+/// Guide files for agents at the top of a repository.
 const GUIDES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// Tokens of the map. 2 000 are some 60 files with what they define; the rest is a call of `files.list` away.
+/// Tokens of the map. 2 000 tokens describe some 60 files with their definitions; a call of `files.list` returns the
+/// rest.
 const MAP_TOKENS_MAX: u32 = 2_000;
 
 /// Bytes of the guides together: about 1 000 tokens.
 const GUIDE_BYTES_MAX: u32 = 4_000;
 
-/// Parts of a model's window that the map and the guides may fill.
+/// Divisor of a model's window: the map and the guides may fill this fraction of it.
 const MAP_SHARE: u32 = 10;
 const GUIDE_SHARE: u32 = 20;
 
 /// Bytes of a token of prose.
 const TOKEN_BYTES: u32 = 4;
 
-/// What the survey is for.
+/// The purpose of a survey.
 pub(super) struct SurveyPurpose<'a> {
     /// The goal, or the feature, in its author's words.
     pub(super) words: &'a str,
-    /// Paths that were changed of late, the newest first.
+    /// Recently changed paths, the newest first.
     pub(super) recent: &'a [String],
-    /// The smallest window of the models that read it; none: nobody knows.
+    /// The smallest window of the models that read it; none: unknown.
     pub(super) window_tokens: Option<u32>,
 }
 
-/// Looks through the tree.
+/// Surveys the tree.
 pub(super) fn survey(project: &UserRepository, tree: &Tree, purpose: &SurveyPurpose<'_>) -> Result<Value, TreeError> {
     let mut found = SurveyFacts { files: Vec::new(), guides: Vec::new(), bytes_left: BYTES_MAX };
     tree.browse(project, "", &mut |file| found.take(file))?;
@@ -67,7 +68,7 @@ pub(super) fn survey(project: &UserRepository, tree: &Tree, purpose: &SurveyPurp
     }))
 }
 
-/// What an input held of it: one goal or task, or several values of which the first has it.
+/// The survey in a recorded input: that of its one goal or task, or that of the first of several values.
 pub(super) fn shown_in(input: &[u8]) -> Option<Value> {
     let input: Value = serde_json::from_slice(input).ok()?;
     input.get(0).unwrap_or(&input)["context"].get(FIELD).cloned()
@@ -75,7 +76,7 @@ pub(super) fn shown_in(input: &[u8]) -> Option<Value> {
 
 struct SurveyFacts {
     files: Vec<SourceFile>,
-    /// By name, with their texts.
+    /// The guides: name and text.
     guides: Vec<(String, String)>,
     bytes_left: u64,
 }
@@ -99,13 +100,13 @@ impl SurveyFacts {
     }
 }
 
-/// The beginning of a file that is text.
+/// The beginning of a file, if it is text.
 fn text(file: &Browsed<'_>) -> Option<String> {
     let mut bytes = Vec::new();
     file.open().ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
-        // Cut within its last character, or no text.
+        // The text was cut within its last character, or the file is no text.
         Err(error) if error.utf8_error().error_len().is_none() => {
             let end = error.utf8_error().valid_up_to();
             String::from_utf8(error.into_bytes()[..end].to_vec()).ok()
@@ -114,7 +115,7 @@ fn text(file: &Browsed<'_>) -> Option<String> {
     }
 }
 
-/// Each may use an equal share; two with the same text are one.
+/// Each guide may use an equal share; two with the same text count as one.
 fn shown_guides(mut guides: Vec<(String, String)>, bytes_max: usize) -> Vec<Value> {
     guides.dedup_by(|a, b| a.1 == b.1);
     let share = bytes_max / guides.len().max(1);

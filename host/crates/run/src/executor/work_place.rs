@@ -1,4 +1,4 @@
-//! One piece of work, done at a desk: a plugin is called with what it gets, or checks are run.
+//! One piece of work in a workspace: a plugin call with its input, or a run of checks.
 
 use super::ending::{EndedWork, ResultLine, WorkEnd, ended, reported, stuck};
 use super::invocation_context::SubAgents;
@@ -32,14 +32,14 @@ use std::sync::{Arc, Mutex};
 /// Bytes of evidence that an evaluator sees, all files together.
 const EVIDENCE_BYTES_MAX: usize = 200_000;
 
-/// How the evidence is called that says which files of a test runner the work changed.
+/// The name of the evidence that lists the changed files of a test runner.
 const NEAR_THE_JUDGE: &str = "changes near the judge";
 
-/// One piece of work, and where it is done.
+/// One piece of work, and its workspace.
 pub(super) struct WorkPlace<'a> {
     pub(super) executor: &'a WorkExecutor,
     pub(super) workspace: &'a Workspace,
-    /// The commit that what is in the tree is compared with.
+    /// The commit that the tree is compared with.
     pub(super) base: &'a str,
     pub(super) work: &'a Work,
     pub(super) state: &'a RunState,
@@ -86,7 +86,7 @@ impl WorkPlace<'_> {
         .await
     }
 
-    /// With the output, which the harness does not keep. A step that never came to one has none.
+    /// The result with the output, which the harness does not keep. A step that never produced any has none.
     fn result_of(&self, report: &StepSummary) -> StepResult {
         let outcome = report.generated.as_ref().and_then(|key| self.executor.outcome_of(key).ok());
         StepResult { step: report.step.clone(), passed: report.passed, outcome, issues: report.issues.clone() }
@@ -147,7 +147,7 @@ impl WorkPlace<'_> {
         let repository = self.workspace.repository()?;
         let judged = match repository.subject(self.base).await? {
             Ok(judged) => judged,
-            // Before anybody judges what cannot become a commit.
+            // Reported before an evaluator judges changes that cannot become a commit.
             Err(files) => return Ok(EndedWork::of(WorkEnd::Report(WorkReport::Unfit { files }))),
         };
         let outcome = self.executor.outcome_of(generated)?;
@@ -165,12 +165,12 @@ impl WorkPlace<'_> {
         }
         let agent = InvocationId::of_action(&self.executor.record.run, generated);
         ended.heard.extend(premature_completion::sign(agent, &outcome, &ended.end, criteria));
-        // What is committed later must be what was judged now.
+        // A later commit must hold exactly what was judged now.
         ended.batch = put_judged(ended.batch, &self.executor.record.run, feature, judged);
         Ok(ended)
     }
 
-    /// Asks the evaluator for a verdict on the tree as it is.
+    /// Asks the evaluator for a verdict on the tree as it stands.
     pub(super) async fn ask_evaluator(
         &self,
         instruction: &str,
@@ -196,7 +196,7 @@ impl WorkPlace<'_> {
         Ok(ended)
     }
 
-    /// Runs each proposed check once on the branch's tip, before the plan is taken.
+    /// Runs each proposed check once on the branch's tip, before the plan is accepted.
     pub(super) async fn try_checks(&self, plan: &Plan, proposed: &[(String, String)]) -> fault::Result<EndedWork> {
         self.workspace.repository()?.prepare().await?;
         let mut trials = Vec::with_capacity(proposed.len());
@@ -213,8 +213,8 @@ impl WorkPlace<'_> {
         Ok(EndedWork::of(WorkEnd::Report(WorkReport::Tried(trials))))
     }
 
-    /// Brings the tree to the branch's tip and runs each check once there: one that passes already proves
-    /// nothing later.
+    /// Brings the tree to the branch's tip and runs each check once there: a check that passes already proves nothing
+    /// later.
     pub(super) async fn prepare(&self, specs: &[CheckSpec]) -> fault::Result<EndedWork> {
         let (base, overwritten) = self.workspace.repository()?.prepare().await?;
         self.workspace.repository()?.unkept().forget().await?;
@@ -225,7 +225,7 @@ impl WorkPlace<'_> {
                 Ok(report) if report.passed => vacuous.push(spec.name.clone()),
                 Ok(_) => {}
                 Err(_) if self.cancel.is_cancelled() => return Ok(EndedWork::of(WorkEnd::Cancelled)),
-                // Nothing is wrong with the feature: somebody has to make room, and then it goes on.
+                // The feature is not at fault: after somebody has freed resources, the work continues.
                 Err(CheckError::Unavailable(outage)) => return Ok(EndedWork::of(WorkEnd::Outage(outage))),
                 Err(error) => return Ok(EndedWork::failed(format!("check `{}` cannot run: {error}", spec.name))),
             }
@@ -239,7 +239,7 @@ impl WorkPlace<'_> {
         Ok(EndedWork::of(WorkEnd::Report(WorkReport::Prepared { base, vacuous, orientation })))
     }
 
-    /// What earlier runs left that bears on the feature at hand.
+    /// Memory of earlier runs that is relevant to the current feature.
     async fn remembered(&self) -> Option<serde_json::Value> {
         let feature = self.work.feature().and_then(|feature| self.state.feature(feature))?;
         let question = format!("{} {}", feature.spec.title, feature.spec.instruction);
@@ -247,14 +247,14 @@ impl WorkPlace<'_> {
         recollect(&**memory, &config.memory, record.scope(), &question).await
     }
 
-    /// What the feature at hand is judged by.
+    /// The checks that judge the current feature.
     fn pinned(&self) -> (Vec<CheckSpec>, Vec<String>) {
         let found = self.work.feature().and_then(|feature| self.state.feature(feature));
         found.map(|feature| (feature.spec.checks.clone(), feature.vacuous.clone())).unwrap_or_default()
     }
 
     fn checks(&self, specs: Vec<CheckSpec>, vacuous: Vec<String>) -> fault::Result<PinnedChecks> {
-        // Before a session is prepared, and before there is any, the tree is at the tip.
+        // Before a session is prepared, and when there is none, the tree is at the tip.
         let base =
             (!matches!(self.work.job, WorkKind::Prepare { .. } | WorkKind::TryChecks { .. })).then_some(self.base);
         Ok(PinnedChecks {
@@ -269,8 +269,8 @@ impl WorkPlace<'_> {
         })
     }
 
-    /// The least trusted words that those had heard whose answers are in what a plugin is handed: of a feature those
-    /// before it and its own, of what is about no feature all. None: nobody answered anything.
+    /// The trust level of the least trusted text behind the answers in a plugin's input: for a feature, those of the
+    /// features before it and its own; otherwise those of all. None: there are no answers.
     fn told_answers(&self) -> fault::Result<Option<Trust>> {
         let feature = self.work.feature().and_then(|feature| self.state.feature(feature));
         let answered: Vec<&Feature> = match feature {
@@ -286,8 +286,8 @@ impl WorkPlace<'_> {
         Ok(heard?.into_iter().max())
     }
 
-    /// Puts what is in the tree into the context of a goal or a task. An invocation that was begun is shown what it was
-    /// shown then: the tree, and the window of its model, may be others now.
+    /// Puts the survey of the tree into the context of a goal or a task. An invocation that has begun gets its recorded
+    /// survey: the tree, and the window of its model, may have changed.
     async fn show_repository(&self, part: &PreparedPlugin, words: &str, context: &mut Value) -> fault::Result<()> {
         let (Some(repository), Some(fields)) = (&self.workspace.repository, context.as_object_mut()) else {
             return Ok(());
@@ -300,7 +300,7 @@ impl WorkPlace<'_> {
                 let window = windows.map(|model| model.info().context_tokens_max).filter(|tokens| *tokens > 0).min();
                 repository.survey(words.to_owned(), window).await.map_or_else(
                     |error| {
-                        // Whoever works can look at the files; what is wrong with the tree is said where it matters.
+                        // The plugin can look at the files itself; other steps report what is wrong with the tree.
                         tracing::warn!("no map of the repository: {error:#}");
                         None
                     },
@@ -353,7 +353,7 @@ impl WorkPlace<'_> {
         let (proposed, batch) = proposals::tell(&*host.store, &invocation, ended.batch)?;
         let (asked, mut batch) = approvals::tell(&*host.store, &invocation, batch)?;
         batch.ops.extend(row.ops);
-        // What is called off tells nobody anything.
+        // Cancelled work reports nothing.
         let levels = match ended.end {
             WorkEnd::Cancelled => Vec::new(),
             _ => self.executor.levels.untold(&self.workspace.plugin_set, &*host.store, &self.executor.record.run),
@@ -369,13 +369,13 @@ fn held(feature: &str, check: &str, level: Level) -> String {
     )
 }
 
-/// Files of a test runner that changed, with what each can do to a verdict.
+/// The changed files of a test runner, with the possible effect of each.
 fn near_the_judge(files: &[(String, &'static str)]) -> Option<String> {
     let said: Vec<String> = files.iter().map(|(path, why)| format!("`{path}` ({why})")).collect();
     (!said.is_empty()).then(|| format!("files of a test runner: {}", said.join(", ")))
 }
 
-/// Whose words of earlier runs are in what a plugin is handed: one value, or several of which the first has them.
+/// The trust level of earlier runs' text in a plugin's input: one value, or several of which the first holds it.
 fn told_by(input: &impl Serialize) -> Option<Trust> {
     let input = serde_json::to_value(input).ok()?;
     told_words(input.get(0).unwrap_or(&input))

@@ -1,8 +1,8 @@
-//! Every secret that this process knows, for taking them out of what programs print.
+//! Every secret that this process knows, for redaction of programs' output.
 //!
-//! Known are the stored secrets of all projects, the token of the local socket, the keys that the tables of projects name
-//! (of models, servers and notifications), and the variables of the environment whose names say that they are secret.
-//! The search itself is [`SecretRedactor`]'s. It refuses to give a value to anybody.
+//! The known secrets are the stored ones of all projects, the token of the local socket, the keys that the tables of
+//! projects name (of models, servers and notifications), and the environment variables with secret-like names. The
+//! search itself is [`SecretRedactor`]'s. It refuses to give a value to anybody.
 
 use super::SecretStore;
 use longhaul_config::Config;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Fewer bytes than this are taken for the word that a local server wants for a key, such as `lm-studio`, which texts may
+/// A shorter value counts as the placeholder that a local server wants for a key, such as `lm-studio`, which texts may
 /// hold. Secrets that a person stored count from eight bytes on.
 const NAMED_BYTES_MIN: usize = 16;
 
 /// Parts of the names of variables that hold secrets.
 const SECRET_NAMES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
-/// Words of such names, between `_`.
+/// Words in such names, between `_`.
 const SECRET_WORDS: [&str; 6] = ["AUTH", "PASS", "PW", "PWD", "PAT", "DSN"];
 
 /// Variables of many shells whose names have such a word, and whose values are paths.
@@ -40,13 +40,14 @@ pub struct KnownSecrets {
 struct Inner {
     /// Values that tables and the environment name.
     named: BTreeSet<String>,
-    /// When the stored secrets and the token had changed as the search was made; none: it is to be made anew.
+    /// The modification times of the stored secrets and the token when the search was built; none: it has to be
+    /// rebuilt.
     made_of: Option<[Option<SystemTime>; 2]>,
     redactor: SecretRedactor,
 }
 
 impl KnownSecrets {
-    /// Those of a data directory and of the environment.
+    /// The known secrets of a data directory and of the environment.
     pub fn new(home: &Home) -> Self {
         let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let named = variables.filter(|(name, _)| says_secret(name)).filter_map(|(_, value)| value.into_string().ok());
@@ -54,7 +55,7 @@ impl KnownSecrets {
         Self { secret_store: SecretStore::of(home), token: home.socket_token(), inner: Mutex::new(inner) }
     }
 
-    /// Adds those that the tables of a project name. One that cannot be read is no secret yet.
+    /// Adds those that the tables of a project name. A secret that cannot be read is skipped for now.
     pub fn learn(&self, config: &Config, project: &Path) {
         let models = longhaul_models::config::keys(&config.models, project, &variable);
         let models = models.iter().map(|key| key.expose().to_owned());
@@ -75,10 +76,10 @@ impl KnownSecrets {
         }
     }
 
-    /// The search for all of them, as they are now.
+    /// The current search for all of them.
     pub fn redactor(&self) -> SecretRedactor {
         let changed = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
-        // Each value that is set or removed changes the time of its directory.
+        // Each value that is set or removed changes the modification time of its directory.
         let now = [changed(self.secret_store.directory()), changed(&self.token)];
         let mut inner = self.lock();
         if inner.made_of != Some(now) {

@@ -1,10 +1,10 @@
-//! What `builtin:project` says of itself: its functions, their arguments, their effects.
+//! The description of `builtin:project`: its functions, their arguments, their effects.
 
 use longhaul_core::journal::EffectClass::{Idempotent, ReadOnly};
 use longhaul_core::tool::{FunctionInfo, ToolInfo};
 use serde_json::json;
 
-/// The tool under the name that it was granted by.
+/// The description under the name of the grant.
 pub fn info(name: &str) -> ToolInfo {
     ToolInfo {
         id: name.to_owned(),

@@ -1,4 +1,4 @@
-//! The suite `working_memory` of `$LONGHAUL_CASES`, and what it does not cover.
+//! The suite `working_memory` of `$LONGHAUL_CASES`, and cases that it does not cover.
 
 use super::*;
 use crate::conversation::prompts;
@@ -38,7 +38,7 @@ fn cases() -> Vec<Value> {
     ours.flat_map(|file| file["cases"].as_array().cloned().expect("a list of cases")).collect()
 }
 
-/// Messages come one by one, and each time the memory is cut back to `max_tokens`.
+/// Messages come one by one, and each time the memory is trimmed to `max_tokens`.
 fn remembered(case: &Value) -> Value {
     assert!(matches!(case["token_counter"].as_str(), None | Some("chars")), "unknown counter in {}", case["id"]);
     let tokens_max = case["max_tokens"].as_u64().expect("a number");
