@@ -1,16 +1,16 @@
-//! Lists the sources that a lone binary carries: the contract, the SDKs, the templates and the two
-//! interpreters. They are included as they are, so that there is no second copy to keep in step.
+//! Lists the sources that the program embeds: the contract, the SDKs, the templates and the two interpreters. They are
+//! included unchanged, so that there is no second copy to keep in step.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// What is carried, from the top of the repository.
+/// The embedded folders, from the top of the repository.
 const ROOTS: [&str; 4] = ["wit/v0.1", "sdk", "plugins/python", "plugins/javascript"];
 
-/// Where a folder of any name is part of what is written for an author.
+/// The folder of the templates; folders of any name in it are part of a written project.
 const TEMPLATES: &str = "sdk/templates";
 
-/// Folders that an author's project has no use for.
+/// Folders that an author's project does not need.
 const LEFT_OUT: [&str; 7] = ["examples", "test", "tests", "testkit", "target", "node_modules", "__pycache__"];
 
 fn main() -> io::Result<()> {

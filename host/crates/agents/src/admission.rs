@@ -11,7 +11,7 @@ pub struct AdmissionRequest {
     pub task: String,
     /// Kind of the agent's code: `python`, `javascript`, `wasm`, `ask` or `run`.
     pub kind: &'static str,
-    /// The memory that it may come to use, in bytes. An ask or a run says nothing of its own.
+    /// The most memory that it may use, in bytes. An ask or a run has none of its own.
     pub memory_bytes_max: u64,
 }
 
@@ -24,7 +24,7 @@ pub enum AdmissionDecision {
     Wait {
         /// The missing room, as words that follow "waits for": `512 MiB of memory, of which 100 MiB are free`.
         reason: String,
-        /// Not asked about again before so many milliseconds. At least 100 are waited.
+        /// The least time before the next check, in milliseconds. The wait is at least 100.
         for_ms: u64,
     },
 }

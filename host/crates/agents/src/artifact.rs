@@ -43,10 +43,10 @@ pub struct ArtifactHead {
 }
 
 impl ArtifactHead {
-    /// Reads what is stored; nothing stored is a first run.
+    /// Reads the stored row; none means a first run.
     ///
     /// # Errors
-    /// [`AgentError::Damaged`] for whatever cannot be read, or is another agent's.
+    /// [`AgentError::Damaged`] for a row that cannot be read, or belongs to another agent.
     pub fn read(agent: &Name, bytes: Option<&[u8]>) -> Result<Self, AgentError> {
         let Some(bytes) = bytes else { return Ok(Self::default()) };
         let damaged = |why: String| AgentError::Damaged { name: agent.to_string(), why };
@@ -128,7 +128,7 @@ pub struct NewArtifactVersion {
     pub made_by: String,
 }
 
-/// A moment as RFC 3339 says it, in UTC; a moment that no calendar has is its number.
+/// A time as RFC 3339 in UTC; a time outside of the calendar is its number.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
     let timestamp = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());

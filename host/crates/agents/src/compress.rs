@@ -1,8 +1,8 @@
-//! Makes the next run's state of a run's output.
+//! Makes the next run's state from a run's output.
 //!
-//! The convention: when the last line that a run prints is a JSON object with a field `state`, that is the state that
-//! the next run sees, in place of the one that this run saw; a field `summary` beside it, a text, is the summary. Such
-//! a line is no output. A run that prints none hands on the state that it saw.
+//! The convention: when the last line that a run prints is a JSON object with a field `state`, that value is the state
+//! that the next run sees, in place of the one that this run saw; a field `summary` beside it, a text, is the summary.
+//! Such a line is no output. A run without such a line passes on the state that it saw.
 //!
 //! Into a state that is an object these are written, over what stands there: `previous_output`, the first and last
 //! [`PART_CHARS`] characters of what was printed; `run_count`; `last_run`; and, once a run failed, `recent_errors`, the
@@ -13,20 +13,20 @@ use serde_json::{Map, Value, json};
 
 /// Characters of each of the two parts that are kept of an output.
 pub const PART_CHARS: usize = 500;
-/// Entries of the list that is written here.
+/// The most entries of `recent_errors`.
 pub const LIST_MAX: usize = 100;
-/// Characters of a summary that no model makes, and of an error in the list.
+/// Characters of a summary without a model, and of an error in the list.
 pub const SUMMARY_CHARS: usize = 200;
 
 /// The keys that are laid over a state while a run sees it.
 const LAID_OVER: [&str; 2] = ["config", "input"];
 
-/// A run's output, with the line of the convention told apart.
+/// A run's output, separated from the line of the convention.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrintedOutput {
-    /// Without the line of the convention.
+    /// The output without the line of the convention.
     pub output: String,
-    /// The state that it prints; none: as it was.
+    /// The state that it prints; none: unchanged.
     pub state: Option<Value>,
     /// The summary that it prints.
     pub summary: Option<String>,
@@ -45,7 +45,7 @@ pub struct FinishedRun<'a> {
     pub error: Option<&'a str>,
 }
 
-/// Tells the line of the convention from the output before it.
+/// Separates the line of the convention from the output before it.
 #[must_use]
 pub fn printed(stdout: &str) -> PrintedOutput {
     let trimmed = stdout.trim_end();
@@ -62,7 +62,7 @@ pub fn printed(stdout: &str) -> PrintedOutput {
 }
 
 /// The value of `CONTEXT` for a run: the state, `{}` before the first run. A state that is no object is under `state`.
-/// `config` and `input` are laid over it where there are any.
+/// `config` and `input` are laid over it if there are any.
 #[must_use]
 pub fn context(state: Option<&Value>, config: &Value, input: Option<&Value>) -> Value {
     let mut fields = match state {
@@ -79,7 +79,7 @@ pub fn context(state: Option<&Value>, config: &Value, input: Option<&Value>) -> 
     Value::Object(fields)
 }
 
-/// The state that a run printed, without what was only laid over the one that it saw.
+/// The state that a run printed, without the values that were only laid over the state that it saw.
 #[must_use]
 pub fn without_laid_over(printed: Value, before: Option<&Value>, config: &Value, input: Option<&Value>) -> Value {
     let Value::Object(mut fields) = printed else { return printed };
@@ -118,7 +118,7 @@ pub fn compress(state: Option<Value>, ran: &FinishedRun<'_>) -> Value {
     Value::Object(fields)
 }
 
-/// The summary of a run that neither a model nor the run itself summed up.
+/// The summary of a run that neither a model nor the run itself summarised.
 #[must_use]
 pub fn summary(output: &str, error: Option<&str>) -> String {
     match error {
@@ -127,7 +127,7 @@ pub fn summary(output: &str, error: Option<&str>) -> String {
     }
 }
 
-/// The first and the last characters of an output, and how many are between them.
+/// The first and the last characters of an output, with the number of those between them.
 #[must_use]
 pub fn parts(output: &str) -> String {
     let count = output.chars().count();

@@ -1,12 +1,12 @@
-//! Errors about agents and artifacts. Each text says what to do.
+//! Errors about agents and artifacts. Each text has the remedy.
 
 use longhaul_core::name::NotAName;
 
-/// An agent, a change of one, or an artifact that cannot be.
+/// An error about an agent, a change of one, or an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// A name that cannot be one.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NotAName),
     /// The name is taken.
@@ -33,18 +33,18 @@ pub enum AgentError {
         /// Version that the caller asked for.
         expected: u64,
     },
-    /// The data directory has as many as it may store.
+    /// The data directory holds the most agents already.
     #[error("there are {count} agents, and more than {count} cannot be; remove one first")]
     TooMany {
-        /// Most that may be stored.
+        /// The most that may be stored.
         count: usize,
     },
-    /// A figure that is out of its range.
+    /// A value out of its range.
     #[error("`{field}` is {value}, and {min} to {max} is allowed")]
     Limit {
         /// The name of the setting.
         field: &'static str,
-        /// Value that was asked for.
+        /// The requested value.
         value: u64,
         /// Least allowed value.
         min: u64,
@@ -63,7 +63,7 @@ pub enum AgentError {
         /// Advice for the caller.
         remedy: &'static str,
     },
-    /// Something about the code that cannot be.
+    /// A fault of the code.
     #[error("{0}")]
     Code(String),
     /// Schedules run it.
@@ -100,7 +100,7 @@ pub enum AgentError {
         /// Cause.
         why: String,
     },
-    /// A version that is not there, or no more.
+    /// The version does not exist, or not any more.
     #[error(
         "there is no version {version} of the artifact of agent `{name}`; `longhaul agent artifact history {name}` lists those that are kept"
     )]

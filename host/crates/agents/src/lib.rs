@@ -1,10 +1,10 @@
-//! Agents as records: what an agent is, what it hands on from run to run, and what an execution of it comes to.
+//! Agents as records: their settings, the artifact that passes from run to run, and the results of executions.
 //!
-//! An [`AgentRecord`] says whose code is run, within which limits and with which grants. Each run finds the
-//! [`Artifact`] of the run before it and leaves one, made by [`compress`](compress::compress): bounded, however often it
-//! is repeated. What an execution comes to is always an [`ExecutionResult`], also where there is nothing to execute.
+//! An [`AgentRecord`] holds the code, its limits and its grants. Each run finds the [`Artifact`] of the run before it
+//! and leaves one, made by [`compress`](compress::compress): its size is bounded over any number of runs. Every
+//! execution has an [`ExecutionResult`], also without anything to execute.
 //!
-//! It refuses to run anything, to read a clock or a disk, and to take an artifact that cannot be read for none.
+//! It refuses to run anything, to read a clock or a disk, and to treat an unreadable artifact as a missing one.
 
 mod admission;
 mod artifact;

@@ -1,4 +1,4 @@
-//! Records of agents. A record is changed as a whole, by a writer who knows its version.
+//! Records of agents. A record changes as a whole, and its writer names the version.
 
 use crate::AgentError;
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a source: as many as the interpreters take.
+/// Bytes of a source: the limit of the interpreters.
 pub const SOURCE_BYTES_MAX: usize = 1_000_000;
 /// Bytes of a program in WebAssembly.
 pub const WASM_BYTES_MAX: usize = 16 << 20;
@@ -61,7 +61,7 @@ pub enum AgentCode {
 }
 
 impl AgentCode {
-    /// The word for it.
+    /// The word of the kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl AgentCode {
         }
     }
 
-    /// Whether it is a run of its own, which goes on after a kill.
+    /// Whether it is a run of its own, which continues after a kill.
     #[must_use]
     pub fn is_run(&self) -> bool {
         matches!(self, Self::Ask { .. } | Self::Run { .. })
@@ -105,7 +105,8 @@ pub struct AgentLimits {
     pub timeout_ms: u64,
     /// All linear memory, in bytes. Default 256 MiB, at least 1 MiB and at most 4 GiB.
     pub memory_bytes_max: u64,
-    /// Bytes that are kept of standard output, and as many of standard error. Default 1 MiB, at most 16 MiB.
+    /// The longest standard output that is stored, in bytes, and the same for standard error. Default 1 MiB, at most 16
+    /// MiB.
     pub output_bytes_max: u64,
 }
 
@@ -131,7 +132,7 @@ impl AgentLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentGrants {
-    /// Hosts that Python and programs may ask by HTTP. Default none.
+    /// Hosts that Python and programs may reach by HTTP. Default none.
     pub hosts: Vec<HostPattern>,
     /// Directories that it sees, by absolute paths. Default none.
     pub directories: Vec<DirectoryGrant>,
@@ -149,7 +150,7 @@ impl AgentGrants {
     }
 }
 
-/// A model that sums up what a run printed.
+/// A model that summarises a run's output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SummaryBy {
@@ -191,7 +192,7 @@ fn yes() -> bool {
     true
 }
 
-/// A change of an agent; a field that is none stays.
+/// A change of an agent; a missing field stays unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentPatch {
@@ -213,7 +214,7 @@ pub struct AgentPatch {
     pub summary_by: Option<Option<SummaryBy>>,
 }
 
-/// Keeps a field that is present as given, also `null`.
+/// Distinguishes a present `null` from a missing field.
 fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
@@ -221,7 +222,7 @@ fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Resu
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
-    /// The agent as it was described.
+    /// The agent as its caller described it.
     #[serde(flatten)]
     pub agent: NewAgent,
     /// Counts its changes from 1 on.
@@ -248,10 +249,10 @@ impl NewAgent {
         }
     }
 
-    /// Checks whether the agent can be kept.
+    /// Checks that the agent is valid.
     ///
     /// # Errors
-    /// Names the first thing that is out of its range.
+    /// The first value that is out of its range.
     pub fn check(&self) -> Result<(), AgentError> {
         fits("description", self.description.len(), DESCRIPTION_BYTES_MAX, "say it shorter")?;
         fits("config", self.config.to_string().len(), CONFIG_BYTES_MAX, "hand data over as a file with a directory")?;
@@ -266,7 +267,7 @@ impl NewAgent {
 }
 
 impl AgentRecord {
-    /// A record that is made.
+    /// A new record.
     ///
     /// # Errors
     /// As [`NewAgent::check`].
@@ -300,7 +301,7 @@ impl AgentRecord {
         Ok(Self { agent, version: self.version + 1, created_ms: self.created_ms, updated_ms: now_ms })
     }
 
-    /// Reads a record as it is stored.
+    /// Reads a stored record.
     ///
     /// # Errors
     /// [`AgentError::DamagedRecord`].

@@ -3,7 +3,7 @@
 use longhaul_core::RunId;
 use serde::{Deserialize, Serialize};
 
-/// The exit code of what did not end by itself, or never began.
+/// The exit code of an execution that was stopped, or never started.
 const STOPPED: i32 = -1;
 
 /// The result of one execution.
@@ -15,7 +15,7 @@ pub struct ExecutionResult {
     pub stdout: String,
     /// Standard error, also of a stopped execution.
     pub stderr: String,
-    /// Exit code; -1 when the code was stopped or never began.
+    /// Exit code; -1 when the code was stopped or never started.
     pub exit_code: i32,
     /// Time from start to end, in seconds.
     pub duration_seconds: f64,
@@ -27,13 +27,13 @@ pub struct ExecutionResult {
     /// The limit that stopped it, such as `timeout_ms` or `memory_bytes_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// Whether some output was dropped, by the limit or when it was kept.
+    /// Whether some output was dropped, by the limit or in storage.
     #[serde(default)]
     pub truncated: bool,
-    /// The run that it was, for an ask or a run.
+    /// The run, for an ask or a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Remarks, such as a state that was not taken.
+    /// Remarks, such as a state that was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl ExecutionResult {
         Self::failed(format!("Agent {agent} is not active; switch it on with: longhaul agent activate {agent}"), false)
     }
 
-    /// The process went away while it ran.
+    /// The process ended while it ran.
     #[must_use]
     pub fn host_ended() -> Self {
         Self::failed("the host ended while it ran", true)
@@ -75,7 +75,7 @@ impl ExecutionResult {
         }
     }
 
-    /// The result as it is kept with its task: of each stream the first and the last bytes, `bytes_max` together.
+    /// The result in its stored form: the first and the last bytes of each stream, `bytes_max` together.
     #[must_use]
     pub fn kept(&self, bytes_max: usize) -> Self {
         let (stdout, cut_out) = middle_out(&self.stdout, bytes_max);

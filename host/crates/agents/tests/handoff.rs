@@ -86,7 +86,7 @@ fn only_the_last_hundred_errors_are_kept() {
     assert!(
         errors[0]["error"].as_str().is_some_and(|text| text.starts_with("error 150 ") && text.chars().count() == 200)
     );
-    // A list of that name that is none of ours does no harm.
+    // A list of that name from the user stays unchanged.
     let odd = compress(Some(json!({"recent_errors": "mine"})), &FinishedRun { error: Some("e"), ..ran("", 1) });
     assert_eq!(odd["recent_errors"].as_array().map(Vec::len), Some(1));
 }
@@ -161,7 +161,7 @@ fn who_changes_an_artifact_by_a_version_overwrites_nothing_unseen() {
         error.to_string(),
         "the artifact of agent `a` has version 2, and the change is for version 1; look at it again"
     );
-    // After a clearing nobody who saw an earlier one is taken for having seen it.
+    // After a clearing, a writer that saw an earlier artifact is refused.
     assert!(second.cleared().expect(&agent, Some(2)).is_err() && second.cleared().expect(&agent, Some(0)).is_err());
 }
 
@@ -242,7 +242,7 @@ fn cases_of_hand_offs_hold() {
     assert!(driven > 0, "no case hands anything on");
 }
 
-/// Whether a case is about artifacts, told by its fields.
+/// Whether a case is about artifacts, by its fields.
 #[track_caller]
 fn hand_off(case: &Value) -> bool {
     let (id, expected) = (&case["id"], &case["expected"]);
@@ -252,7 +252,7 @@ fn hand_off(case: &Value) -> bool {
         for (name, expected) in expected.as_object().expect("an object") {
             match (name.as_str(), expected) {
                 ("original" | "deviation", _) => {}
-                // What the original drops, ours keeps.
+                // Our version keeps the fields that the original drops.
                 ("keeps" | "drops_in_original", Value::Array(keys)) => {
                     keys.iter()
                         .filter_map(Value::as_str)

@@ -1,10 +1,10 @@
-//! Commands that the operator lets run without a question: the `allow` lines of a tool that runs commands.
+//! Commands that run without a question: the operator's `allow` lines of a tool that runs commands.
 //!
-//! A line is a program, its words and the shapes of further arguments, and covers a command whose words match it one
-//! by one. Lines and commands go through the same two readers (see [`crate::shell`]), so nothing that a shell gives a
-//! meaning is ever matched. Of a program in the reviewed table (see [`crate::forms`]) a shape takes only options that
-//! the table has for the command; of any other program, none that is known to start another one. A program that runs
-//! what its arguments say has to be written out to the last word. Refuses patterns within a word, and a shape in the
+//! A line is a program, its words and the shapes of further arguments, and covers a command whose words match it one by
+//! one. Lines and commands go through the same two readers (see [`crate::shell`]), so no text with a meaning for a
+//! shell is ever matched. For a program in the reviewed table (see [`crate::forms`]) a shape accepts only options that
+//! the table has for the command; for any other program, none that is known to start another one. A program that runs
+//! its arguments as code has to be written out to the last word. Refuses patterns within a word, and a shape in the
 //! place of the program.
 
 use crate::arguments::Arguments;
@@ -12,10 +12,10 @@ use crate::forms::{knows, knows_option};
 use crate::shell::{NotPlain, plain_list, plain_words, runs_others, starts_others_of};
 use serde_json::Value;
 
-/// Lines that one tool may have.
+/// The most lines of one tool.
 pub const LINES_MAX: usize = 500;
 
-/// One line.
+/// One `allow` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedCommand {
     line: String,
@@ -23,35 +23,35 @@ pub struct AllowedCommand {
     shapes: Vec<Shape>,
 }
 
-/// What an argument may be.
+/// The shape of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
     /// This word.
     Word(String),
     /// `<arg>`: one word that is no option.
     Argument,
-    /// `<path>`: one relative path that goes up nowhere.
+    /// `<path>`: one relative path without `..`.
     Path,
     /// `<number>`: one word of digits.
     Number,
     /// `<args>`: any number of words that are no options.
     Arguments,
-    /// `*`: any number of words, options among them.
+    /// `*`: any number of words, including options.
     Rest,
 }
 
-/// Why a line cannot be taken.
+/// The reason why a line is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowError {
-    /// It is not one plain command.
+    /// The line is not one plain command.
     #[error("`{line}` is not taken: {why}; write a program and its words, as in \"cargo test *\"")]
     NotPlain {
         /// The line.
         line: String,
-        /// What is wrong with it.
+        /// The fault.
         why: NotPlain,
     },
-    /// A shape that there is not, or a pattern within a word.
+    /// An unknown shape, or a pattern within a word.
     #[error(
         "`{line}` has `{word}`; shapes are <arg>, <path>, <number>, and at the end <args> or *, each a word of its own"
     )]
@@ -61,7 +61,7 @@ pub enum AllowError {
         /// The word.
         word: String,
     },
-    /// Something behind `<args>` or `*`.
+    /// A word after `<args>` or `*`.
     #[error("`{line}` goes on behind `{word}`, which takes all that follows; write it last")]
     NotLast {
         /// The line.
@@ -77,7 +77,7 @@ pub enum AllowError {
         /// The program.
         program: String,
     },
-    /// Nobody reads so many.
+    /// There are more lines than [`LINES_MAX`].
     #[error("there are {0} lines; {LINES_MAX} are the most")]
     TooMany(usize),
 }
@@ -86,7 +86,7 @@ impl AllowedCommand {
     /// Reads the lines of a tool.
     ///
     /// # Errors
-    /// The first line that cannot be taken.
+    /// The first line that is refused.
     pub fn read_all(lines: &[String]) -> Result<Vec<Self>, AllowError> {
         if lines.len() > LINES_MAX {
             return Err(AllowError::TooMany(lines.len()));
@@ -100,7 +100,7 @@ impl AllowedCommand {
         if line.contains(STAND_IN) {
             return Err(not_a_shape(STAND_IN.to_owned()));
         }
-        // Shapes are not for the readers: `<` and `*` have a meaning for shells.
+        // The readers see a stand-in for each shape: `<` and `*` have a meaning for shells.
         let (mut stood_in, mut shapes, mut quote) = (Vec::new(), Vec::new(), None);
         for word in line.split(' ') {
             let shape = shape(word).filter(|_| quote.is_none());
@@ -140,19 +140,19 @@ impl AllowedCommand {
         Ok(())
     }
 
-    /// The program that it is about.
+    /// The program of the line.
     #[must_use]
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// As it is written.
+    /// The text of the line.
     #[must_use]
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Whether a command is one that it allows.
+    /// Whether the line allows a command.
     #[must_use]
     pub fn covers(&self, words: &[String]) -> bool {
         if words.first() != Some(&self.program) {
@@ -182,7 +182,7 @@ impl AllowedCommand {
         }
     }
 
-    /// What the operator did not write must not make the program do something else than the line says.
+    /// Whether a shape accepts the word at `at`: it must not change the meaning of the line for the program.
     fn takes(&self, words: &[String], at: usize) -> bool {
         let word = words[at].as_str();
         let is_behind_dashes = words[..at].iter().any(|word| word == "--");
@@ -198,7 +198,7 @@ pub fn allows(lines: &[AllowedCommand], arguments: &Arguments) -> bool {
     lines.iter().any(|line| line.covers(&words))
 }
 
-/// The words of the one command in a call that says nothing else but where it starts and how long it may take.
+/// The words of the single command in a call that has no further arguments but its directory and its timeout.
 fn words_of(arguments: &Arguments) -> Option<Vec<String>> {
     let fields = &arguments.0;
     if !fields.keys().all(|name| ["argv", "command", "cwd", "timeout_ms"].contains(&name.as_str())) {
@@ -218,7 +218,7 @@ fn words_of(arguments: &Arguments) -> Option<Vec<String>> {
     }
 }
 
-/// Stands for a shape while a line is read.
+/// The word that stands for a shape while a line is read.
 const STAND_IN: &str = "-shape-of-an-argument-";
 
 fn shape(word: &str) -> Option<Shape> {
@@ -232,7 +232,7 @@ fn shape(word: &str) -> Option<Shape> {
     }
 }
 
-/// The quote that is open behind a word.
+/// The quote that is open after a word.
 fn quote_after(open: Option<char>, word: &str) -> Option<char> {
     word.chars().filter(|char| matches!(char, '\'' | '"')).fold(open, |open, char| match open {
         None => Some(char),
@@ -250,7 +250,7 @@ fn crooked(line: &str) -> String {
     crate::visible(word.unwrap_or(line))
 }
 
-/// A relative path, which no program takes for an option and which leads up nowhere.
+/// A relative path without `..`, which no program reads as an option.
 fn is_path(word: &str) -> bool {
     let goes_up = word.split('/').any(|part| part == "..");
     !word.is_empty() && !word.starts_with(['-', '/', '~']) && !goes_up

@@ -1,15 +1,15 @@
-//! What a person's line means, and what it makes of an approval. An empty line means nothing: it approves of nothing and
-//! refuses nothing.
+//! The meaning of a person's line, and its effect on an approval. An empty line has no meaning: it neither approves nor
+//! refuses.
 
 use crate::approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject};
 use crate::rule::{NoRule, RunRule};
 use longhaul_core::approval::CallDecision;
 use serde::{Deserialize, Serialize};
 
-/// Longest answer that is read, in bytes. What is over it is no answer: a pasted file is not meant as one.
+/// Longest accepted answer, in bytes. A longer line is refused: a pasted file is not meant as an answer.
 const ANSWER_BYTES_MAX: usize = 8_192;
 
-/// What a person answered.
+/// A person's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAnswer {
@@ -17,47 +17,47 @@ pub enum ApprovalAnswer {
     Once,
     /// `n`, with a reason or without.
     No {
-        /// Why, for the agent.
+        /// The reason, for the agent.
         reason: Option<String>,
     },
-    /// `a`: this call, and by rule what is like it, for the rest of the run.
+    /// `a`: this call, and similar calls by rule, for the rest of the run.
     ByRule,
-    /// Anything else: what to do instead.
+    /// Any other text: an instruction for the agent.
     Correction {
-        /// For the agent.
+        /// The text for the agent.
         text: String,
     },
 }
 
-/// Why a line is no answer.
+/// The reason why a line is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nothing that can be seen.
+    /// The line has no visible character.
     #[error("an empty line is no answer; type `y`, `n`, `a`, or what to do instead")]
     Empty,
-    /// Too much.
+    /// The line is too long.
     #[error("the answer has {0} bytes of at most {ANSWER_BYTES_MAX}; say it shorter")]
     TooLong(usize),
 }
 
-/// Why an approval did not take an answer, or is not good for a call.
+/// The reason why an approval refused an answer, or does not hold for a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalError {
     /// The line is no answer.
     #[error(transparent)]
     NoAnswer(#[from] NoAnswer),
-    /// `a` where no rule can be made.
+    /// `a` for a call without a possible rule.
     #[error("{0}, so it cannot be allowed by rule; answer `y` for this once, `n`, or what to do instead")]
     NoRule(#[from] NoRule),
-    /// Somebody was first.
+    /// Another answer came first.
     #[error("approval `{id}` was answered before: {was}")]
     NotOpen {
-        /// Which.
+        /// The id of the approval.
         id: String,
-        /// What became of it.
+        /// Its status.
         was: String,
     },
-    /// It is for another call.
+    /// The approval is for another call.
     #[error("approval `{0}` is for another call; ask anew")]
     OtherSubject(String),
 }
@@ -80,7 +80,7 @@ impl ApprovalAnswer {
         })
     }
 
-    /// Reads the answer to a question of an agent: any text is one.
+    /// Reads the answer to an agent's question: any text is one.
     ///
     /// # Errors
     /// [`NoAnswer`]: ask again.
@@ -90,13 +90,13 @@ impl ApprovalAnswer {
 }
 
 impl Approval {
-    /// Whether `a` is an answer to it: whether a rule can be made of the call.
+    /// Whether `a` is a valid answer: whether a rule can be made of the call.
     #[must_use]
     pub fn takes_rule(&self) -> bool {
         self.asks != ApprovalKind::Question && RunRule::of(self, 0).is_ok()
     }
 
-    /// It with a person's answer, and the rule that comes with `a`.
+    /// The approval with a person's answer, and the rule that comes with `a`.
     ///
     /// # Errors
     /// Every [`ApprovalError`] but the last; nothing has changed then.
@@ -120,7 +120,7 @@ impl Approval {
         Ok((Self { standing, ..self.clone() }, rule))
     }
 
-    /// It with the answer that a rule gives: none where the rule does not cover it, or somebody has answered.
+    /// The approval with the answer of a rule: none if the rule does not cover it, or it is answered already.
     #[must_use]
     pub fn passed_by(&self, rule: &RunRule, at_ms: u64) -> Option<Self> {
         let is_heard = self.heard.iter().all(|source| rule.heard.contains(source));
@@ -130,10 +130,10 @@ impl Approval {
             .then(|| Self { standing: ApprovalStatus::Answered { decision, at_ms }, ..self.clone() })
     }
 
-    /// The decision for `subject`, and the approval used up by it. None while nobody has answered.
+    /// The decision for `subject`, and the used approval. None before the answer.
     ///
     /// # Errors
-    /// [`ApprovalError::OtherSubject`], and [`ApprovalError::NotOpen`] when it was used up before.
+    /// [`ApprovalError::OtherSubject`], and [`ApprovalError::NotOpen`] when it was used before.
     pub fn used(&self, subject: &ApprovalSubject, at_ms: u64) -> Result<Option<(CallDecision, Self)>, ApprovalError> {
         if self.subject != *subject {
             return Err(ApprovalError::OtherSubject(self.id.clone()));
@@ -151,7 +151,7 @@ impl Approval {
     }
 }
 
-/// The line without what a terminal may have left in it.
+/// The line without control sequences of a terminal.
 fn cleaned(line: &str) -> Result<String, NoAnswer> {
     if line.len() > ANSWER_BYTES_MAX {
         return Err(NoAnswer::TooLong(line.len()));

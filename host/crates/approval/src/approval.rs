@@ -1,35 +1,35 @@
-//! One approval: what it is bound to, and what became of it.
+//! One approval: its subject and its status.
 //!
-//! It is good for one call: of this tool and function, of this component, with these arguments, at this entry of this
-//! invocation. Anything else is another subject with another id.
+//! It holds for one call: of this tool and function, of this component, with these arguments, at this entry of this
+//! invocation. Any other call is another subject with another id.
 
 use longhaul_core::approval::CallDecision;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::{Digest, InvocationId};
 use serde::{Deserialize, Serialize};
 
-/// Digits of an id: enough that nobody meets two in a run, and few enough to type.
+/// Digits of an id: enough that no two in a run are equal, and few enough to type.
 const ID_DIGITS: usize = 12;
 
-/// The one call that is approved of.
+/// The one call of the approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalSubject {
-    /// Who would make the call; it names the run.
+    /// The invocation that makes the call; it names the run.
     pub invocation: InvocationId,
     /// The entry of its journal that will hold the decision.
     pub entry: u32,
-    /// The tool, as it was granted.
+    /// The granted name of the tool.
     pub tool: String,
     /// Its function.
     pub function: String,
-    /// The digest of the component, or the name of what is the host's own.
+    /// The digest of the component, or the name of a built-in one.
     pub component: String,
-    /// The arguments, to the letter.
+    /// The arguments, byte for byte.
     pub arguments: String,
 }
 
 impl ApprovalSubject {
-    /// `a-` and 12 digits, of everything that the approval is bound to.
+    /// `a-` and 12 digits, of every field of the subject.
     #[must_use]
     pub fn id(&self) -> String {
         let Self { invocation, entry, tool, function, component, arguments } = self;
@@ -40,52 +40,52 @@ impl ApprovalSubject {
     }
 }
 
-/// What is asked.
+/// The kind of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalKind {
     /// Whether the call may be made.
     Call,
-    /// The agent asks something of its own, and gets the words.
+    /// The agent asks a question of its own, and gets the answer as text.
     Question,
     /// Whether a change of protected files may be committed. There is no rule for it.
     Change,
 }
 
-/// What became of it.
+/// The status of an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "standing", rename_all = "snake_case")]
 pub enum ApprovalStatus {
-    /// Nobody has answered.
+    /// Not answered yet.
     Open,
-    /// A person has, and the agent has not gone on yet.
+    /// Answered by a person; the agent has not continued yet.
     Answered {
-        /// What it comes to.
+        /// The decision.
         decision: CallDecision,
-        /// When, in milliseconds since 1970-01-01 UTC.
+        /// The time, in milliseconds since 1970-01-01 UTC.
         at_ms: u64,
     },
-    /// It was used up.
+    /// The decision was used for the call.
     Used {
-        /// What it came to.
+        /// The decision.
         decision: CallDecision,
-        /// When.
+        /// The time.
         at_ms: u64,
     },
-    /// It is not needed any more.
+    /// Not needed any more.
     Withdrawn,
 }
 
 /// A question to a person, with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// That of its subject.
+    /// The id of its subject.
     pub id: String,
-    /// What it is bound to.
+    /// The call that it holds for.
     pub subject: ApprovalSubject,
-    /// What is asked.
+    /// The kind of the question.
     pub asks: ApprovalKind,
-    /// The table of `longhaul.toml` that the agent plays in.
+    /// The agent's table of `longhaul.toml`.
     pub agent: String,
     /// The agent's plugin.
     pub plugin: String,
@@ -93,17 +93,17 @@ pub struct Approval {
     pub effect: EffectClass,
     /// Whether the tool runs commands.
     pub runs_commands: bool,
-    /// The sources of untrusted words that its agent had heard, where that is why it is asked.
+    /// The sources of untrusted text in the agent's context, if that is the reason for the question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<String>,
-    /// When it was asked, in milliseconds since 1970-01-01 UTC.
+    /// The time of the question, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What became of it.
+    /// The status.
     pub standing: ApprovalStatus,
 }
 
 impl Approval {
-    /// What became of it, in a few words.
+    /// The status in a few words.
     #[must_use]
     pub fn words(&self) -> String {
         let of = |decision: &CallDecision| match decision {

@@ -1,7 +1,6 @@
-//! The arguments of a call, read so that no two readers can see different ones.
+//! The arguments of a call, in a form that every reader reads the same way.
 //!
-//! A name that stands twice is refused, since one parser takes the first and another the last; so is anything that is
-//! no object.
+//! A repeated name is refused, since one parser uses the first and another the last; so is JSON that is no object.
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -11,13 +10,13 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments(pub Map<String, Value>);
 
-/// Why they cannot be read.
+/// The reason why arguments cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments cannot be approved of: {0}; send one JSON object with each name once")]
 pub struct NotArguments(String);
 
 impl Arguments {
-    /// Reads them. None at all are an empty object, as for [`longhaul_core::tool::ToolCall::read`].
+    /// Reads arguments. An empty text is an empty object, as for [`longhaul_core::tool::ToolCall::read`].
     ///
     /// # Errors
     /// [`NotArguments`] with the reason.
@@ -41,7 +40,7 @@ impl Arguments {
     }
 }
 
-/// Any JSON in which no name stands twice.
+/// Any JSON without repeated names.
 struct Once;
 
 impl<'de> DeserializeSeed<'de> for Once {

@@ -1,5 +1,5 @@
-//! What an approver reads. Every line of it starts with a bar that no argument can write, and what others wrote is
-//! escaped, so nothing in a call can pass for a part of the banner.
+//! The text that an approver reads. Every line of it starts with a bar that no argument can write, and foreign text is
+//! escaped, so nothing in a call can look like a part of the banner.
 
 use crate::approval::{Approval, ApprovalKind};
 use crate::arguments::Arguments;
@@ -8,13 +8,13 @@ use crate::visible::visible;
 use longhaul_core::journal::EffectClass;
 use serde_json::Value;
 
-/// Characters of one argument that are shown: its beginning and its end, as either may hold what matters.
+/// The most characters of one argument that are shown: its beginning and its end, since either may be important.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
-/// Lines of a patch that are shown.
+/// The most lines of a patch that are shown.
 const PATCH_LINES_MAX: usize = 200;
 
-/// What is asked, in one line.
+/// The question, in one line.
 #[must_use]
 pub fn question(approval: &Approval) -> String {
     let agent = visible(&approval.agent);
@@ -37,7 +37,7 @@ pub fn question(approval: &Approval) -> String {
     }
 }
 
-/// The whole of it, several lines.
+/// The whole banner, several lines.
 #[must_use]
 pub fn banner(approval: &Approval) -> String {
     let subject = &approval.subject;
@@ -92,7 +92,7 @@ fn effect(class: EffectClass) -> &'static str {
     }
 }
 
-/// Why a call is asked about that would pass otherwise.
+/// The reason for the question about a call that would pass otherwise.
 fn after_hearing(approval: &Approval) -> String {
     match &approval.heard[..] {
         [] => String::new(),
@@ -100,7 +100,7 @@ fn after_hearing(approval: &Approval) -> String {
     }
 }
 
-/// A change of protected files, a file and a line of the patch each on a line of its own.
+/// A change of protected files, each file and each line of the patch on its own line.
 fn changed(arguments: &str) -> Vec<(&'static str, String)> {
     let read = Arguments::read(arguments).unwrap_or_default();
     let files = texts(read.get("files")).into_iter().map(|file| ("protected", visible(&file)));
@@ -117,7 +117,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// The arguments by name, each on a line of its own, fit to be shown.
+/// The arguments by name, each on its own line, with escapes.
 fn shown(arguments: &str) -> Vec<(String, String)> {
     match Arguments::read(arguments) {
         Ok(read) => read.0.iter().map(|(name, value)| (visible(name), shown_value(value))).collect(),

@@ -1,29 +1,29 @@
-//! The reviewed table of commands: program, subcommand and the shape of what follows.
+//! The reviewed table of commands: program, subcommand and the shape of the further words.
 //!
-//! `a` allows such a form for the rest of a run. A form lists the options that keep the program to what its name says:
-//! none of them starts another program, loads configuration or code by a path, writes a file that is named, or leads
-//! out of the tree. Build tools and test runners run what is in the tree, which a person who allows one knows; programs
-//! that only seem to read, but load a plugin, a compiler or a module from the tree, are named as such. What the table
-//! does not know is allowed only in exactly the words that a person saw. Refuses abbreviated options.
+//! `a` allows such a form for the rest of a run. A form lists the options that keep the program to its usual function:
+//! none of them starts another program, loads configuration or code by a path, writes a named file, or leads out of the
+//! tree. Build tools and test runners run code of the tree, as a person who allows one knows; programs that only seem
+//! to read, but load a plugin, a compiler or a module from the tree, are marked as such. A command outside of the table
+//! is allowed only in exactly the words that a person saw. Refuses abbreviated options.
 
 /// One form of a command.
 #[derive(Debug)]
 pub(crate) struct Form {
-    /// The program and the words behind it that make the command.
+    /// The program and the words after it that make the command.
     command: &'static str,
     /// Its options; one that ends in `=` takes a value, and `-N` is a number.
     options: &'static str,
-    /// What else may follow.
+    /// The further words that may follow.
     rest: Rest,
-    /// What it does at most, for the person who allows it.
+    /// Its greatest effect, for the person who allows it.
     pub(crate) does: &'static str,
 }
 
-/// What may follow beside options.
+/// The words that may follow beside options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Nothing,
-    /// Words that lead nowhere out of the tree: relative paths, revisions, names.
+    /// Words that stay inside the tree: relative paths, revisions, names.
     Paths,
     /// Any one word, then paths.
     PatternAndPaths,
@@ -31,9 +31,9 @@ enum Rest {
     LinesAndPaths,
     /// Any words that are no options.
     Words,
-    /// Paths, and behind `--` whatever the tree's own program is handed.
+    /// Paths, and after `--` any arguments for the tree's own program.
     PathsAndOwnArguments,
-    /// Behind `--` levels of lints, as in `-D warnings`.
+    /// After `--` levels of lints, as in `-D warnings`.
     Lints,
     /// Exactly the words of the command that was allowed.
     Same,
@@ -67,7 +67,7 @@ const GO: &str = "-v -run= -count= -short -race -cover -bench= -benchtime= -benc
 
 #[rustfmt::skip]
 const FORMS: &[Form] = &[
-    // Readers. `sort`, `uniq` and `tree` can write where they are told, so those options are missing.
+    // Readers. `sort`, `uniq` and `tree` can write to a named file, so those options are missing.
     Form { command: "ls", options: "-a -A -l -h -R -1 -d -F -t -r -S -s -i -p --all --color= --recursive", rest: Paths, does: READS },
     Form { command: "cat", options: "-n -A -b -s -E -T", rest: Paths, does: READS },
     Form { command: "head", options: "-n= -c= -q -v -N --lines= --bytes=", rest: Paths, does: READS },
@@ -84,11 +84,11 @@ const FORMS: &[Form] = &[
     Form { command: "grep", options: GREP, rest: PatternAndPaths, does: READS },
     Form { command: "egrep", options: GREP, rest: PatternAndPaths, does: READS },
     Form { command: "fgrep", options: GREP, rest: PatternAndPaths, does: READS },
-    // Without `--pre`, `-z` and the like, which start programs on each file.
+    // Without `--pre`, `-z` and similar ones, which start programs on each file.
     Form { command: "rg", options: "-n -i -S -s -w -x -F -l -c -o -v -U -A= -B= -C= -g= -t= -T= -m= -u --hidden --no-ignore --glob= --type= --color= --no-heading --json --count --files-with-matches", rest: PatternAndPaths, does: READS },
     // Without `-exec`, `-ok`, `-delete`, `-fprint` and `-fls`.
     Form { command: "find", options: "-name= -iname= -path= -ipath= -type= -maxdepth= -mindepth= -size= -mtime= -mmin= -newer= -not -o -a -print -print0 -empty -prune", rest: Paths, does: READS },
-    // Only lines by their numbers: the language of `sed` starts programs and writes files.
+    // Only lines by their numbers: the language of `sed` can start programs and write files.
     Form { command: "sed -n", options: "", rest: LinesAndPaths, does: READS },
     Form { command: "pwd", options: "-P -L", rest: Nothing, does: "says where it is" },
     Form { command: "echo", options: "-n", rest: Words, does: "prints its words" },
@@ -100,8 +100,8 @@ const FORMS: &[Form] = &[
     Form { command: "uname", options: "-a -s -r -m", rest: Nothing, does: "names the system" },
     Form { command: "mkdir", options: "-p -v", rest: Paths, does: "makes directories in the tree" },
     Form { command: "touch", options: "", rest: Paths, does: "makes empty files in the tree" },
-    // Git without what comes before its subcommand (`-c`, `-C`, `--git-dir`, `--exec-path`), without `--output`,
-    // `--no-index`, `--ext-diff` and `--textconv`, and without what reaches a remote.
+    // Git without options before its subcommand (`-c`, `-C`, `--git-dir`, `--exec-path`), without `--output`,
+    // `--no-index`, `--ext-diff` and `--textconv`, and without commands that reach a remote.
     Form { command: "git status", options: "-s --short -b --branch --porcelain -u= --untracked-files= --ignored --long -z -v", rest: Paths, does: READS_HISTORY },
     Form { command: "git log", options: GIT_LOG, rest: Paths, does: READS_HISTORY },
     Form { command: "git show", options: GIT_LOG, rest: Paths, does: READS_HISTORY },
@@ -134,16 +134,17 @@ const FORMS: &[Form] = &[
     Form { command: "cargo build", options: CARGO, rest: Nothing, does: BUILDS },
     Form { command: "cargo check", options: CARGO, rest: Nothing, does: BUILDS },
     Form { command: "cargo doc", options: "--workspace --no-deps --all-features --locked --offline --quiet -q -p= --package=", rest: Nothing, does: BUILDS },
-    // What stands behind `--` reaches the compiler, of which options choose a linker.
+    // The words after `--` reach the compiler, whose options can choose a linker.
     Form { command: "cargo clippy", options: CARGO, rest: Lints, does: BUILDS },
-    // An alias of the tree may stand in for `fmt`; all of cargo starts the compiler that `.cargo/config.toml` names, and
-    // rustup the tool chain that `rust-toolchain.toml` does.
+    // An alias of the tree may replace `fmt`; every cargo command starts the compiler that `.cargo/config.toml` names,
+    // and rustup the tool chain that `rust-toolchain.toml` names.
     Form { command: "cargo fmt", options: "--all --check -q -v -p= --package=", rest: Nothing, does: LOADS },
     Form { command: "cargo tree", options: "--workspace -i= -p= --package= -e= --depth= --locked --offline", rest: Nothing, does: LOADS },
     Form { command: "cargo metadata", options: "--format-version= --no-deps --locked --offline", rest: Nothing, does: LOADS },
     // Without `--config-file` and `--tool-config-file`.
     Form { command: "cargo nextest run", options: "--workspace --all-features --locked --offline --lib --tests --no-fail-fast --no-capture --release -E= -p= --package= --features= --test= --profile= --retries= -j= --color=", rest: PathsAndOwnArguments, does: BUILDS },
-    // Pytest without `-p`, `-c`, `-o`, `--rootdir`, `--confcutdir`, `--pyargs`, `--basetemp` and what writes reports.
+    // Pytest without `-p`, `-c`, `-o`, `--rootdir`, `--confcutdir`, `--pyargs`, `--basetemp` and options that write
+    // reports.
     Form { command: "pytest", options: PYTEST, rest: Paths, does: BUILDS },
     Form { command: "python -m pytest", options: PYTEST, rest: Paths, does: BUILDS },
     Form { command: "python3 -m pytest", options: PYTEST, rest: Paths, does: BUILDS },
@@ -158,12 +159,12 @@ const FORMS: &[Form] = &[
     // Go without `-exec`, `-toolexec`, `-vettool`, `-o`, `-C`, `-overlay`, `-modfile`, flags of compilers and profiles.
     Form { command: "go test", options: GO, rest: Paths, does: BUILDS },
     Form { command: "go build", options: "-v -race -tags= -x -n -a", rest: Paths, does: BUILDS },
-    // Go compiles what uses C, and asks git about the tree by the configuration that lies there.
+    // Go compiles code that uses C, and asks git about the tree under the tree's own configuration.
     Form { command: "go vet", options: "-v -tags= -json", rest: Paths, does: LOADS },
     Form { command: "go list", options: "-m -json -f= -deps -test", rest: Paths, does: LOADS },
     Form { command: "go fmt", options: "-n -x", rest: Paths, does: CHECKS },
     Form { command: "gofmt", options: "-l -d -w -s", rest: Paths, does: CHECKS },
-    // Scripts and targets do different things, so a rule is for the ones that were allowed.
+    // Scripts and targets do different things, so a rule covers only the allowed ones.
     Form { command: "npm test", options: "-s --silent --workspaces --if-present", rest: Same, does: BUILDS },
     Form { command: "npm run", options: "-s --silent --workspaces --if-present", rest: Same, does: BUILDS },
     Form { command: "pnpm test", options: "-s --silent", rest: Same, does: BUILDS },
@@ -179,7 +180,7 @@ const FORMS: &[Form] = &[
     Form { command: "prettier", options: "--check -c --write -w -l --list-different", rest: Paths, does: BUILDS },
 ];
 
-/// Programs whose long options have one dash, so that letters never stand together.
+/// Programs whose long options have one dash, so that letters are never combined.
 const LONG_WITH_ONE_DASH: &[&str] = &["find", "go", "gofmt", "node", "tsc"];
 
 /// The form of a command whose words all fit it.
@@ -198,7 +199,7 @@ pub(crate) fn knows(program: &str) -> bool {
     FORMS.iter().any(|form| form.words().next() == Some(program))
 }
 
-/// Whether an option of a command, or a word behind `--`, is one that the table has for it.
+/// Whether the table has an option of a command, or a word after `--`.
 pub(crate) fn knows_option(words: &[String], at: usize) -> bool {
     let Some(form) = named(words) else { return false };
     let behind = words.iter().position(|word| word == "--").filter(|dashes| *dashes < at);
@@ -210,24 +211,24 @@ pub(crate) fn knows_option(words: &[String], at: usize) -> bool {
     }
 }
 
-/// The form with the longest command that these words begin with.
+/// The form with the longest command at the start of these words.
 fn named(words: &[String]) -> Option<&'static Form> {
     let begins = |form: &&Form| form.words().count() <= words.len() && form.words().zip(words).all(|(a, b)| a == b);
     FORMS.iter().filter(begins).max_by_key(|form| form.words().count())
 }
 
 impl Form {
-    /// As a person reads it, and as a rule keeps it.
+    /// The command in the form that a person reads and a rule stores.
     pub(crate) fn command(&self) -> &'static str {
         self.command
     }
 
-    /// Whether a rule is for the same words alone, beside options.
+    /// Whether a rule covers only the same words, beside options.
     pub(crate) fn is_for_same_words(&self) -> bool {
         self.rest == Same
     }
 
-    /// The words of a command that are no options and no values of them.
+    /// The words of a command that are neither options nor values of them.
     pub(crate) fn operands<'a>(&self, words: &'a [String]) -> Vec<&'a str> {
         self.read(self.behind(words)).map(|(operands, own)| [operands, own].concat()).unwrap_or_default()
     }
@@ -257,7 +258,7 @@ impl Form {
         }
     }
 
-    /// What is no option, and what stands behind `--`; none where an option is not of this form.
+    /// The words that are no options, and those after `--`; none if an option is not of this form.
     fn read<'a>(&self, words: &'a [String]) -> Option<(Vec<&'a str>, Vec<&'a str>)> {
         let (mut operands, mut words) = (Vec::new(), words.iter());
         while let Some(word) = words.next() {
@@ -273,7 +274,7 @@ impl Form {
         Some((operands, Vec::new()))
     }
 
-    /// Where the value of an option is; none for an option that is not of this form.
+    /// The place of an option's value; none for an option that is not of this form.
     fn option(&self, word: &str) -> Option<Value> {
         let listed = |name: &str| self.options.split_whitespace().any(|option| option == name);
         let takes_value = |name: &str| listed(&format!("{name}="));
@@ -293,7 +294,7 @@ impl Form {
         if LONG_WITH_ONE_DASH.contains(&self.words().next()?) {
             return None;
         }
-        // Letters that stand together, of which the last may take the rest of the word.
+        // Combined letters, of which the last may use the rest of the word.
         for (at, letter) in letters.char_indices() {
             if takes_value(&format!("-{letter}")) {
                 return Some(if at + 1 < letters.len() { Value::Within } else { Value::Next });
@@ -306,7 +307,7 @@ impl Form {
     }
 }
 
-/// Where the value of an option is.
+/// The place of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     None,
@@ -314,8 +315,7 @@ enum Value {
     Next,
 }
 
-/// Whether no program takes a word for an option, for a file of options (`@file`), or for something outside of the
-/// tree.
+/// Whether no program reads a word as an option, as a file of options (`@file`), or as a path outside of the tree.
 fn leads_nowhere(word: &str) -> bool {
     !word.is_empty()
         && !word.starts_with(['-', '/', '~', '@'])

@@ -1,21 +1,21 @@
-//! What must be approved before a tool is called, what a person's answer means, and what they are shown.
+//! The rules for approval before a tool is called, the meaning of a person's answer, and the text that they see.
 //!
-//! Everything here is a pure function of words: it reads no clock, no file and no terminal, knows no store, and runs
-//! nothing. In doubt it asks: a call that cannot be read, a command line that is more than one plain command, a value
-//! that a pattern could be fooled by.
+//! Everything here is a pure function: it reads no clock, no file and no terminal, knows no store, and runs nothing. In
+//! doubt it asks: a call that cannot be read, a command line that is more than one plain command, a value that could
+//! fool a pattern.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `allow.rs` | commands that the operator lets run without a question |
-//! | `answer.rs` | what a person's line means, and what it makes of an approval |
-//! | `arguments.rs` | the arguments of a call, read so that no two readers see different ones |
-//! | `policy.rs` | what the operator wrote: `allow`, `ask` or `deny`, with patterns |
-//! | `forms.rs` | the reviewed table: which options of a program keep it to what its name says |
+//! | `answer.rs` | the meaning of a person's line, and its effect on an approval |
+//! | `arguments.rs` | the arguments of a call, in a form that every reader reads the same way |
+//! | `policy.rs` | the operator's policy: `allow`, `ask` or `deny`, with patterns |
+//! | `forms.rs` | the reviewed table: the options that keep a program to its usual function |
 //! | `shell.rs` | whether a command line is one plain command, and of which program |
-//! | `rule.rs` | what `a` allows for the rest of a run |
-//! | `approval.rs` | one approval: what it is bound to, and what became of it |
-//! | `banner.rs` | what an approver reads |
-//! | `visible.rs` | text in which nothing hides |
+//! | `rule.rs` | the calls that `a` allows for the rest of a run |
+//! | `approval.rs` | one approval: its subject and its status |
+//! | `banner.rs` | the text that an approver reads |
+//! | `visible.rs` | text without hidden characters |
 
 mod allow;
 mod answer;

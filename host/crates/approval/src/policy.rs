@@ -1,8 +1,7 @@
-//! What the operator wrote about a tool: `allow`, `ask` or `deny`, by function and by patterns over arguments.
+//! The operator's policy for a tool: `allow`, `ask` or `deny`, by function and by patterns over arguments.
 //!
-//! Of all rules that match a call the strictest counts, so that no rule can be shadowed by its place. A rule that
-//! allows must match to the letter; one that asks or denies is read generously, and a value that a pattern could be
-//! fooled by is asked about.
+//! The strictest of all matching rules decides, so that no rule can be shadowed by its place. A rule that allows must
+//! match exactly; one that asks or denies matches broadly, and a value that could fool a pattern causes a question.
 
 use crate::arguments::Arguments;
 use crate::visible::visible;
@@ -12,15 +11,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What happens to a call. They are ordered by strictness.
+/// The decision on a call. The modes are ordered by strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyMode {
-    /// It is made.
+    /// The call is made.
     Allow,
     /// A person is asked first.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
 }
 
@@ -28,14 +27,14 @@ pub enum PolicyMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApprovalPolicy {
-    /// Functions that nothing else speaks of. Default `allow`, and `ask` for a tool that always asks.
+    /// The mode of functions without a rule. Default `allow`, and `ask` for a tool that always asks.
     pub default: Option<PolicyMode>,
     /// By function.
     pub functions: BTreeMap<String, PolicyMode>,
-    /// By arguments. They come before `functions` and `default`.
+    /// Rules by arguments. They come before `functions` and `default`.
     pub rules: Vec<PolicyRule>,
-    /// Calls that act outwards after the agent heard untrusted words: of the web, of an MCP server, of an agent that
-    /// heard such. Default `ask`, with the source shown.
+    /// The mode of calls with outside effects after the agent heard untrusted text: of the web, of an MCP server, of an
+    /// agent that heard such. Default `ask`, with the source shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when_heard: Option<PolicyMode>,
 }
@@ -50,40 +49,40 @@ pub struct PolicyRule {
     /// Patterns by the names of arguments; all must match. `*` is any run of characters, `?` is one.
     #[serde(rename = "where")]
     pub arguments: BTreeMap<String, String>,
-    /// What then happens.
+    /// The mode of matching calls.
     pub then: PolicyMode,
-    /// What happens to these calls after untrusted words, over that of the whole policy.
+    /// The mode of these calls after untrusted text; it overrides that of the whole policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_heard: Option<PolicyMode>,
 }
 
-/// Why a policy cannot be taken.
+/// The reason why a policy is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// A tool that always asks is to be let through.
+    /// The policy would let a tool pass that always asks.
     #[error(
         "this tool always asks, so `allow` is not taken here; list commands that need no question in the tool's own \
          table, allow = [\"pytest -q\"], answer `a` in a run, or write `ask` or `deny`"
     )]
     AlwaysAsks,
-    /// A rule without a condition, which would stand for `functions` or `default`.
+    /// A rule without a condition, which would replace `functions` or `default`.
     #[error("a rule has no `where`; write functions = {{ NAME = \"ask\" }} or default = \"ask\" instead")]
     NoCondition,
 }
 
-/// What a policy says of one call.
+/// The verdict of a policy on one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyVerdict {
-    /// It is made.
+    /// The call is made.
     Allow,
     /// A person is asked.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny(Denial),
 }
 
 impl ApprovalPolicy {
-    /// Refuses what makes no sense; `always_asks` is what the tool says of itself.
+    /// Refuses a contradictory policy; `always_asks` is the tool's own setting.
     ///
     /// # Errors
     /// Every [`PolicyError`].
@@ -105,7 +104,7 @@ impl ApprovalPolicy {
         self.functions.keys().map(String::as_str).chain(in_rules)
     }
 
-    /// Whether nothing is ever asked or refused, whatever the arguments are.
+    /// Whether every call passes, whatever its arguments are.
     #[must_use]
     pub fn lets_all_pass(&self, always_asks: bool) -> bool {
         let default = self.default.unwrap_or(if always_asks { PolicyMode::Ask } else { PolicyMode::Allow });
@@ -113,13 +112,13 @@ impl ApprovalPolicy {
         default == PolicyMode::Allow && rest.into_iter().all(|mode| *mode == PolicyMode::Allow)
     }
 
-    /// What it says of a call. `table` is the table of `longhaul.toml` that it stands in, for the remedy.
+    /// The verdict on a call. `table` is the policy's table of `longhaul.toml`, for the remedy.
     #[must_use]
     pub fn verdict(&self, table: &str, function: &str, arguments: &Arguments, always_asks: bool) -> PolicyVerdict {
         self.verdict_with(table, function, arguments, always_asks, false)
     }
 
-    /// The same where the operator allowed the very command of the call: that counts as a rule which allows it, so one
+    /// The same if the operator allowed the exact command of the call: that counts as a rule which allows it, so one
     /// that asks or denies is still stricter.
     #[must_use]
     pub fn verdict_with(
@@ -151,8 +150,8 @@ impl ApprovalPolicy {
 }
 
 impl ApprovalPolicy {
-    /// What happens to a call that would act outwards after its agent heard untrusted words: what the strictest rule
-    /// says that matches it, or else the policy.
+    /// The mode of a call with outside effects after its agent heard untrusted text: that of the strictest matching
+    /// rule, or else that of the policy.
     #[must_use]
     pub fn when_heard(&self, function: &str, arguments: &Arguments) -> PolicyMode {
         let about = self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function));
@@ -171,7 +170,7 @@ impl PolicyRule {
         self.matches_for(self.then, arguments)
     }
 
-    /// Whether it is about these arguments, for what would happen then.
+    /// Whether the rule matches these arguments, for the mode `then`.
     fn matches_for(&self, then: PolicyMode, arguments: &Arguments) -> bool {
         let strict = then == PolicyMode::Allow;
         self.arguments.iter().all(|(name, pattern)| match arguments.get(name) {
@@ -183,13 +182,13 @@ impl PolicyRule {
         })
     }
 
-    /// Whether a value that it looks at could be another one for who receives it.
+    /// Whether a value that the rule checks could have another meaning for its receiver.
     fn is_eluded(&self, arguments: &Arguments) -> bool {
         self.arguments.keys().filter_map(|name| arguments.get(name)).any(|value| any_text(value, &mut is_crooked))
     }
 }
 
-/// A value that is one text, and not several.
+/// A value that is a single text.
 fn letters(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -198,7 +197,7 @@ fn letters(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether it holds of any text in a value.
+/// Whether `holds` is true of any text in a value.
 fn any_text(value: &Value, holds: &mut dyn FnMut(&str) -> bool) -> bool {
     match value {
         Value::String(text) => holds(text),
@@ -208,8 +207,8 @@ fn any_text(value: &Value, holds: &mut dyn FnMut(&str) -> bool) -> bool {
     }
 }
 
-/// Whether a text may mean the same as one that looks different: other alphabets, detours in a path, escapes, spaces
-/// at its ends.
+/// Whether a text may mean the same as one that looks different: other alphabets, detours in a path, escapes, spaces at
+/// its ends.
 fn is_crooked(text: &str) -> bool {
     let detour = text.split(['/', '\\']).any(|part| matches!(part, "." | ".."));
     !text.chars().all(|c| matches!(c, ' '..='~'))

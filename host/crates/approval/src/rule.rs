@@ -1,9 +1,9 @@
-//! What `a` allows for the rest of a run. It is a rule that people can read, list and revoke, and no approval.
+//! The calls that `a` allows for the rest of a run. A rule is no approval: people can read, list and revoke it.
 //!
 //! For a tool that runs commands it covers one form of the reviewed table (see [`crate::forms`]): a program, its
-//! subcommand and the options that the table has for it. A command that the table does not know is covered in exactly
-//! its words. All other arguments stay as they were. For any other tool it covers the function, whatever the arguments
-//! are, but no call with an argument that is a command. A rule that an agent's untrusted words asked for covers those
+//! subcommand and the options that the table has for it. A command outside of the table is covered in exactly its
+//! words. All other arguments must stay unchanged. For any other tool it covers the function, whatever the arguments
+//! are, but no call with an argument that is a command. A rule for an agent that heard untrusted text covers those
 //! sources as well. It is bound to the tool's component.
 
 use crate::approval::{Approval, ApprovalKind, ApprovalSubject};
@@ -14,7 +14,7 @@ use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Names of tools and functions that run commands, whatever else they are.
+/// Names of tools and functions that run commands, in any context.
 const COMMAND_NAMES: &[&str] = &[
     "bash",
     "cli",
@@ -45,7 +45,7 @@ const COMMAND_NAMES: &[&str] = &[
     "zsh",
 ];
 
-/// Arguments that hold a command, whatever the tool is called: letters alone, in lower case.
+/// Arguments that hold a command, for any tool: letters alone, in lower case.
 const COMMAND_ARGUMENTS: &[&str] = &["cmd", "command", "commandline"];
 
 /// A rule of one run.
@@ -57,21 +57,21 @@ pub struct RunRule {
     pub tool: String,
     /// The function.
     pub function: String,
-    /// What the tool is, as in [`ApprovalSubject::component`].
+    /// The tool's component, as in [`ApprovalSubject::component`].
     pub component: String,
     /// The program, for a tool that runs commands.
     pub program: Option<String>,
-    /// Its commands that are covered. A rule of an earlier version has a program alone, and covers none.
+    /// The covered commands. A rule of an earlier version has only a program, and covers none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<Commands>,
     /// The digest of the arguments beside the command, for such a tool.
     pub beside: Option<Digest>,
-    /// Sources of untrusted words that its calls may follow.
+    /// Sources of untrusted text that its calls may follow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<String>,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// The time of its creation, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// When it was revoked.
+    /// The time of its revocation.
     pub revoked_ms: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ pub enum Commands {
     Form {
         /// Its program and subcommand.
         command: String,
-        /// Its further words, where the form is for the same words alone, such as the targets of `make`.
+        /// Its further words, if the form is only for the same words, such as the targets of `make`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         operands: Option<Vec<String>>,
     },
@@ -91,7 +91,7 @@ pub enum Commands {
     Words(Vec<String>),
 }
 
-/// Why no rule can be made of a call.
+/// The reason why a call gets no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRule {
     /// The arguments cannot be read.
@@ -100,10 +100,10 @@ pub enum NoRule {
     /// The command is not plain.
     #[error("the command is not plain: {0}")]
     NotPlain(#[from] NotPlain),
-    /// No command is found, or several.
+    /// There is no command, or several.
     #[error("which command it runs cannot be told from its arguments")]
     WhichCommand,
-    /// It is no call.
+    /// The approval is for a change, and not for a call.
     #[error("a change of protected files is looked at each time")]
     Change,
 }
@@ -112,7 +112,7 @@ impl RunRule {
     /// The rule that `a` makes of an approval.
     ///
     /// # Errors
-    /// Every [`NoRule`]: such a call is asked about each time.
+    /// Every [`NoRule`]: then each such call is asked about.
     pub fn of(approval: &Approval, at_ms: u64) -> Result<Self, NoRule> {
         if approval.asks == ApprovalKind::Change {
             return Err(NoRule::Change);
@@ -157,7 +157,7 @@ impl RunRule {
         }
     }
 
-    /// What it allows, as people read it.
+    /// A description of the rule for people.
     #[must_use]
     pub fn text(&self) -> String {
         let call = format!("{}.{}", crate::visible(&self.tool), crate::visible(&self.function));
@@ -176,7 +176,7 @@ impl RunRule {
 }
 
 impl Commands {
-    /// Those that are like the command of these words.
+    /// The commands that are similar to the one of these words.
     fn like(words: Vec<String>) -> Result<Self, NoRule> {
         let Some(form) = form_of(&words) else {
             check_plain(&words)?;
@@ -217,7 +217,7 @@ impl Commands {
     }
 }
 
-/// Whether a tool runs commands, by its names; the host adds those that it knows.
+/// Whether a tool runs commands, by its names; the host adds the tools that it knows.
 #[must_use]
 pub fn runs_commands(tool: &str, function: &str, plugin: &str) -> bool {
     let names = [tool, function, plugin.trim_start_matches("builtin:")];
@@ -228,7 +228,7 @@ pub fn runs_commands(tool: &str, function: &str, plugin: &str) -> bool {
     })
 }
 
-/// The words of a name in lower case, however they are joined: `run_command`, `runCommand`, `RUNCommand2`.
+/// The words of a name in lower case, in any spelling: `run_command`, `runCommand`, `RUNCommand2`.
 fn name_parts(name: &str) -> Vec<String> {
     let chars: Vec<char> = name.chars().collect();
     let mut parts = vec![String::new()];
@@ -257,7 +257,7 @@ fn has_command(arguments: &Arguments) -> bool {
     arguments.0.keys().any(|name| COMMAND_ARGUMENTS.contains(&letters(name).as_str()))
 }
 
-/// The one command in the arguments, and the digest of all that stands beside it.
+/// The one command in the arguments, and the digest of all other arguments.
 fn command(arguments: &Arguments) -> Result<(Vec<String>, Digest), NoRule> {
     let mut beside = arguments.0.clone();
     let command = match take(&mut beside, &["program"])? {
@@ -281,7 +281,7 @@ fn command(arguments: &Arguments) -> Result<(Vec<String>, Digest), NoRule> {
     Ok((command, Digest::of(Value::Object(beside).to_string().as_bytes())))
 }
 
-/// Takes the one argument of these names out; several are one too many.
+/// Removes and returns the one argument with one of these names; several are an error.
 fn take(fields: &mut Map<String, Value>, names: &[&str]) -> Result<Option<Value>, NoRule> {
     let mut found = names.iter().filter(|name| fields.contains_key(**name));
     match (found.next(), found.next()) {

@@ -1,19 +1,19 @@
-//! Whether a command line is one plain command, and of which program.
+//! The check that a command line is one plain command, with its program.
 //!
-//! Two readers have to agree: a scanner of ours that knows quotes and refuses whatever a shell gives a meaning, and the
-//! grammar of bash. What either does not know, what hides, and every program that starts other programs is not plain.
-//! Nothing is expanded and nothing is run.
+//! Two readers have to agree: our own scanner, which knows quotes and refuses every character with a meaning for a
+//! shell, and the grammar of bash. A text that either does not know, hidden characters, and every program that starts
+//! other programs are not plain. Nothing is expanded and nothing is run.
 
 use crate::visible::is_plain;
 use longhaul_core::text::is_hidden;
 use tree_sitter::{Node, Parser, Tree};
 
-/// Longest line that is looked at, in bytes. A person does not read a longer one to its end.
+/// Longest accepted line, in bytes. A person does not read a longer one to its end.
 const LINE_BYTES_MAX: usize = 4_096;
 
-/// Programs that run what their arguments, input or files say. They are asked about each time.
+/// Programs that run their arguments, input or files as code. They are asked about each time.
 ///
-/// Build tools are not among them: they run what is in the tree, which a person who allows `cargo` knows.
+/// Build tools are not among them: they run code of the tree, as a person who allows `cargo` knows.
 const RUN_OTHERS: &[&str] = &[
     // Shells, and words of shells.
     ".",
@@ -169,13 +169,13 @@ const RUN_OTHERS: &[&str] = &[
     "wish",
 ];
 
-/// Programs of that list that are installed under further names, such as `bash-static` and `python3-dbg`.
+/// Programs of that list with further installed names, such as `bash-static` and `python3-dbg`.
 const WITH_VARIANTS: &[&str] = &[
     "ash", "bash", "busybox", "dash", "fish", "gawk", "ksh", "lua", "mawk", "node", "perl", "php", "pwsh", "python",
     "ruby", "sqlite", "tcsh", "toybox", "zsh",
 ];
 
-/// Words with which a program starts others, writes where it likes, or is told to do so later.
+/// Words that make a program start others, write anywhere, or do so later.
 const START_OTHERS: &[(&str, &[&str])] = &[
     ("find", &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
@@ -234,25 +234,25 @@ const START_OTHERS: &[(&str, &[&str])] = &[
 /// One command of one program, with its words as the program gets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellCommand {
-    /// As it stands in the line, a path included.
+    /// The program as written in the line, with its path.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
 }
 
-/// Why a line is not one plain command.
+/// The reason why a line is not one plain command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPlain {
-    /// Nothing to run.
+    /// The line is empty.
     #[error("it has no command")]
     Empty,
-    /// Longer than a person reads.
+    /// The line is longer than a person reads.
     #[error("it has {0} bytes of at most {LINE_BYTES_MAX}")]
     TooLong(usize),
-    /// A character that shows nothing or deceives.
+    /// An invisible or deceptive character.
     #[error("it has a character that hides, U+{0:04X}")]
     Hidden(u32),
-    /// A character to which a shell gives a meaning: chaining, redirection, substitution, a pattern.
+    /// A character with a meaning for a shell: chaining, redirection, substitution, a pattern.
     #[error("it has `{0}`, which a shell gives a meaning")]
     Meaning(char),
     /// A quote that is not closed.
@@ -261,7 +261,7 @@ pub enum NotPlain {
     /// The two readers do not agree, or the grammar finds more than one command in it.
     #[error("it is not one plain command by the grammar of the shell")]
     Grammar,
-    /// The program is no plain name: it is quoted, assigned to, or holds what no name of a program needs.
+    /// The program is no plain name: it is quoted, assigned to, or has unusual characters.
     #[error("`{0}` is no plain name of a program")]
     Program(String),
     /// The program runs others.
@@ -285,7 +285,7 @@ pub fn command_line(line: &str) -> Result<ShellCommand, NotPlain> {
     commanded(plain_words(line)?)
 }
 
-/// Reads a list of words, which no shell looks at.
+/// Reads a list of words that does not go through a shell.
 ///
 /// # Errors
 /// [`NotPlain::Empty`], [`NotPlain::Hidden`], and those about the program and its words.
@@ -293,7 +293,7 @@ pub fn command_words(words: &[String]) -> Result<ShellCommand, NotPlain> {
     commanded(plain_list(words)?)
 }
 
-/// The words of one plain command, whatever its program does. See [`command_line`].
+/// The words of one plain command, with any program. See [`command_line`].
 pub(crate) fn plain_words(line: &str) -> Result<Vec<String>, NotPlain> {
     let words = scanned(line)?;
     let nodes = parsed(line).ok_or(NotPlain::Grammar)?;
@@ -309,7 +309,7 @@ pub(crate) fn plain_words(line: &str) -> Result<Vec<String>, NotPlain> {
     named(words)
 }
 
-/// The words of a list that no shell looks at and that is one plain command, whatever its program does.
+/// The words of a list that does not go through a shell and that is one plain command, with any program.
 ///
 /// # Errors
 /// [`NotPlain::Empty`], [`NotPlain::Hidden`] and [`NotPlain::Program`].
@@ -331,7 +331,7 @@ fn named(words: Vec<String>) -> Result<Vec<String>, NotPlain> {
     Ok(words)
 }
 
-/// Whether a program runs what its arguments, input or files say.
+/// Whether a program runs its arguments, input or files as code.
 pub(crate) fn runs_others(program: &str) -> bool {
     let name = base_name(program);
     let is_variant = |known: &&str| {
@@ -376,7 +376,7 @@ fn base_name(program: &str) -> String {
 }
 
 fn starts_others(program: &str, word: &str) -> bool {
-    // Letters of tar stand together, with a dash or without: `xIf`.
+    // Letters of tar are combined, with a dash or without: `xIf`.
     if matches!(program, "tar" | "bsdtar" | "gtar")
         && !word.starts_with("--")
         && word.trim_start_matches('-').chars().all(char::is_alphabetic)
@@ -389,16 +389,16 @@ fn starts_others(program: &str, word: &str) -> bool {
     listed.iter().any(|listed| is_or_abbreviates(word, listed))
 }
 
-/// Whether a word is that option, in any of the ways in which options are written.
+/// Whether a word is that option, in any spelling of options.
 fn is_or_abbreviates(word: &str, option: &str) -> bool {
     match (option.strip_prefix("--"), word.strip_prefix("--")) {
-        // A long option may be cut as long as it is clear which one it is.
+        // A long option may be abbreviated as long as it stays unambiguous.
         (Some(option), Some(word)) => {
             let name = word.split('=').next().unwrap_or(word);
             name.len() >= 2 && option.starts_with(name)
         }
         (Some(_), None) | (None, Some(_)) => false,
-        // A short one may have its value, or other letters, beside it.
+        // A short one may have its value, or other letters, after it.
         (None, None) if option.len() == 2 && option.starts_with('-') => {
             word.starts_with('-') && word[1..].contains(&option[1..])
         }
@@ -407,7 +407,7 @@ fn is_or_abbreviates(word: &str, option: &str) -> bool {
     }
 }
 
-/// The words of a line as our own scanner sees them, unquoted.
+/// The unquoted words of a line by our own scanner.
 fn scanned(line: &str) -> Result<Vec<String>, NotPlain> {
     if line.len() > LINE_BYTES_MAX {
         return Err(NotPlain::TooLong(line.len()));
@@ -441,7 +441,7 @@ fn scanned(line: &str) -> Result<Vec<String>, NotPlain> {
     if words.is_empty() { Err(NotPlain::Empty) } else { Ok(words) }
 }
 
-/// Whether some shell reads more than itself in it, outside quotes.
+/// Whether the character has a meaning for some shell outside quotes.
 fn has_meaning(char: char) -> bool {
     matches!(
         char,
@@ -467,7 +467,7 @@ fn has_meaning(char: char) -> bool {
     )
 }
 
-/// The words of a line as the grammar sees them, as they are written; none when it is not one simple command.
+/// The words of a line by the grammar, as written; none when it is not one simple command.
 fn parsed(line: &str) -> Option<Vec<String>> {
     let tree = tree(line)?;
     let root = tree.root_node();

@@ -1,15 +1,16 @@
-//! Text in which nothing hides: what an approver reads is what would be done.
+//! Text without hidden characters: an approver reads exactly the text that would be used.
 //!
-//! Stricter than [`longhaul_core::text`], which cleans whatever is printed: letters that pass for others are escaped too.
+//! Stricter than [`longhaul_core::text`], which cleans every printed text: letters that look like others are escaped
+//! too.
 
 use std::fmt::Write as _;
 
 /// `text` on one line, with every character that could move the cursor, reorder or hide letters, or pass for another
 /// one, written as its escape.
 ///
-/// What stays as it is: printable ASCII, Latin letters with marks, Hangul, and the common Chinese and Japanese
-/// characters but for those that are a stroke. Letters of scripts that share their shapes with Latin, such as Cyrillic
-/// and Greek, are escaped even in a word of their own: nobody can see which it is.
+/// These characters stay unchanged: printable ASCII, Latin letters with marks, Hangul, and the common Chinese and
+/// Japanese characters except for single strokes. Letters of scripts that share their shapes with Latin, such as
+/// Cyrillic and Greek, are escaped even in a word of their own: a reader cannot tell them apart.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -26,7 +27,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a reader cannot mistake it.
+/// Whether a reader cannot mistake the character.
 pub(crate) fn is_plain(char: char) -> bool {
     let latin = matches!(char, '\u{c0}'..='\u{17f}') && !matches!(char, '×' | '÷' | 'ı' | 'ĸ' | 'ŉ' | 'ſ' | 'ŀ' | 'Ŀ');
     let kana = matches!(char, '\u{3041}'..='\u{3096}');

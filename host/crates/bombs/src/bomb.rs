@@ -1,6 +1,6 @@
-//! One bomb of the corpus: what it attacks, how it is loaded, how it must end, and what makes its bytes.
+//! One bomb of the corpus: its target, its form, its expected end, and the source of its bytes.
 //!
-//! Refuses to judge an end: whoever loads the bomb compares.
+//! Refuses to judge an end: the caller that loads the bomb compares.
 
 use crate::bytes;
 
@@ -8,16 +8,16 @@ use crate::bytes;
 pub struct Bomb {
     /// Unique, in lower case with `-`.
     pub name: &'static str,
-    /// What it attacks, in a sentence.
+    /// Its target, in a sentence.
     pub attacks: &'static str,
-    /// How it is loaded.
+    /// The way to load it.
     pub form: BombForm,
-    /// How it must end.
+    /// The expected end.
     pub end: ExpectedEnd,
     make: Make,
 }
 
-/// How a bomb is loaded.
+/// The way to load a bomb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BombForm {
     /// As a plugin.
@@ -28,16 +28,16 @@ pub enum BombForm {
     Module,
 }
 
-/// How a bomb must end. All but [`ExpectedEnd::Harmless`] are refusals.
+/// The expected end of a bomb. All but [`ExpectedEnd::Harmless`] are refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedEnd {
     /// Loading it reaches the cap of this name, before anything is compiled.
     Cap(&'static str),
-    /// It is told that it is no component.
+    /// It is refused as no component.
     NoComponent,
-    /// It is told that its manifest cannot be used.
+    /// It is refused for its manifest.
     Manifest,
-    /// It is told that it is no plugin or program of ours, or imports what there is not.
+    /// It is refused as no plugin or program of ours, or for an unknown import.
     WrongWorld,
     /// The compiler's process validates it and refuses it with a reason.
     Invalid,
@@ -47,7 +47,7 @@ pub enum ExpectedEnd {
     CallCap(&'static str),
     /// It loads, and running it traps.
     Trap,
-    /// It loads and runs to its end within all limits: what looks like an attack is none.
+    /// It loads and completes within all limits: it only looks like an attack.
     Harmless,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum Make {
 }
 
 impl Bomb {
-    /// Makes it.
+    /// Makes the bytes.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         match self.make {
@@ -69,7 +69,7 @@ impl Bomb {
     }
 }
 
-/// Name, what it attacks, form, end, and what makes it.
+/// Name, target, form, end, and the source of its bytes.
 pub(crate) type Row = (&'static str, &'static str, BombForm, ExpectedEnd, Make);
 
 pub(crate) fn of_row(row: &'static Row) -> Bomb {

@@ -1,6 +1,6 @@
 //! The parts that bombs are made of: numbers, sections, and the harmless program that carries a bomb.
 
-/// The limits that the corpus is made for: each bomb passes one of them by far, or none.
+/// The limits that the corpus is made for: each bomb exceeds one of them by far, or none.
 #[derive(Clone, Copy, Debug)]
 pub struct CorpusLimits {
     /// Bytes of a file.
@@ -27,7 +27,7 @@ pub struct CorpusLimits {
     pub handles_max: u32,
 }
 
-/// Small ones, so that all bombs together take seconds.
+/// Small limits, so that all bombs together take seconds.
 pub const LIMITS: CorpusLimits = CorpusLimits {
     bytes_max: 8 << 20,
     functions_max: 10_000,
@@ -42,13 +42,13 @@ pub const LIMITS: CorpusLimits = CorpusLimits {
     handles_max: 100,
 };
 
-/// How a component begins.
+/// The first bytes of a component.
 pub(crate) const COMPONENT: &[u8; 8] = b"\0asm\x0d\0\x01\0";
 
-/// How a core module begins.
+/// The first bytes of a core module.
 pub(crate) const MODULE: &[u8; 8] = b"\0asm\x01\0\0\0";
 
-/// A number as WebAssembly writes it: seven bits a byte, the lowest first.
+/// A number in WebAssembly's encoding: seven bits a byte, the lowest first.
 pub(crate) fn number(mut left: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -104,7 +104,7 @@ pub(crate) fn program_with_sections(sections: &[u8]) -> Vec<u8> {
     program_with(&[MODULE, sections].concat())
 }
 
-/// A component that says it is a tool and has no function.
+/// A component that claims to be a tool and has no function.
 pub(crate) fn plugin_then(sections: &[u8]) -> Vec<u8> {
     let text = r#"(component (instance $none) (export "longhaul:plugin/tool@0.1.0" (instance $none)))"#;
     let bytes = wat::parse_str(text).unwrap_or_else(|error| panic!("a bomb of this crate is no text: {error}"));

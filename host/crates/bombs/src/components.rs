@@ -1,4 +1,4 @@
-//! Components against whoever validates them, builds adapters between them, and links them.
+//! Components that attack the validator, the builder of adapters between them, and the linker.
 
 use crate::bomb::Make::Bytes;
 use crate::bomb::{BombForm, ExpectedEnd, Row};

@@ -1,4 +1,4 @@
-//! Against whoever reads a file without compiling it: lengths that lie, levels, counts, names, custom sections.
+//! Attacks on a reader that does not compile the file: false lengths, levels, counts, names, custom sections.
 
 use crate::bomb::Make::Bytes;
 use crate::bomb::{BombForm, ExpectedEnd, Row};
@@ -232,7 +232,7 @@ fn header(parts: &[&[u8]]) -> Vec<u8> {
     [&COMPONENT[..], &parts.concat()].concat()
 }
 
-/// An instance is exported under a name. There need not be one: the name is read first.
+/// The export of an instance under a name. The instance need not exist: the name is read first.
 fn export(name: &[u8]) -> Vec<u8> {
     section(11, &[&[1, 0][..], &number(name.len()), name, &[5, 0, 0]].concat())
 }

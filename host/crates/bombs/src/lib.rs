@@ -1,8 +1,8 @@
-//! A corpus of bombs: modules and components that are slow, huge or deep for whoever parses, validates, compiles, links
-//! or instantiates them, each with the end that it must come to.
+//! A corpus of bombs: modules and components that are slow, huge or deep for the parser, validator, compiler, linker or
+//! instantiation, each with its expected end.
 //!
-//! Small ones are text files of `tests/bombs`; large ones are generated, so that the program carries them too. Refuses to
-//! load or run anything: that is up to the caller, who alone has the limits.
+//! Small ones are text files of `tests/bombs`; large ones are generated, so that the program holds them too. Refuses to
+//! load or run anything: that is up to the caller, which alone has the limits.
 
 mod bomb;
 mod bytes;
@@ -17,7 +17,7 @@ pub use bytes::LIMITS;
 
 use bomb::of_row;
 
-/// All of them.
+/// All bombs.
 #[must_use]
 pub fn corpus() -> Vec<Bomb> {
     [files::BOMBS, modules::BOMBS, components::BOMBS, calls::BOMBS, texts::BOMBS]

@@ -1,4 +1,4 @@
-//! Core modules against whoever validates and compiles them. None is instantiated.
+//! Core modules that attack the validator and the compiler. None is instantiated.
 
 use crate::bomb::Make::Bytes;
 use crate::bomb::{BombForm, ExpectedEnd, Row};

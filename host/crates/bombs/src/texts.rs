@@ -1,4 +1,5 @@
-//! The bombs of `tests/bombs`: fields of a component each. Most use what is switched off here, or start as a bomb.
+//! The bombs of `tests/bombs`: fields of a component each. Most use a feature that is switched off here, or start as a
+//! bomb.
 
 use crate::bomb::Make::Text;
 use crate::bomb::{BombForm, ExpectedEnd, Row};

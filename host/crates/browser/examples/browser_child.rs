@@ -1,4 +1,4 @@
-//! Stands in for the `longhaul` command in the tests of the browser: does nothing but be one of its children.
+//! Stands in for the `longhaul` command in the tests of the browser: it only implements the browser's children.
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,8 +1,8 @@
-//! What runs inside the sandbox: a relay between the browser and the two sockets of the host.
+//! The child inside of the sandbox: a relay between the browser and the two sockets of the host.
 //!
-//! The browser knows proxies by a port and not by a socket's path, so the relay listens on the loopback of the
-//! sandbox's own network, which nothing outside can reach. It decides nothing: each connection is handed to the host as
-//! it is. It ends, and everything with it, when the browser ends or takes too much memory.
+//! The browser addresses proxies by a port and not by a socket's path, so the relay listens on the loopback of the
+//! sandbox's own network, which nothing outside can reach. It decides nothing: each connection is passed to the host
+//! unchanged. It ends, and everything with it, when the browser ends or uses too much memory.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -14,24 +14,24 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// The two sockets, as the child finds them from where it starts. Short, since the path of a socket has 107 bytes.
+/// The directory of the two sockets, relative to the child's. Short, since the path of a socket has 107 bytes.
 pub(crate) const WAY: &str = "../tmp/way";
 pub(crate) const PIPE: &str = "../tmp/pipe";
 
-/// How often the browser's memory is looked at.
+/// Interval of checks of the browser's memory.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The exit code when the browser took too much memory. A word among its complaints could be one of those left out.
+/// The exit code when the browser used too much memory. A message might be left out of its standard error.
 pub(crate) const TOO_MUCH_MEMORY: i32 = 75;
 
-/// What the child is told, as JSON.
+/// The specification of the child, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) argv: Vec<String>,
     pub(crate) memory_bytes_max: u64,
 }
 
-/// The child's whole main function. Answers the exit code.
+/// The child's whole main function. Returns the exit code.
 #[must_use]
 pub fn browser_child(spec_json: &str) -> i32 {
     let spec: Spec = match serde_json::from_str(spec_json) {
@@ -60,7 +60,7 @@ fn start(spec: &Spec) -> io::Result<Child> {
     let pipe = UnixStream::connect(PIPE)?;
     let home = std::env::var("HOME").unwrap_or_else(|_| "..".to_owned());
     let mut command = Command::new("/bin/sh");
-    // It reads at 3 and writes at 4. The shell moves them there, which takes unsafe code otherwise.
+    // It reads at 3 and writes at 4. The shell moves them there, which would need unsafe code otherwise.
     command.args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >&2", "sh"]).args(&spec.argv);
     command.arg(format!("--user-data-dir={home}/profile")).arg(format!("--proxy-server=http://127.0.0.1:{port}"));
     command.arg("about:blank");
@@ -80,8 +80,8 @@ fn watch(mut browser: Child, memory_bytes_max: u64) -> io::Result<i32> {
     }
 }
 
-/// What all processes in sight have for themselves. In the `/proc` of another namespace nothing of ours is in sight,
-/// and what holds then is the limit of each process.
+/// The private memory of all visible processes. The `/proc` of another namespace shows none of these, and then only the
+/// limit of each process applies.
 fn private_bytes(proc: &Path) -> u64 {
     let is_ours =
         std::fs::read_link(proc.join("self")).is_ok_and(|id| id == Path::new(&std::process::id().to_string()));

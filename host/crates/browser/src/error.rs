@@ -1,100 +1,100 @@
-//! Why there is no page, or not the one that was asked for.
+//! Why a page is missing or wrong.
 
 use longhaul_core::text::truncate;
 use longhaul_core::tool::ToolError;
 use longhaul_core::{LimitHit, Outage};
 use longhaul_egress::EgressError;
 
-/// How much of what a browser or a page said is repeated, in bytes.
+/// Bytes of a browser's or a page's text that an error repeats.
 pub(crate) const SAID_BYTES_MAX: usize = 300;
 
-/// Why a call did not do what it should.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrowserError {
-    /// Its settings cannot be read.
+    /// Its settings are invalid.
     #[error("its settings are wrong: {why}")]
     Settings {
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         why: String,
     },
     /// No browser is installed.
     #[error("there is no browser: looked for {looked_for}; install Chromium, or set `program` in its settings")]
     NoProgram {
-        /// Where.
+        /// The searched places.
         looked_for: String,
     },
-    /// The system does not let it be confined.
+    /// The system cannot confine it.
     #[error("the browser was not started, since this system does not give {why}")]
     NoSandbox {
-        /// What it does not give, what it said, and what to do.
+        /// The missing feature, the system's error, and the remedy.
         why: String,
     },
-    /// It did not come up.
+    /// It did not start.
     #[error("the browser did not start: {why}")]
     NotStarted {
-        /// What was tried, or what it said.
+        /// The attempt, or its output.
         why: String,
     },
-    /// It was there, and is not any more.
+    /// It ended.
     #[error("the browser ended{}: {said}", .limit.map(|name| format!(" at its limit `{name}`")).unwrap_or_default())]
     Ended {
         /// The limit that ended it.
         limit: Option<&'static str>,
-        /// What it said last.
+        /// Its last output.
         said: String,
     },
-    /// Nothing is open.
+    /// No page is open.
     #[error(
         "no page is open: a browser is ended with the host, after a rest and at its limits, and nothing of it is kept; \
          call `open` again{}", .last.as_ref().map(|url| format!(" (the last page was {url})")).unwrap_or_default()
     )]
     NotOpen {
-        /// What was open last, where that is known.
+        /// The last open address, if it is known.
         last: Option<String>,
     },
-    /// Not an address that is opened.
+    /// The address cannot be opened.
     #[error("`{url}` is not opened: only addresses of http and https are")]
     NotHttp {
         /// The address.
         url: String,
     },
-    /// The way there is not open.
+    /// The address cannot be reached.
     #[error(transparent)]
     Egress(#[from] EgressError),
-    /// The page could not be had.
+    /// The page could not be loaded.
     #[error("`{url}` could not be opened: {why}")]
     NotLoaded {
         /// The address.
         url: String,
-        /// What the browser says.
+        /// The browser's error.
         why: String,
     },
-    /// The page has no such element, or it cannot be used like that.
+    /// The page has no such element, or it cannot be used in that way.
     #[error("{0}")]
     Element(String),
-    /// Somebody took too long.
+    /// A timeout.
     #[error("given up after {ms} ms: {what}")]
     TimedOut {
-        /// What was waited for.
+        /// The awaited event.
         what: &'static str,
-        /// How long.
+        /// The timeout, in milliseconds.
         ms: u64,
     },
-    /// All browsers were at work for as long as a call may take.
+    /// All browsers were busy for the whole time of a call.
     #[error("all {browsers_max} browsers were at work for {ms} ms; try again later, or raise browsers_max")]
     Busy {
-        /// How many there may be.
+        /// The maximum number of browsers.
         browsers_max: usize,
-        /// How long one was waited for.
+        /// How long one was awaited, in milliseconds.
         ms: u64,
     },
-    /// It answered what nobody understands.
+    /// Its response is invalid.
     #[error("the browser answered `{method}` with: {said}")]
     Protocol {
-        /// What was asked.
+        /// The called method.
         method: &'static str,
-        /// What it said.
+        /// Its response.
         said: String,
     },
     /// A cap was reached.
@@ -103,7 +103,7 @@ pub enum BrowserError {
 }
 
 impl BrowserError {
-    /// What the browser answered, short.
+    /// The browser's response, shortened.
     pub(crate) fn protocol(method: &'static str, said: &str) -> Self {
         Self::Protocol { method, said: truncate(said, SAID_BYTES_MAX) }
     }

@@ -1,14 +1,14 @@
-//! What is asked of a page, and what it answers, as far as that fits.
+//! Requests to a page, and its bounded answers.
 
 use serde::Deserialize;
 
 /// The functions that run in the page, in a world of their own.
 pub(crate) const FUNCTIONS: &str = include_str!("page.js");
 
-/// Bytes of an address, as servers take it.
+/// Bytes of an address, as servers accept it.
 pub(crate) const URL_BYTES_MAX: usize = 8_192;
 
-/// Where a page is.
+/// The location of a page.
 #[derive(Deserialize)]
 pub(crate) struct About {
     pub(crate) url: String,
@@ -17,7 +17,7 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// Whether this may stay open. What a page makes of itself has its own origin, and reads nothing else.
+    /// Whether this may stay open. A document that a page generates has its own origin, and reads nothing else.
     pub(crate) fn is_of_the_web(&self) -> bool {
         ["http://", "https://", "blob:http"].iter().any(|start| self.url.starts_with(start)) || self.is_empty()
     }
@@ -42,7 +42,7 @@ pub(crate) struct Place {
     pub(crate) y: f64,
 }
 
-/// Whether an element took a text without anybody typing.
+/// Whether an element accepted a text without typing.
 #[derive(Deserialize)]
 pub(crate) struct Filled {
     pub(crate) done: bool,

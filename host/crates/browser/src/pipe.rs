@@ -1,8 +1,8 @@
 //! The DevTools protocol over a pipe: messages of JSON, each ended by a zero byte.
 //!
-//! The crates that drive Chromium speak it over a web socket, for which the browser opens a port that any program of
-//! the machine may use. A pipe has two ends. What is needed of the protocol are a dozen methods, named where they are
-//! used. What the browser says is data of pages: it is bounded, and what nobody waits for is dropped.
+//! The crates that drive Chromium use a web socket, for which the browser opens a port that any program of the machine
+//! may use. A pipe has two ends. The protocol needs only a dozen methods, named where they are used. The browser's
+//! messages are data of pages: they are bounded, and unawaited ones are dropped.
 
 use crate::error::BrowserError;
 use serde::Deserialize;
@@ -21,18 +21,18 @@ use tokio::time::timeout;
 /// Bytes of one message: a screenshot of a few million pixels.
 const MESSAGE_BYTES_MAX: u64 = 32 << 20;
 
-/// Events that wait to be heard. One more is dropped.
+/// Events that wait to be handled. Further ones are dropped.
 const EVENTS_MAX: usize = 1_024;
 
 type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Value, String>>>>>;
 
-/// What the browser says unasked.
+/// An event of the browser.
 pub(crate) struct Event {
     pub(crate) method: String,
     pub(crate) params: Value,
 }
 
-/// A browser's ear and mouth.
+/// A connection to a browser.
 pub(crate) struct Pipe {
     to_browser: tokio::sync::Mutex<OwnedWriteHalf>,
     waiting: Waiting,
@@ -59,7 +59,7 @@ struct PipeMessage {
 }
 
 impl Pipe {
-    /// Speaks over that stream; events go where the receiver is.
+    /// A connection over that stream; events go to the receiver.
     pub(crate) fn over(stream: UnixStream) -> (Self, mpsc::Receiver<Event>) {
         let (from_browser, to_browser) = stream.into_split();
         let (events, heard) = mpsc::channel(EVENTS_MAX);
@@ -119,12 +119,12 @@ async fn listen(from_browser: OwnedReadHalf, waiting: Waiting, events: mpsc::Sen
             Some(id) => {
                 let waits = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 let answer = said.error.map_or(Ok(said.result), |error| Err(error.to_string()));
-                // Who gave up does not want it any more.
+                // A caller that gave up does not want it any more.
                 let _ = waits.map(|waits| waits.send(answer));
             }
             None => drop(events.try_send(Event { method: said.method, params: said.params })),
         }
     }
-    // Whoever waits is told by this that nobody will answer.
+    // This tells the waiting callers that no answer will come.
     waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }

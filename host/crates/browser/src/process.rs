@@ -1,4 +1,4 @@
-//! A browser that runs: in its sandbox, with a proxy before it and a pipe to it.
+//! A running browser: in its sandbox, with a proxy and a pipe.
 
 use crate::child::{PIPE, Spec, TOO_MUCH_MEMORY, WAY};
 use crate::environment::BrowserEnvironment;
@@ -17,16 +17,16 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long a browser may take until it speaks.
+/// How long a browser may take until it responds.
 const START: Duration = Duration::from_secs(20);
 
-/// The least that holds a browser, whatever is accepted for others: without a network of its own it has none at all.
+/// The lowest level for a browser, whatever is accepted for others: below it, it has no network of its own.
 const LEVEL_MIN: Level = Level::Namespaces;
 
-/// Bytes of its complaints that are kept.
+/// Bytes of its standard error that are kept.
 const COMPLAINTS_BYTES_MAX: u64 = 8 << 10;
 
-/// A browser. Dropping it ends all of it.
+/// A browser. Dropping it ends all its processes.
 pub(crate) struct Process {
     running: Running,
     server: JoinHandle<()>,
@@ -39,7 +39,8 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// Starts one. Ours is the sandbox that holds it: a browser's own takes namespaces, which nobody has inside.
+    /// Starts a browser. The host's sandbox confines it: a browser's own needs namespaces, which are unavailable
+    /// inside.
     pub(crate) async fn start(
         environment: &BrowserEnvironment,
         settings: &BrowserSettings,
@@ -67,7 +68,7 @@ impl Process {
         };
         let (stream, _) = accepted.map_err(|_| not_started("it said nothing"))?.map_err(not_started)?;
         let (pipe, events) = Pipe::over(stream);
-        // The pipe is there before the browser is: it may still refuse to start.
+        // The pipe exists before the browser: it may still refuse to start.
         tokio::select! {
             spoke = pipe.call(None, "Browser.getVersion", serde_json::json!({}), START) => {
                 spoke.map_err(not_started)?;
@@ -77,12 +78,12 @@ impl Process {
         Ok((process, pipe, events))
     }
 
-    /// What holds it.
+    /// Its sandbox level.
     pub(crate) fn level(&self) -> Level {
         self.running.level()
     }
 
-    /// Waits until it has ended, and says how.
+    /// Waits until it has ended, and returns how.
     pub(crate) async fn ended(&mut self) -> BrowserError {
         let (limit, said) = self.running.ended().await;
         let over_memory = (self.running.exit_code() == Some(TOO_MUCH_MEMORY)).then_some("memory_bytes_max");
@@ -95,7 +96,7 @@ fn not_started(why: impl std::fmt::Display) -> BrowserError {
     BrowserError::NotStarted { why: why.to_string() }
 }
 
-/// In words of its own, since what other programs may do with less is not for a browser.
+/// With a text of its own, since a browser may not run at the lower levels of other programs.
 fn no_sandbox(level_min: Level, why: &str) -> BrowserError {
     let less = if level_min > LEVEL_MIN {
         format!("accept less by name with `sandbox_min = \"{LEVEL_MIN}\"`")
@@ -107,7 +108,7 @@ fn no_sandbox(level_min: Level, why: &str) -> BrowserError {
     }
 }
 
-/// A socket's name in the directory that both sides have.
+/// A socket's name in the shared directory.
 fn name_of(socket: &str) -> &str {
     socket.rsplit('/').next().unwrap_or(socket)
 }
@@ -120,22 +121,22 @@ fn confined(
     let real = program.canonicalize().map_err(not_started)?;
     let spec = Spec { argv: program::command(&real), memory_bytes_max: settings.memory_bytes_max };
     let spec = serde_json::to_string(&spec).map_err(not_started)?;
-    // The link leads to this very binary, whose path nobody sees.
+    // The link leads to this very binary, whose path is not visible.
     let argv =
         std::iter::once("/proc/self/exe".to_owned()).chain(environment.child_args.clone()).chain([spec]).collect();
     let limits = ProgramLimits {
         wall_ms_max: settings.wall_ms_max,
         grace_ms: 0,
-        // Time on the clock and the caps of traffic and memory bound what it does.
+        // Wall time and the caps of traffic and memory bound it.
         cpu_seconds_max: settings.wall_ms_max.div_ceil(1_000),
-        // It reserves terabytes; what it uses is watched by the child.
+        // It reserves terabytes; the child watches its real usage.
         memory_bytes_max: u64::MAX,
         output_bytes_max: COMPLAINTS_BYTES_MAX,
         processes_max: settings.processes_max,
         file_bytes_max: settings.disk_bytes_max,
         disk_bytes_max: settings.disk_bytes_max,
     };
-    // A browser may lie in somebody's home, among keys: it sees itself, and what browsers have beside them.
+    // A browser may be in a user's home, among keys: it sees itself, and the usual files of browsers.
     let starts = real.into_os_string().into_string().ok();
     let level_min = environment.host.level_min.max(LEVEL_MIN);
     let kind = ChildKind::Kept;
@@ -164,7 +165,7 @@ mod tests {
         assert!(least.contains("; allow user namespaces: ") && !least.contains("sandbox_min"), "{least}");
     }
 
-    /// Shown as a tool chain, whose rule keeps homes out; see the tests of that.
+    /// Shown as a tool chain, whose rule excludes homes; see its tests.
     #[test]
     fn a_browser_in_a_home_is_shown_without_the_directory_that_it_lies_in() {
         let home = tempfile::tempdir().expect("a directory");

@@ -1,15 +1,15 @@
-//! Which browser is started, and with which switches.
+//! The choice of the browser, and its switches.
 
 use crate::error::BrowserError;
 use crate::settings::BrowserSettings;
 use std::path::{Path, PathBuf};
 
-/// Usual names, the one that is most likely kept up to date first.
+/// Usual names, the one that is most probably up to date first.
 const NAMES: [&str; 6] =
     ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chromium-headless-shell", "chrome"];
 
-/// What is switched off. The sandbox already leaves only the proxy; this is so that the browser does not even try, and
-/// so that names are resolved by the guard alone.
+/// Disabled features. The sandbox already leaves only the proxy; these switches keep the browser from trying, and leave
+/// the resolution of names to the guard.
 const SWITCHES: [&str; 29] = [
     "--headless",
     "--remote-debugging-pipe",
@@ -37,7 +37,7 @@ const SWITCHES: [&str; 29] = [
     "--no-default-browser-check",
     "--no-first-run",
     "--no-pings",
-    // Its own takes namespaces, which nobody makes inside of ours.
+    // Its own needs namespaces, which are unavailable inside of the host's.
     "--no-sandbox",
     "--password-store=basic",
     "--window-size=1280,800",
@@ -58,7 +58,7 @@ pub(crate) fn find(settings: &BrowserSettings) -> Result<PathBuf, BrowserError> 
         .ok_or_else(|| BrowserError::NoProgram { looked_for: format!("{} in PATH", NAMES.join(", ")) })
 }
 
-/// The command, without what only the child knows: its profile and the port of its proxy.
+/// The command, without its profile and the port of its proxy, which only the child knows.
 pub(crate) fn command(program: &Path) -> Vec<String> {
     let mut argv = vec![program.to_string_lossy().into_owned()];
     argv.extend(SWITCHES.map(str::to_owned));

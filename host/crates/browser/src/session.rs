@@ -1,4 +1,4 @@
-//! One browser with one page, and what can be done with it.
+//! One browser with one page, and its operations.
 
 use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
@@ -19,27 +19,27 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-/// How long an answer of the browser is waited for that should be there at once.
+/// How long an immediate answer of the browser is awaited.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// How long is waited after a click for the page to begin something.
+/// Wait after a click for the page to begin something.
 const SETTLE: Duration = Duration::from_millis(400);
 
-/// What the browser says when what was to be opened is no page, such as a download.
+/// The browser's error when the address is no page, such as a download.
 const ABORTED: &str = "net::ERR_ABORTED";
 
-/// What the browser says of a page that leads to a file or to data.
+/// The browser's error for a page that leads to a file or to data.
 const UNSAFE_REDIRECT: &str = "net::ERR_UNSAFE_REDIRECT";
 
 /// Remarks for one answer: dialogs, windows and downloads that were refused.
 const REMARKS_MAX: usize = 10;
 
-/// A picture above this is taken again as JPEG: one answer has 4 MiB, and a data URL is a third longer.
+/// A larger picture is taken again as JPEG: one answer has 4 MiB, and a data URL is a third longer.
 const PNG_BASE64_BYTES_MAX: usize = 1_500_000;
 
 /// A browser with a page.
 pub(crate) struct Session {
-    // In this order: who hears and speaks ends before the process does.
+    // In this order: the connection ends before the process does.
     ear: JoinHandle<()>,
     pipe: Arc<Pipe>,
     process: Process,
@@ -56,7 +56,7 @@ impl Drop for Session {
     }
 }
 
-/// What the page did unasked.
+/// Events of the page.
 #[derive(Default)]
 struct PageEvents {
     remarks: Mutex<Vec<String>>,
@@ -84,7 +84,7 @@ pub(crate) struct Picture {
 }
 
 impl Session {
-    /// What holds the browser.
+    /// The sandbox level of the browser.
     pub(crate) fn level(&self) -> Level {
         self.process.level()
     }
@@ -131,7 +131,7 @@ impl Session {
         self.pipe.call(Some(&self.page), method, params, ANSWER).await
     }
 
-    /// Says how it ended, where it has: that explains more than what could not be done.
+    /// Replaces an error by how the browser ended, if it has: that explains more.
     pub(crate) async fn why_it_ended(&mut self, error: BrowserError) -> BrowserError {
         let ended = tokio::time::timeout(Duration::from_millis(500), self.process.ended()).await;
         ended.unwrap_or(error)
@@ -162,7 +162,7 @@ impl Session {
         }
         let is_loaded = self.wait_for_load(&mut loaded, until).await?;
         let (about, report) = self.report(is_loaded).await?;
-        // A plain request that the proxy refused has an answer, which is no page.
+        // A plain request that the proxy refused has a response, which is no page.
         if about.status == Some(StatusCode::FORBIDDEN.as_u16())
             && let Some(refusal) = report["refused"].get(0).and_then(Value::as_str)
         {
@@ -172,16 +172,16 @@ impl Session {
         Ok(report)
     }
 
-    /// Why an address was not opened: what the guard refused says more than the browser knows.
+    /// Why an address was not opened: the guard's refusal is more specific than the browser's error.
     async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
-        // Of what the browser refuses by itself the guard knows nothing: what it refused was asked for by a page before.
+        // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page.
         if why != UNSAFE_REDIRECT
             && let Some(refusal) = self.proxy.take_refusals().into_iter().next()
         {
             return refusal.into();
         }
         if why == ABORTED {
-            // That it is a download may be said a moment later.
+            // A download may be reported a moment later.
             tokio::time::sleep(SETTLE).await;
         }
         let remarks = self.seen.take();
@@ -193,12 +193,12 @@ impl Session {
         BrowserError::NotLoaded { url: shown(url), why: truncate(why, SAID_BYTES_MAX) }
     }
 
-    /// The text from `offset`, with where it is.
+    /// The text from `offset`, with its location.
     pub(crate) async fn read(&self, offset: usize, bytes_max: usize) -> Result<(Value, bool), BrowserError> {
         let about: About = self.ask("longhaul.about()").await?;
         self.check_open(&about)?;
         let part: Text = self.ask(&format!("longhaul.text({offset}, {bytes_max})")).await?;
-        // Without a word about what is missing: it would count as text of the page, and as much would never be read.
+        // Without a note about the missing part: it would count as text of the page, and that much would never be read.
         let text = &part.text[..part.text.floor_char_boundary(bytes_max)];
         let read = offset.saturating_add(text.encode_utf16().count()).min(part.chars);
         let is_more = read < part.chars;
@@ -209,13 +209,13 @@ impl Session {
         Ok((told, is_more))
     }
 
-    /// What can be clicked and typed into, from `offset`.
+    /// The elements that can be clicked or typed into, from `offset`.
     pub(crate) async fn elements(&self, offset: usize, max: usize) -> Result<Value, BrowserError> {
         self.check_open(&self.ask("longhaul.about()").await?)?;
         self.ask(&format!("longhaul.elements({offset}, {max})")).await
     }
 
-    /// Clicks an element, and waits for what that begins.
+    /// Clicks an element, and waits for the consequences.
     pub(crate) async fn click(&self, element: u32) -> Result<Value, BrowserError> {
         self.check_open(&self.ask("longhaul.about()").await?)?;
         let place: Place = self.ask(&format!("longhaul.place({element})")).await?;
@@ -229,7 +229,7 @@ impl Session {
         self.settle(begun, loaded).await
     }
 
-    /// Types a text into an element in place of what is there, and where asked presses Enter.
+    /// Types a text into an element in place of its content, and presses Enter on request.
     pub(crate) async fn fill(&self, element: u32, text: &str, is_submitted: bool) -> Result<Value, BrowserError> {
         self.check_open(&self.ask("longhaul.about()").await?)?;
         let quoted = Value::from(text).to_string();
@@ -248,7 +248,7 @@ impl Session {
         self.settle(begun, loaded).await
     }
 
-    /// The window as a picture.
+    /// A picture of the window.
     pub(crate) async fn screenshot(&self) -> Result<Picture, BrowserError> {
         self.check_open(&self.ask("longhaul.about()").await?)?;
         let take = async |format: Value| -> Result<String, BrowserError> {
@@ -271,7 +271,7 @@ impl Session {
         (begun, loaded)
     }
 
-    /// What was refused and remarked before belongs to no later answer.
+    /// Drops earlier refusals and remarks, which belong to no later answer.
     fn forget(&self) {
         self.proxy.take_refusals();
         self.seen.take();
@@ -287,7 +287,7 @@ impl Session {
         Ok(self.report(is_loaded).await?.1)
     }
 
-    /// Whether the page came to its end. One that does not is stopped, and is read as it is.
+    /// Whether the page finished loading. A page that does not is stopped, and read in its present state.
     async fn wait_for_load(&self, loaded: &mut watch::Receiver<u64>, until: Instant) -> Result<bool, BrowserError> {
         let is_loaded = timeout_at(until, loaded.changed()).await.is_ok();
         if !is_loaded {
@@ -305,7 +305,7 @@ impl Session {
         self.call("Page.navigate", json!({ "url": "about:blank" })).await.map(drop)
     }
 
-    /// Where the page is now, and what it tried.
+    /// The page's present location, and its refused attempts.
     async fn report(&self, is_loaded: bool) -> Result<(About, Value), BrowserError> {
         let about: About = self.ask("longhaul.about()").await?;
         if !about.is_of_the_web() {
@@ -329,7 +329,7 @@ impl Session {
         if about.is_empty() { Err(BrowserError::NotOpen { last: None }) } else { Ok(()) }
     }
 
-    /// Asks the page, in our own world of it. What it throws is a word about an element.
+    /// Evaluates an expression in an isolated world of the page. Its exception is a message about an element.
     async fn ask<T: DeserializeOwned>(&self, expression: &str) -> Result<T, BrowserError> {
         let world = json!({ "frameId": self.frame, "worldName": "longhaul" });
         let world = self.call("Page.createIsolatedWorld", world).await?;
@@ -358,7 +358,7 @@ fn key(kind: &str, name: &str, code: u32, text: &str) -> Value {
     json!({ "type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text })
 }
 
-/// Hears what the browser says unasked, and answers what would hold a page up.
+/// Handles the browser's events, and answers those that would block a page.
 struct EventListener {
     pipe: Arc<Pipe>,
     seen: Arc<PageEvents>,
@@ -387,17 +387,17 @@ impl EventListener {
         }
     }
 
-    /// A dialog stops the page until somebody answers. Only the question whether to leave it gets a yes.
+    /// A dialog stops the page until it is answered. Only the question whether to leave the page gets a yes.
     async fn dismiss(&self, params: &Value) {
         let kind = params["type"].as_str().unwrap_or_default();
         let text = params["message"].as_str().unwrap_or_default();
         self.seen.remark(&format!("the page showed a dialog ({kind}), which was dismissed: {text}"));
         let answer = json!({ "accept": kind == "beforeunload" });
-        // It may be gone already.
+        // It may be closed already.
         let _ = self.pipe.call(Some(&self.page), "Page.handleJavaScriptDialog", answer, ANSWER).await;
     }
 
-    /// Every window but ours is closed.
+    /// Closes every other window.
     async fn keep_out(&self, target: &Value) {
         let id = target["targetId"].as_str().unwrap_or_default();
         if target["type"] != "page" || id == self.frame || target.get("openerId").is_none() {

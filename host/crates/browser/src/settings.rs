@@ -5,33 +5,34 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What the operator says of the browser.
+/// The operator's settings of the browser.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrowserSettings {
     /// The program, a full path. Default: Chromium or Chrome by their usual names in PATH.
     pub program: Option<PathBuf>,
-    /// Bytes of text in one answer. Default 32 768, at most 262 144. More is read with `offset`.
+    /// Bytes of text in one answer. Default 32 768, at most 262 144. `offset` reads further parts.
     pub text_bytes_max: usize,
-    /// Time for a page to load, in milliseconds. Default 20 000. What is there by then is what is read.
+    /// Time for a page to load, in milliseconds. Default 20 000. Afterwards the present content is read.
     pub load_ms_max: u64,
-    /// Time of one call, the start of the browser included, in milliseconds. Default 60 000. Over it the browser is ended.
+    /// Time of one call, the start of the browser included, in milliseconds. Default 60 000. Beyond it the browser is
+    /// ended.
     pub call_ms_max: u64,
-    /// Time without a call after which a browser is ended, in milliseconds. Default 300 000.
+    /// Idle time after which a browser is ended, in milliseconds. Default 300 000.
     pub idle_ms_max: u64,
-    /// Time from its start after which a browser is ended, in milliseconds. Default 3 600 000.
+    /// Lifetime after which a browser is ended, in milliseconds. Default 3 600 000.
     pub wall_ms_max: u64,
-    /// Browsers at the same time, of one session of a run, or of all tasks of an ask. Default 2. One more ends the one
-    /// that rested longest, or waits for it.
+    /// Parallel browsers of one session of a run, or of all tasks of an ask. Default 2. A further one ends the one that
+    /// was idle longest, or waits for it.
     pub browsers_max: usize,
     /// Bytes that one browser may send and receive. Default 256 MiB.
     pub traffic_bytes_max: u64,
-    /// Memory of all processes of one browser that is theirs alone, in bytes. Default 2 GiB. Looked at four times a
-    /// second; over it the browser is ended. No single process gets more either.
+    /// Private memory of all processes of one browser, in bytes. Default 2 GiB. Checked four times a second; beyond it
+    /// the browser is ended. No single process gets more either.
     pub memory_bytes_max: u64,
-    /// Processes of one browser; its threads too, unless for root. Default 512.
+    /// Processes of one browser; its threads too, except for root. Default 512.
     pub processes_max: u64,
-    /// Bytes that the disk may lose while a browser runs, to whomever. Default 1 GiB. Looked at each half second.
+    /// Bytes that the disk may lose while a browser runs, to any process. Default 1 GiB. Checked each half second.
     pub disk_bytes_max: u64,
 }
 
@@ -57,7 +58,7 @@ impl BrowserSettings {
     /// Reads settings strictly.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Their faults.
     pub fn read(settings: &Value) -> Result<Self, BrowserError> {
         let wrong = |why: String| BrowserError::Settings { why };
         let read: Self = serde_json::from_value(settings.clone()).map_err(|error| wrong(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The tool: a browser for each task that calls it, as long as it is used.
+//! The tool: a browser for each task that calls it, for as long as it is used.
 
 use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
@@ -18,27 +18,27 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// Elements that one answer lists where nobody says how many, and at most.
+/// Elements in one answer, by default and at most.
 const ELEMENTS_DEFAULT: usize = 100;
 const ELEMENTS_MAX: usize = 300;
 
-/// Tasks whose last address is known after their browser ended; the others are only told that none is open.
+/// Tasks whose last address is known after their browser ended; for others only "none is open" is reported.
 const DESKS_MAX: usize = 1_000;
 
 /// Bytes of a text that is typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
 
-/// The tool.
+/// The tool `builtin:browser`.
 pub struct Browser {
     environment: BrowserEnvironment,
     settings: BrowserSettings,
     seats: Arc<Semaphore>,
     open: std::sync::Mutex<HashMap<InvocationId, Arc<BrowserSession>>>,
-    /// The least that has held a browser so far.
+    /// The lowest sandbox level of a browser so far.
     least: std::sync::Mutex<Option<Level>>,
 }
 
-/// What one task has open.
+/// The open browser of one task.
 #[derive(Default)]
 struct BrowserSession {
     at: Mutex<At>,
@@ -129,8 +129,8 @@ impl Browser {
         Ok((told, false))
     }
 
-    /// A place for one more browser. Where there is none, the one that rested longest makes room; where none rests,
-    /// it is waited for, so long.
+    /// A permit for one more browser. If none is free, the one that was idle longest is ended; if none is idle, a
+    /// permit is awaited for `ms`.
     async fn seat(&self, ms: u64) -> Result<OwnedSemaphorePermit, BrowserError> {
         let asked = Instant::now();
         loop {
@@ -161,7 +161,7 @@ impl Browser {
     }
 }
 
-/// Ends a browser that nobody used for so long.
+/// Ends a browser that was idle for this time.
 async fn rest(browser_session: Weak<BrowserSession>, idle: Duration) {
     let mut wait = idle;
     loop {
@@ -243,7 +243,7 @@ fn functions() -> Vec<FunctionInfo> {
     ]
 }
 
-/// A call that can be made.
+/// A valid call.
 enum Asked {
     Open(String),
     Read(usize),

@@ -1,5 +1,5 @@
-//! Attempts of pages, and of who opens them, to get around the guard and out of the browser. The browser is real, and so
-//! are the servers; names lead where the resolver of the test says.
+//! Attempts of pages, and of their callers, to bypass the guard and leave the browser. The browser and the servers are
+//! real; the test's resolver sets where names lead.
 //!
 //! An attempt that is not refused fails by its name. Adding one is adding a line.
 
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 const HTML: &str = "content-type: text/html; charset=utf-8\r\n";
 
-/// Leads every name to the first address once, then to the machine itself; keeps which were asked for.
+/// Resolves every name to the first address once, then to the machine itself; records the names.
 #[derive(Default)]
 struct Flipping(Mutex<Vec<String>>);
 
@@ -31,7 +31,7 @@ impl Resolve for Flipping {
     }
 }
 
-/// A script whose page says `done` when it has tried.
+/// A script whose page shows `done` after its attempt.
 fn trying(path: &'static str, script: &str) -> Page {
     let body = format!(
         "<!doctype html><p id=said>waiting</p><script type=module>\
@@ -94,7 +94,7 @@ fn pages() -> Vec<Page> {
     ]
 }
 
-/// What a page that tries says in the end.
+/// The final text of a page that tries.
 async fn tried(lab: &Lab, url: &str) -> String {
     if let Err(error) = lab.open(url).await {
         return error;
@@ -119,7 +119,7 @@ async fn attempts_to_reach_what_was_not_granted() {
     let names = Arc::new(Flipping::default());
     let lab = Lab::new(&site, &["http://rebinds.example"], &json!({}), Some(Arc::clone(&names) as Arc<dyn Resolve>));
 
-    // What who opens pages asks for: the address, and what refuses it.
+    // Requests of the caller: the address, and its refusal.
     let evil = format!("http://127.0.0.1:{}/", site.evil_port());
     for (name, url, because) in [
         ("a file", "file:///etc/passwd".to_owned(), "only addresses of http and https are"),
@@ -141,7 +141,7 @@ async fn attempts_to_reach_what_was_not_granted() {
         site.untouched(name);
     }
 
-    // What pages ask for, each of which says in the end what it got.
+    // Requests of pages, each of which shows its result in the end.
     for (name, path) in [
         ("fetch of loopback", "/fetch"),
         ("fetch of localhost", "/localhost"),
@@ -155,7 +155,7 @@ async fn attempts_to_reach_what_was_not_granted() {
         ("the port of a debugger", "/devtools"),
     ] {
         let said = tried(&lab, &site.url(path)).await;
-        // What is opaque has no content for the page; the proxy's refusal is such an answer.
+        // An opaque response has no content for the page; the proxy's refusal is such a response.
         assert!(
             said.starts_with("failed") || ["got nothing", "got opaque0", "got opaque"].contains(&&*said),
             "{name}: {said}"
@@ -178,10 +178,10 @@ async fn attempts_to_reach_what_was_not_granted() {
         site.untouched(label);
     }
 
-    // A name is asked for when something is fetched from it, and by nobody else.
+    // A name is resolved only when something is fetched from it.
     lab.open(&site.url("/prefetch")).await.unwrap();
     assert!(names.0.lock().unwrap().is_empty(), "{:?}", names.0.lock().unwrap());
-    // It led to a public address when it was asked first, which the test cannot reach, then to loopback.
+    // It led to a public address at first, which the test cannot reach, then to loopback.
     let first = lab.open("http://rebinds.example/").await;
     assert!(first.is_err() || first.as_ref().unwrap()["status"] != 200, "{first:?}");
     refused("a name that flips", &lab.open("http://rebinds.example/").await, "a loopback address");
@@ -194,7 +194,7 @@ async fn attempts_to_hold_a_task_up_or_to_leave_something() {
     let settings = json!({ "load_ms_max": 3_000, "traffic_bytes_max": 20_000_000_u64 });
     let lab = Lab::new(&site, &[], &settings, None);
 
-    // What stands for a secret in other tools has no place here, and goes nowhere.
+    // The placeholders of secrets in other tools have no function here, and are sent nowhere.
     lab.open(&site.url("/echo")).await.unwrap();
     let placeholder = json!({ "ref": lab.element("Key").await, "text": "longhaul-secret-key", "submit": true });
     let sent = lab.call("type", placeholder).await.unwrap();
@@ -223,7 +223,7 @@ async fn attempts_to_hold_a_task_up_or_to_leave_something() {
 
     let slow = lab.open(&site.url("/slow")).await.unwrap();
     assert_eq!((&slow["loaded"], lab.text().await.as_str()), (&json!(false), "begin"));
-    // It sends until a cap: that of the browser's traffic, or of the time in which a page has to answer, or to be there.
+    // It sends until a cap: that of the browser's traffic, or the time in which a page has to respond or to load.
     let endless = lab.open(&site.url("/endless")).await;
     let is_given_up = endless.as_ref().is_ok_and(|page| page["loaded"] == json!(false));
     let said = format!("{endless:?} {:?}", lab.open(&site.url("/next")).await);
@@ -288,7 +288,7 @@ async fn who_waits_in_vain_for_a_browser_is_told_that_all_are_at_work() {
         let caller = format!("r-000000000001/{task}/1/generate");
         format!("{:?}", lab.call_as(&caller, "open", json!({ "url": site.url("/endless") })).await)
     };
-    // The first has the browser for about as long as a call may take, and then one of the others has.
+    // The first one has the browser for about the time of a call, and then one of the others has it.
     let (_, second, third) = tokio::join!(opened("f-one", 0), opened("f-two", 300), opened("f-three", 300));
     let said = format!("{second} {third}");
     assert!(said.contains("all 1 browsers were at work for 3000 ms"), "{said}");

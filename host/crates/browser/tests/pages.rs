@@ -1,4 +1,4 @@
-//! What an agent does with pages, in a real browser on a real server. Chromium has to be installed.
+//! An agent's use of pages, in a real browser on a real server. Chromium has to be installed.
 
 #[path = "support/lab.rs"]
 mod lab;
@@ -93,7 +93,7 @@ async fn a_long_page_is_read_in_parts_and_a_picture_is_one() {
     );
 }
 
-/// Pages count in units of UTF-16, of which two may be one character, and answers in bytes: parts used to lose some
+/// Pages count in units of UTF-16, of which one character may have two, and answers in bytes: parts used to lose some
 /// characters, and half of one used to close the pipe.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_character_of_a_page_is_lost_between_two_parts_and_half_of_one_ends_no_browser() {
@@ -128,7 +128,7 @@ async fn each_task_has_a_browser_of_its_own_and_a_gone_one_says_what_to_do() {
     lab.open(&site.url("/set")).await.unwrap();
     lab.open(&site.url("/")).await.unwrap();
     assert_eq!(lab.text().await, "cookies: who=me");
-    // The second task takes the only place, and finds nothing of the first.
+    // The second task takes the only permit, and sees nothing of the first.
     let other = "r-000000000001/f-two/1/generate";
     lab.call_as(other, "open", json!({ "url": site.url("/") })).await.unwrap();
     assert_eq!(lab.call_as(other, "read", json!({})).await.unwrap()["text"], "cookies:");

@@ -1,8 +1,7 @@
-//! Plugins in C: clang, as the pinned `zig` of PyPI brings it, makes a core module, and that becomes the
-//! component.
+//! Plugins in C: clang, from the pinned `zig` of PyPI, makes a core module, and that becomes the component.
 //!
-//! The bindings of a world are generated from the contract, once, into the cache; one of the `paths` of a plugin
-//! leads to the SDK. Of libc there is what needs no system: a plugin that prints or asks libc for the time is
+//! The bindings of a world are generated from the contract, once, into the cache; one of the `paths` of a plugin leads
+//! to the SDK. libc has only the functions that need no system: a plugin that prints or asks libc for the time is
 //! refused with the names of the SDK's own functions for it.
 
 use crate::cache::{Cache, digest, entries, read, write_whole};
@@ -25,14 +24,14 @@ type Result<T> = std::result::Result<T, BuildError>;
 /// The compiler's version, and with it that of its libc.
 const ZIG_VERSION: &str = "0.15.2";
 
-/// The version of `wit-bindgen-c`, which the bindings say in their first line.
+/// The version of `wit-bindgen-c`, which the first line of the bindings names.
 const BINDINGS_VERSION: &str = "0.60.0";
 
-/// In the SDK: its header, and the folder of what every plugin links.
+/// In the SDK: its header, and the folder of the sources that every plugin links.
 const SDK_HEADER: &str = "longhaul.h";
 const SDK_SOURCES: &str = "src";
 
-/// Changes when the component would: sources, contract, compiler and generator.
+/// A digest that changes when the component would: sources, contract, compiler and generator.
 pub(crate) fn inputs(contract: &Contract, project: &PluginProject, recipe: &Recipe) -> Result<Digest> {
     let parts = [
         ZIG_VERSION.to_owned(),
@@ -68,8 +67,8 @@ pub(crate) fn make(
         .env("ZIG_GLOBAL_CACHE_DIR", cache.path("zig"))
         .env("ZIG_LOCAL_CACHE_DIR", cache.path("zig"))
         .args(["cc", "-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Os", "-Wall", "-Wextra"])
-        // The guard of the stack would be drawn from the system's randomness, at the start of each instance.
-        // The compiler's own stack is 16 MiB, which every instance would start with.
+        // The compiler's stack guard would read the system's randomness at the start of each instance. The compiler's
+        // own stack is 16 MiB, and every instance would start with it.
         .args(["-fno-stack-protector", "-Wl,--strip-debug", "-Wl,-z,stack-size=1048576", "-I"])
         .arg(&bindings);
     for folder in &folders {
@@ -77,13 +76,13 @@ pub(crate) fn make(
     }
     clang.args(&sources).args(linked(&sdk.join(SDK_SOURCES))?).args(linked(&bindings)?).arg("-o").arg(&core);
     let made = capture(&format!("build the C plugin `{}`", project.name()), &mut clang).and_then(|_| read(&core));
-    // Where the compiler failed it is not there, and what is wrong is said already.
+    // After a failure of the compiler the file does not exist, and the error is reported already.
     let _ = fs::remove_file(&core);
     let component = contract.encode(project.name(), project.world(), &made?).map_err(without_system)?;
     write_whole(output, &component)
 }
 
-/// Says what to call instead, where libc wants a system.
+/// Names the SDK's function for a libc function that needs a system.
 fn without_system(error: BuildError) -> BuildError {
     match error {
         BuildError::Component(text) if text.contains("wasi_snapshot_preview1") => BuildError::component(format!(
@@ -150,7 +149,7 @@ pub(crate) fn write_header(contract: &Contract, plugin: &str, world: &str, folde
     files.iter().filter(is_header).try_for_each(|(name, bytes)| put(&folder.join(name), bytes))
 }
 
-/// What of a folder is compiled and linked: source, and of the bindings the object that says the types.
+/// The files of a folder to compile and link: sources, and the bindings' object with the types.
 fn linked(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_linked = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "c" || extension == "o");
     Ok(entries(folder)?.into_iter().filter(is_linked).collect())

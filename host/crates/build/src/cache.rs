@@ -1,8 +1,8 @@
 //! The cache outside the tree: tools that take a minute to fetch and that every clone can share.
 //!
-//! A folder counts only when its marker is there, and the marker is renamed into place last, so an
-//! interrupted fill is thrown away by the next one. Nothing is ever updated in place: what a folder
-//! holds is said by its name. Deleting the whole cache is always safe.
+//! A folder is valid only with its marker, and the marker is renamed into place last, so the next fill discards an
+//! interrupted one. Nothing is ever updated in place: the name of a folder determines its content. Deleting the whole
+//! cache is always safe.
 
 use crate::error::{AtPath, BuildError};
 use crate::say::ProgressLine;
@@ -13,16 +13,16 @@ use std::time::SystemTime;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// Written last into a folder that is whole.
+/// The marker, written last into a complete folder.
 const MARKER: &str = ".whole";
 
-/// How many built components stay in the cache, at up to 20 MB each: enough for a few clones.
+/// The number of built components that stay in the cache, at up to 20 MB each: enough for a few clones.
 const COMPONENTS_MAX: usize = 32;
 
-/// What an interpreter, a compiler or a package client leaves among the sources.
+/// Folders that an interpreter, a compiler or a package client leaves among the sources.
 const LEFT_BEHIND: [&str; 3] = ["__pycache__", "node_modules", "target"];
 
-/// The cache, and where it says what takes long.
+/// The cache, and the callback for the progress of slow steps.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
@@ -33,7 +33,7 @@ impl Cache {
     /// The cache at `$LONGHAUL_CACHE`, `$XDG_CACHE_HOME/longhaul` or `~/.cache/longhaul`.
     ///
     /// # Errors
-    /// When there is no such place, or it cannot be made.
+    /// When there is no home directory for it, or it cannot be made.
     pub fn open(say: ProgressLine) -> Result<Self> {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = set("LONGHAUL_CACHE")
@@ -44,23 +44,23 @@ impl Cache {
                 BuildError::toolchain("no place for the cache: set LONGHAUL_CACHE to a folder that may grow to 2 GB")
             })?;
         create_dir(&root)?;
-        // Programs are started in other folders, so a relative `$LONGHAUL_CACHE` must not stay one.
+        // Programs start in other folders, so a relative `$LONGHAUL_CACHE` must become absolute.
         let root = fs::canonicalize(&root).at("find the cache", &root)?;
         Ok(Self { root, say })
     }
 
-    /// Where something of that name is, or would be.
+    /// The path of the entry `name`, whether it exists or not.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// The folder `name`, filled by `fill` if it is not whole yet.
+    /// The folder `name`, filled by `fill` if it is incomplete.
     ///
     /// Of several processes one fills and the others wait.
     ///
     /// # Errors
-    /// Those of `fill`, or when the folder cannot be made; the next call begins anew.
+    /// Those of `fill`, or when the folder cannot be made; the next call starts again.
     pub fn folder<E: From<BuildError>>(
         &self,
         name: &str,
@@ -83,10 +83,10 @@ impl Cache {
         Ok(dir)
     }
 
-    /// The component that was made of `inputs`, made by `make` if it is not kept.
+    /// The component of `inputs`, from the cache, or made by `make`.
     ///
-    /// Two builds of one source need not be equal byte for byte, and some take ten seconds; so what
-    /// was built once from the same sources, contract and tools is used again.
+    /// Two builds of one source need not be equal byte for byte, and some take ten seconds; so the cache reuses a
+    /// component that was built from the same sources, contract and tools.
     pub(crate) fn component(
         &self,
         name: &str,
@@ -100,7 +100,7 @@ impl Cache {
             let partial = kept.with_extension(format!("{}.tmp", std::process::id()));
             let made = make(&partial);
             if made.is_err() {
-                // It may not be there; what is wrong is said already.
+                // The file may not exist; the error is reported already.
                 let _ = fs::remove_file(&partial);
             }
             made?;
@@ -124,13 +124,13 @@ fn keep_youngest(folder: &Path) -> Result<()> {
         .collect();
     kept.sort();
     for (_, path) in kept.iter().rev().skip(COMPONENTS_MAX) {
-        // Another process may have removed it first, which is as good.
+        // Another process may have removed it first, which is fine.
         let _ = fs::remove_file(path);
     }
     Ok(())
 }
 
-/// Holds the lock file `path` until dropped; says so when it must wait.
+/// Holds the lock file `path` until dropped; reports when it must wait.
 ///
 /// # Errors
 /// When the file cannot be made or locked.
@@ -162,7 +162,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::rename(&partial, path).at("write", path)
 }
 
-/// Makes a folder and what is above it.
+/// Makes a folder and its parents.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -174,13 +174,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).at("read", path)
 }
 
-/// A digest of parts that cannot run into one another.
+/// A digest of parts, each with its length, so that no two lists of parts share one.
 pub(crate) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
     Digest::of_parts(&parts.into_iter().collect::<Vec<_>>())
 }
 
-/// A digest of all files below `dir`, names and contents, without hidden files, without what tools
-/// leave behind, and without what `left_out` names at its top.
+/// A digest of all files below `dir`, names and contents, without hidden files, without [`LEFT_BEHIND`], and without
+/// the names of `left_out` at its top.
 pub(crate) fn digest_tree(dir: &Path, left_out: &[&str]) -> Result<Digest> {
     let mut files = Vec::new();
     for path in sources(dir)? {

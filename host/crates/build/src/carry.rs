@@ -1,5 +1,5 @@
-//! A component carries its manifest in a custom section, so that a plugin is one file. Nothing else of the
-//! component is touched.
+//! A component holds its manifest in a custom section, so that a plugin is one file. Nothing else of the component
+//! changes.
 
 use crate::error::BuildError;
 use longhaul_core::section::{MANIFEST, MANIFEST_BYTES_MAX};
@@ -9,7 +9,7 @@ use wasm_encoder::{ComponentSection as _, CustomSection};
 /// The component with the manifest's text at its end.
 ///
 /// # Errors
-/// When the text is longer than a component may carry.
+/// When the text is longer than a component may hold.
 pub fn with_manifest(mut component: Vec<u8>, manifest: &str) -> Result<Vec<u8>, BuildError> {
     if manifest.len() > MANIFEST_BYTES_MAX {
         let bytes = manifest.len();
@@ -22,13 +22,13 @@ pub fn with_manifest(mut component: Vec<u8>, manifest: &str) -> Result<Vec<u8>, 
     Ok(component)
 }
 
-/// The component without the manifests that it carries. What is no component comes back as it is: who reads it says so.
+/// The component without its manifests. Bytes that are no component come back unchanged: their reader reports it.
 #[must_use]
 pub fn without_manifest(component: &[u8]) -> Vec<u8> {
     strip(component).unwrap_or_else(|| component.to_vec())
 }
 
-/// None where the sections do not add up.
+/// None if the sections are malformed.
 fn strip(component: &[u8]) -> Option<Vec<u8>> {
     let (mut kept, mut rest) = component.split_at_checked(8).map(|(head, rest)| (head.to_vec(), rest))?;
     while let Some((&id, behind)) = rest.split_first() {
@@ -44,7 +44,7 @@ fn strip(component: &[u8]) -> Option<Vec<u8>> {
     Some(kept)
 }
 
-/// A LEB128 number of at most 32 bits, and what follows it.
+/// A LEB128 number of at most 32 bits, and the bytes after it.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
     for (at, byte) in bytes.iter().take(5).enumerate() {
@@ -70,7 +70,7 @@ mod tests {
             with_manifest(with_manifest(with_other.clone(), "name = \"a\"").unwrap(), &"#".repeat(300)).unwrap();
         assert_eq!(without_manifest(&packed), with_other);
         assert_eq!(without_manifest(&bare), bare);
-        // Cut anywhere, it is left alone or shorter by whole sections; nothing panics.
+        // Cut at any place, the bytes stay unchanged or lose whole sections; nothing panics.
         for end in 0..packed.len() {
             assert!(without_manifest(&packed[..end]).len() <= end);
         }

@@ -1,8 +1,8 @@
-//! From core module to component, and the check that what came out is what its world says.
+//! The step from core module to component, and the check of the component against its world.
 //!
-//! A guest that imports more than its world offers, or exports another role, is refused here, when
-//! its author can still see why, and not by the host at load time. This module never adds to a
-//! world and never edits a component to make it fit.
+//! A guest that imports more than its world offers, or exports another role, is refused here, when its author can still
+//! see the reason, and not by the host at load time. This module never adds to a world and never edits a component to
+//! make it fit.
 
 use crate::cache::digest_tree;
 use crate::error::BuildError;
@@ -25,14 +25,14 @@ pub struct Contract {
     package: PackageId,
 }
 
-/// What a guest may have beside what its world says.
+/// The imports that a guest may have beside those of its world.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum GuestRuntime {
     /// Nothing: the guest is only its author's code.
     None,
-    /// The interfaces of `wasi:`, since an interpreter in the image asks for clocks, files and
-    /// sockets at large. The host serves those deterministically, and empty where nothing is granted.
-    /// The tool may also export a helper of its own beside the role; the host does not call it.
+    /// The interfaces of `wasi:`, since an interpreter in the image asks for clocks, files and sockets in general. The
+    /// host serves those deterministically, and empty without a grant. The tool may also export a helper of its own
+    /// beside the role; the host does not call it.
     Wasi,
 }
 
@@ -55,12 +55,12 @@ impl Contract {
         &self.dir
     }
 
-    /// Its packages, as bindings are generated from them.
+    /// The packages of the contract, for the generation of bindings.
     pub(crate) fn resolve(&self) -> &Resolve {
         &self.resolve
     }
 
-    /// Changes when any file of the contract does.
+    /// A digest that changes with any file of the contract.
     pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
@@ -68,7 +68,7 @@ impl Contract {
     /// Makes the component of a core module, and checks it.
     ///
     /// # Errors
-    /// When the module is none of a component, or is not what its world says.
+    /// When the module cannot become a component, or does not match its world.
     pub fn encode(&self, plugin: &str, world: &str, core: &[u8]) -> Result<Vec<u8>> {
         let component = ComponentEncoder::default()
             .module(core)
@@ -85,7 +85,7 @@ impl Contract {
     /// Refuses `component` unless it has the exports of `world` and no import from outside.
     ///
     /// # Errors
-    /// With what is missing or too much.
+    /// The missing and the excess imports and exports.
     pub fn check(&self, plugin: &str, world: &str, component: &[u8], runtime: GuestRuntime) -> Result<()> {
         let target = self.world(plugin, world)?;
         let decoded = wit_component::decode(component).map_err(|error| {
@@ -97,16 +97,15 @@ impl Contract {
         self.check_imports(plugin, target, &imports(&found, found_world), runtime)?;
         self.check_exports(plugin, target, &exports(&found, found_world), runtime)?;
         match runtime {
-            // Same names are not the same types: the guest may have been built from an old copy of
-            // the contract.
+            // Equal names are not equal types: the guest may have been built from an old copy of the contract.
             GuestRuntime::None => wit_component::targets(&self.resolve, target, component).map_err(|error| {
                 BuildError::component(format!(
                     "plugin `{plugin}` has the names of world `{world}` but other types; \
                      build it from {CONTRACT_DIR}: {error:#}"
                 ))
             }),
-            // The WASI imports from outside the world would fail that test, and the tool that makes
-            // these components has read the types from the same folder a moment ago.
+            // The WASI imports from outside the world would fail that test, and the tool that makes these components
+            // has just read the types from the same folder.
             GuestRuntime::Wasi => Ok(()),
         }
     }
@@ -175,7 +174,7 @@ fn exports(resolve: &Resolve, world: WorldId) -> BTreeSet<String> {
     names(resolve, resolve.worlds[world].exports.iter())
 }
 
-/// Names with versions reduced to what is compatible: `wasi:io/poll@0.2.9` and `@0.2.6` are one.
+/// Names with versions reduced to their compatible part: `wasi:io/poll@0.2.9` and `@0.2.6` are one.
 fn names<'a>(resolve: &Resolve, items: impl Iterator<Item = (&'a WorldKey, &'a WorldItem)>) -> BTreeSet<String> {
     items.map(|(key, _)| resolve.name_canonicalized_world_key(key)).collect()
 }

@@ -1,8 +1,8 @@
 //! Debian's packages, unpacked privately.
 //!
-//! They are fetched with `apt-get download`, so signatures are checked, and unpacked with `dpkg -x`, so nothing is
-//! installed and no root is needed. The system's package lists are only read: where they are missing, or too old,
-//! private ones are fetched.
+//! `apt-get download` fetches them, so signatures are checked, and `dpkg -x` unpacks them, so nothing is installed and
+//! no root is needed. The system's package lists are only read: if they are missing, or too old, private ones are
+//! fetched.
 
 use crate::cache::{Cache, create_dir, entries, write_whole};
 use crate::error::{AtPath, BuildError};
@@ -17,8 +17,8 @@ type Result<T> = std::result::Result<T, BuildError>;
 /// The file with the settings of apt, among the private lists.
 const SETTINGS_FILE: &str = "apt.conf";
 
-/// A folder with the files of a package, and of those libraries that it needs and the machine lacks. What it starts
-/// needs `LD_LIBRARY_PATH` set to `usr/lib/ARCHITECTURE-linux-gnu` in there.
+/// A folder with the files of a package, and of those libraries that it needs and the machine lacks. Its programs need
+/// `LD_LIBRARY_PATH` set to `usr/lib/ARCHITECTURE-linux-gnu` in there.
 ///
 /// # Errors
 /// [`BuildError`], for example when Debian's servers cannot be reached.
@@ -32,7 +32,7 @@ pub fn unpacked(cache: &Cache, package: &str) -> Result<PathBuf> {
         let mut wanted = packages.missing_libraries(package)?;
         wanted.insert(package.to_owned());
         cache.say(&format!("fetching Debian's package {package}, once"));
-        // Lists that are old may name what is gone by now.
+        // Old lists may name removed versions.
         if let Err(error) = packages.unpack(&wanted, prefix) {
             cache.say(&format!("{error}; trying fresh lists"));
             DebianPackages::private(cache, &lists)?.unpack(&wanted, prefix)?;
@@ -52,19 +52,19 @@ pub(crate) struct DebianPackages {
 }
 
 impl DebianPackages {
-    /// On the system's own lists.
+    /// The tools on the system's own lists.
     pub(crate) fn system() -> Self {
         Self { private_dir: None }
     }
 
-    /// On fresh lists in `dir`, which ask for no root and leave the system's alone.
+    /// The tools on fresh lists in `dir`, which need no root and do not change the system's.
     pub(crate) fn private(cache: &Cache, dir: &Path) -> Result<Self> {
         cache.say("fetching Debian's package lists");
         for part in ["lists/partial", "cache/archives/partial"] {
             create_dir(&dir.join(part))?;
         }
-        // The system's hooks work on the system's folders, so they are dropped. Root would hand over
-        // to a user who may not read below root's home.
+        // The system's hooks work on the system's folders, so they are dropped. Root would switch to a user who may not
+        // read below root's home.
         let settings = format!(
             "#clear APT::Update::Post-Invoke;\n\
              #clear APT::Update::Post-Invoke-Success;\n\
@@ -80,7 +80,7 @@ impl DebianPackages {
         Ok(packages)
     }
 
-    /// The version that would be installed; `(none)`, or nothing, when there is none.
+    /// The version that apt would install; `(none)`, or nothing, when there is none.
     pub(crate) fn candidate(&self, package: &str) -> Result<String> {
         let mut policy = self.command("apt-cache");
         let text = capture("ask which packages Debian offers here", policy.args(["policy", package]))?;
@@ -88,7 +88,7 @@ impl DebianPackages {
         Ok(candidate.unwrap_or_default().to_owned())
     }
 
-    /// The libraries that `package` needs, down to the last, and that are not installed.
+    /// The libraries that `package` needs, directly or not, and that are not installed.
     pub(crate) fn missing_libraries(&self, package: &str) -> Result<BTreeSet<String>> {
         let mut missing = BTreeSet::new();
         let mut open = vec![package.to_owned()];
@@ -116,7 +116,7 @@ impl DebianPackages {
         fs::remove_dir_all(&debs).at("remove", &debs)
     }
 
-    /// The folder of the private lists, which are of no use any more.
+    /// The folder of the private lists, which are not needed any more.
     pub(crate) fn into_private_dir(self) -> Option<PathBuf> {
         self.private_dir
     }
@@ -128,14 +128,14 @@ impl DebianPackages {
         let names = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("Depends: "))
-            // In angle brackets are names that several packages provide; no library is among them.
+            // Names in angle brackets are provided by several packages; no library is among them.
             .filter(|name| !name.starts_with('<'));
         Ok(names.map(str::to_owned).collect())
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        // We read what it prints.
+        // Its output is parsed.
         command.env("LC_ALL", "C");
         if let Some(dir) = &self.private_dir {
             command.arg("-c").arg(dir.join(SETTINGS_FILE));

@@ -1,10 +1,10 @@
-//! A new project: a small plugin that builds at once, in the language and for the role that is asked for.
+//! A new project: a small plugin that builds at once, in the requested language and for the requested role.
 //!
-//! What is written comes from `sdk/templates`: files beside the folders of the roles are for all roles of a
-//! language, `scenarios/ROLE` is for all languages. The SDK and the contract come along in `vendor`, laid out
-//! as in the repository, so that the project needs nothing but its language's own tools. A project in C has the
-//! header of its world's bindings there too, so that editors find the types; a build generates its own. Nothing
-//! that is there is ever written over.
+//! The files come from `sdk/templates`: files beside the folders of the roles are for all roles of a language,
+//! `scenarios/ROLE` is for all languages. The SDK and the contract are copied into `vendor`, laid out as in the
+//! repository, so that the project needs only its language's own tools. A project in C has the header of its world's
+//! bindings there too, so that editors find the types; a build generates its own. An existing file is never
+//! overwritten.
 
 use crate::c;
 use crate::cache::create_dir;
@@ -19,10 +19,10 @@ use std::str::FromStr;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// The folder of a project with what comes along.
+/// The folder of a project for the SDK and the contract.
 const VENDOR: &str = "vendor";
 
-/// What a plugin is for.
+/// The role of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PluginKind {
     /// Does one task.
@@ -31,17 +31,17 @@ pub enum PluginKind {
     Planner,
     /// Has functions that agents call.
     Tool,
-    /// Judges.
+    /// Judges a result.
     Evaluator,
     /// Keeps entries.
     Memory,
 }
 
 impl PluginKind {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 5] = [Self::Agent, Self::Planner, Self::Tool, Self::Evaluator, Self::Memory];
 
-    /// Its word; its world is `WORD-plugin`.
+    /// The word of the role; its world is `WORD-plugin`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl FromStr for PluginKind {
     }
 }
 
-/// A project that is not written yet.
+/// A project before it is written.
 #[derive(Clone, Debug)]
 pub struct Draft {
     name: String,
@@ -76,19 +76,19 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A plugin of that name.
+    /// A draft of a plugin named `name`.
     ///
     /// # Errors
-    /// When the name would be trouble; see [`check_name`].
+    /// When the name is invalid; see [`check_name`].
     pub fn new(name: &str, kind: PluginKind, language: PluginLanguage) -> Result<Self> {
         check_name(name)?;
         Ok(Self { name: name.to_owned(), kind, language })
     }
 
-    /// Writes the project to the folder of its name in `parent`, and gives that folder.
+    /// Writes the project to the folder of its name in `parent`, and returns that folder.
     ///
     /// # Errors
-    /// When the folder is there already, or cannot be written; then nothing is left of it.
+    /// When the folder exists already, or cannot be written; then nothing is left of it.
     pub fn write(&self, parent: &Path) -> Result<PathBuf> {
         let dir = parent.join(&self.name);
         if dir.symlink_metadata().is_ok() {
@@ -98,13 +98,13 @@ impl Draft {
             )));
         }
         create_dir(parent)?;
-        // Renamed into place when it is whole.
+        // The complete folder is renamed into place.
         let partial = parent.join(format!(".{}.{}.tmp", self.name, std::process::id()));
         let written = self.files().try_for_each(|(path, bytes)| put(&partial.join(path), &bytes));
         let completed = written.and_then(|()| self.write_header(&partial));
         let placed = completed.and_then(|()| fs::rename(&partial, &dir).at("write", &dir));
         if placed.is_err() {
-            // What is wrong is said already.
+            // The error is reported already.
             let _ = fs::remove_dir_all(&partial);
         }
         placed.map(|()| dir)
@@ -126,7 +126,7 @@ impl Draft {
         filled.chain(tests).chain(sdk).chain(contract)
     }
 
-    /// Writes what an editor reads of the bindings for C. They come of the contract in `project`.
+    /// Writes the header of the bindings for C, for editors. It is generated from the contract in `project`.
     fn write_header(&self, project: &Path) -> Result<()> {
         if self.language != PluginLanguage::C {
             return Ok(());
@@ -142,7 +142,8 @@ impl Draft {
     }
 }
 
-/// A template's file may not be hidden, or it would mean something where it lies.
+/// The file name of a template's path. A template's file is not hidden, since a hidden one would take effect in the
+/// templates' folder.
 fn file_name(path: &str) -> String {
     if path == "gitignore" { ".gitignore".to_owned() } else { path.to_owned() }
 }

@@ -1,62 +1,62 @@
-//! Why a project did not become a component, in words for its author.
+//! Reasons why a project did not become a component, in sentences for its author.
 
 use std::path::{Path, PathBuf};
 
-/// What went wrong, and what to do about it.
+/// The error of a build, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The project says something that cannot be, or does not say something that it must.
+    /// The project has an invalid value, or lacks a required one.
     #[error("{0}")]
     Project(String),
-    /// A program that the language needs is not there.
+    /// A program that the language needs is missing.
     #[error("{doing}: `{program}` does not start ({why}); {remedy}")]
     ToolMissing {
-        /// What it was needed for.
+        /// The task that needed it.
         doing: String,
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// What the system says.
+        /// The error of the system.
         why: std::io::Error,
-        /// How to get it.
+        /// The way to get it.
         remedy: &'static str,
     },
-    /// A program ended with an error; what it said itself is part of the text, as it said it.
+    /// A program ended with an error; its own output is part of the text, unchanged.
     #[error("{doing}: `{program}` ended with {status}{said}")]
     ToolFailed {
-        /// What it was to do.
+        /// The task of the program.
         doing: String,
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// How it ended.
+        /// The exit status.
         status: std::process::ExitStatus,
-        /// A new line and its own words; empty where they went to the terminal already.
+        /// A new line and the program's output; empty if that went to the terminal already.
         said: String,
     },
     /// A program did not end in time.
     #[error("{doing}: `{program}` took longer than {seconds_max} s")]
     ToolSlow {
-        /// What it was to do.
+        /// The task of the program.
         doing: String,
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// How long it had.
+        /// The timeout.
         seconds_max: u64,
     },
-    /// The tool chain of a language cannot be had on this machine.
+    /// The tool chain of a language is unavailable on this machine.
     #[error("{0}")]
     Toolchain(String),
-    /// A component came out, and is not what its world says.
+    /// The component does not match its world.
     #[error("{0}")]
     Component(String),
     /// A file or a folder cannot be used.
     #[error("cannot {doing} `{path}`", path = .path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
-        /// With what.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -75,9 +75,9 @@ impl BuildError {
     }
 }
 
-/// An error of a file operation that says which file.
+/// An error of a file operation that names the file.
 pub(crate) trait AtPath<T> {
-    /// `doing` is what was tried: "read", "write".
+    /// `doing` is the attempted operation: "read", "write".
     fn at(self, doing: &'static str, path: &Path) -> Result<T, BuildError>;
 }
 

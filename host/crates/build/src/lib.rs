@@ -1,13 +1,12 @@
-//! From a plugin's project to its component, in four languages, and a new project from nothing.
+//! Builds a plugin's project into its component, in four languages, and writes new projects.
 //!
-//! What a language needs beyond itself is fetched through that language's ordinary package client, in
-//! a pinned version, into a cache outside the tree; each such step is said in one line. What comes out
-//! is checked against the world that the project names. This crate runs compilers and never a plugin,
-//! installs nothing for the whole machine (but for the wasm target, which rustup may add to its tool
-//! chain), and knows neither the engine nor a data directory.
+//! The further needs of a language are fetched through that language's ordinary package client, in a pinned version,
+//! into a cache outside the tree; one line reports each such step. The component is checked against the world that the
+//! project names. This crate runs compilers and never a plugin, installs nothing for the whole machine (except for the
+//! wasm target, which rustup may add to its tool chain), and knows neither the engine nor a data directory.
 //!
 //! ```text
-//! plugin.toml -> Project -> Workshop::build -> the component's bytes, plugin.toml in them
+//! plugin.toml -> PluginProject -> PluginBuilder::build -> the component's bytes, plugin.toml in them
 //! Draft { name, kind, language } -> write -> a folder that builds at once
 //! ```
 
@@ -44,7 +43,7 @@ pub use plugin_builder::PluginBuilder;
 pub use project::{MANIFEST, PluginProject, toml_error};
 pub use say::ProgressLine;
 
-/// A command of Node.js: the one on PATH where it will do, else one that is fetched into the cache.
+/// A command of Node.js: the one on PATH if it is recent enough, else one that is fetched into the cache.
 ///
 /// # Errors
 /// [`BuildError`] when it has to be fetched and cannot.

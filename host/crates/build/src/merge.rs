@@ -1,13 +1,13 @@
-//! One core module of a component that was linked of several.
+//! Makes one core module of a component that was linked of several.
 //!
 //! `componentize-py` links shared libraries: a dozen core modules, each an instance of its own, which share a memory
-//! and a table, and call each other through that table where one comes before the other. Every start of such a
-//! component pays for it: a dozen instances, thousands of references to functions that are written into the table one
-//! by one, since an engine fills a table lazily only where it belongs to the module, and calls that go through it.
-//! This makes one module of them, with the same functions, the memory as it was left, and a table of its own.
+//! and a table, and call each other through that table if the caller comes first. Every start of such a component pays
+//! for it: a dozen instances, thousands of references to functions that are written into the table one by one, since an
+//! engine fills a table lazily only if it belongs to the module, and calls through that table. This makes one module of
+//! them, with the same functions, the same initial memory, and a table of its own.
 //!
-//! It moves code and rewrites none. What it does not know (a second start function, memory or table, a passive
-//! segment) it refuses, and it leaves out the one export that is no role: the helper that made the image.
+//! It moves code and rewrites none. It refuses unknown structures (a second start function, memory or table, a passive
+//! segment), and it leaves out the one export that is no role: the helper that made the image.
 
 mod error;
 mod image;
@@ -22,7 +22,7 @@ use wit_parser::{Resolve, WorldId, WorldKey};
 /// The same component with one core module.
 ///
 /// # Errors
-/// When the component is linked in another way than this knows.
+/// When the component is linked in an unknown way.
 pub(crate) fn into_one_module(plugin: &str, component: &[u8]) -> std::result::Result<Vec<u8>, BuildError> {
     merged(component).map_err(|why| {
         BuildError::component(format!("the libraries of plugin `{plugin}` cannot be merged into one module: {why}"))
@@ -32,7 +32,7 @@ pub(crate) fn into_one_module(plugin: &str, component: &[u8]) -> std::result::Re
 fn merged(component: &[u8]) -> Result<Vec<u8>> {
     let (resolve, world) = roles(component)?;
     let mut module = image::of(&Linked::read(component)?)?;
-    // What these two say is a chain of causes; the alternate form shows all of it.
+    // The errors of these two are chains of causes; the alternate form shows all of them.
     wit_component::embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
         .map_err(|error| MergeError::new(format!("{error:#}")))?;
     ComponentEncoder::default()

@@ -1,12 +1,12 @@
-//! What a plugin may be called: the name becomes a file, a crate and a folder.
+//! The allowed names of a plugin: the name becomes a file, a crate and a folder.
 
 use crate::error::BuildError;
 
 /// Longest name, in characters: it is part of file names beside a digest of 64.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Words that Rust, Python or JavaScript keep for themselves. A name is the same in all languages, so
-/// that a plugin can be written again in another one.
+/// Reserved words of Rust, Python or JavaScript. A name must be valid in all languages, so that a plugin can be written
+/// again in another one.
 const KEYWORDS: [&str; 92] = [
     // Rust.
     "abstract",
@@ -105,14 +105,14 @@ const KEYWORDS: [&str; 92] = [
     "var",
 ];
 
-/// Names of crates that a project in Rust has beside itself; cargo cannot tell two of one name apart.
+/// Names of the other crates of a project in Rust; cargo cannot tell two of one name apart.
 const TAKEN: [&str; 10] =
     ["alloc", "core", "longhaul", "longhaul-sdk", "proc-macro", "serde", "serde-json", "std", "test", "wit-bindgen"];
 
-/// Refuses a name that would be trouble as a file, a crate or a module.
+/// Refuses a name that is invalid as a file, a crate or a module.
 ///
 /// # Errors
-/// With what a name may be.
+/// The rule for names.
 pub fn check_name(name: &str) -> Result<(), BuildError> {
     check_form(name)?;
     if KEYWORDS.contains(&name) {
@@ -131,7 +131,7 @@ pub fn check_name(name: &str) -> Result<(), BuildError> {
 /// Refuses a name that is not plain: lower-case words with hyphens between them.
 ///
 /// # Errors
-/// With the form that a name has.
+/// The rule for the form of names.
 pub fn check_form(name: &str) -> Result<(), BuildError> {
     let is_word =
         |word: &str| !word.is_empty() && word.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit());

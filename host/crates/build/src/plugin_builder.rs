@@ -1,4 +1,4 @@
-//! What builds share: the cache, the contract, and the compiler for Rust, chosen at the first need.
+//! The shared parts of builds: the cache, the contract, and the compiler for Rust, chosen at the first need.
 
 use crate::cache::{Cache, read};
 use crate::carry::with_manifest;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// Part of each digest, since how components are made may change with this crate.
+/// The version of this crate's way to make components; part of each digest.
 const THIS_VERSION: &[u8] = b"2";
 
 /// Builds projects against one contract.
@@ -29,20 +29,20 @@ pub struct PluginBuilder {
 }
 
 impl PluginBuilder {
-    /// With the contract that this program carries.
+    /// A builder with the contract that this program embeds.
     ///
     /// # Errors
-    /// When there is no place for the cache.
+    /// When there is no directory for the cache.
     pub fn embedded(say: ProgressLine) -> Result<Self> {
         let cache = Cache::open(say)?;
         let top = sources::unpack(&cache)?;
         Self::of(cache, top, ToolchainChoice::Auto)
     }
 
-    /// With the contract of the tree of sources at `top`.
+    /// A builder with the contract of the tree of sources at `top`.
     ///
     /// # Errors
-    /// When there is no place for the cache, or no contract.
+    /// When there is no directory for the cache, or no contract.
     pub fn of_tree(top: &Path, wanted: ToolchainChoice, say: ProgressLine) -> Result<Self> {
         Self::of(Cache::open(say)?, top.to_owned(), wanted)
     }
@@ -67,10 +67,10 @@ impl PluginBuilder {
     /// The component of a project, checked against its world, with its manifest in it.
     ///
     /// # Errors
-    /// When a tool is missing, when the language's compiler refuses the sources (its own words are in
-    /// the error, or for Rust on the terminal), or when what came out is not what the world says.
+    /// When a tool is missing, when the language's compiler refuses the sources (its own output is in the error, or for
+    /// Rust on the terminal), or when the component does not match the world.
     pub fn build(&self, project: &PluginProject) -> Result<Vec<u8>> {
-        // The languages' tools say it at more length, or not at all.
+        // The languages' tools report an unknown world at more length, or not at all.
         self.contract.world(project.name(), project.world())?;
         let component = match self.inputs(project)? {
             Some(inputs) => self.cache.component(project.name(), inputs, |output| self.make(project, output))?,
@@ -79,7 +79,7 @@ impl PluginBuilder {
         with_manifest(component, project.manifest())
     }
 
-    /// Changes when the component would; none for Rust, where only cargo knows.
+    /// A digest that changes when the component would; none for Rust, whose inputs only cargo knows.
     ///
     /// # Errors
     /// When the sources cannot be read.
@@ -113,10 +113,10 @@ impl PluginBuilder {
         contract.check(project.name(), project.world(), &read(output)?, runtime)
     }
 
-    /// Has cargo build the whole workspace in `folder`, into `target_dir`, and gives its modules.
+    /// Builds the whole workspace in `folder` with cargo, into `target_dir`, and returns its modules.
     ///
     /// # Errors
-    /// When cargo fails; the compiler's words are on the terminal.
+    /// When cargo fails; the compiler's output is on the terminal.
     pub fn modules(&self, folder: &Path, target_dir: &Path, top: &Path) -> Result<Vec<Module>> {
         rust::modules(self.toolchain()?, folder, target_dir, top, &["--workspace"])
     }
@@ -124,7 +124,7 @@ impl PluginBuilder {
     /// The component of a module that cargo made for this project, with its manifest in it.
     ///
     /// # Errors
-    /// When it is not what its world says.
+    /// When it does not match its world.
     pub fn encode(&self, project: &PluginProject, module: &Module) -> Result<Vec<u8>> {
         let component = self.contract.encode(project.name(), project.world(), &read(&module.path)?)?;
         with_manifest(component, project.manifest())

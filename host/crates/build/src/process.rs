@@ -1,7 +1,6 @@
 //! Running other programs.
 //!
-//! Every failure names what we were doing, the program and what it said. Nothing here goes through
-//! a shell, and nothing is retried.
+//! Every failure names the task, the program and its output. Nothing here goes through a shell, and nothing is retried.
 
 use crate::error::BuildError;
 use std::io;
@@ -12,13 +11,13 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// How often a bounded program is looked at. Small beside the second that the shortest one takes.
+/// The interval of the polls of a bounded program. Small beside the second that the shortest one takes.
 const POLL_MS: u64 = 20;
 
-/// Of what a program said, this much is shown: a compiler's first errors are at the front.
+/// The longest part of a program's output in an error: a compiler's first errors are at the front.
 const SAID_BYTES_MAX: usize = 64 << 10;
 
-/// Runs `command`, its output going where ours goes unless it says otherwise.
+/// Runs `command`; its output goes to ours unless it is redirected.
 ///
 /// # Errors
 /// When it does not start, or ends with an error.
@@ -30,7 +29,7 @@ pub fn run(doing: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` quietly and gives its standard output; what it said is only shown if it fails.
+/// Runs `command` without terminal output and returns its standard output; its other output is only shown if it fails.
 pub(crate) fn capture(doing: &str, command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().map_err(|why| missing(doing, command, why))?;
     said(doing, command, &output)
@@ -41,13 +40,13 @@ pub(crate) fn capture_stdout(doing: &str, command: &mut Command) -> Result<Strin
     command.stdout(Stdio::piped()).stderr(Stdio::inherit()).stdin(Stdio::null());
     let output = command.output().map_err(|why| missing(doing, command, why))?;
     if !output.status.success() {
-        // What is on its standard output is for programs; its words are on the terminal.
+        // Its standard output is for programs; its messages are on the terminal.
         return Err(failed(doing, command, output.status, "; see above".to_owned()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// As [`capture`], but the program is killed and an error returned after `limit`.
+/// As [`capture`], but kills the program and returns an error after `limit`.
 pub(crate) fn capture_within(doing: &str, command: &mut Command, limit: Duration) -> Result<String> {
     let mut child = command
         .stdin(Stdio::null())
@@ -58,7 +57,7 @@ pub(crate) fn capture_within(doing: &str, command: &mut Command, limit: Duration
     let start = Instant::now();
     while child.try_wait().map_err(|why| missing(doing, command, why))?.is_none() {
         if start.elapsed() >= limit {
-            // It may end between the look and the kill; either way it is gone after `wait`.
+            // It may end between the poll and the kill; either way it has ended after `wait`.
             let _ = child.kill();
             let _ = child.wait();
             return Err(BuildError::ToolSlow {
@@ -108,7 +107,7 @@ fn remedy(program: &str) -> &'static str {
     }
 }
 
-/// The name that the user knows it by, without its folder.
+/// The name of the program, without its folder.
 fn program(command: &Command) -> String {
     let path = Path::new(command.get_program());
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()

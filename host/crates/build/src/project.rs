@@ -1,7 +1,7 @@
-//! A plugin's project: the folder with `plugin.toml`, and what that says about building it.
+//! A plugin's project: the folder with `plugin.toml`, and its settings for the build.
 //!
-//! Reading is strict where it is about building. What a plugin asks for is read by the host, which
-//! decides about it; here it is only carried along, in the component itself.
+//! The fields for the build are read strictly. The host reads the requested grants, and decides on them; here they only
+//! pass through, in the component itself.
 
 use crate::cache::{digest, digest_tree};
 use crate::error::{AtPath, BuildError};
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 /// The manifest's name.
 pub const MANIFEST: &str = "plugin.toml";
 
-/// Folders at the top of a project or an SDK that are beside the sources: a change there builds nothing anew.
+/// Folders at the top of a project or an SDK that are not sources: a change there causes no build.
 const NOT_IMPORTED: [&str; 3] = ["examples", "test", "tests"];
 
-/// A project that says all that is needed to build it.
+/// A project with all settings for its build.
 #[derive(Clone, Debug)]
 pub struct PluginProject {
     dir: PathBuf,
@@ -42,7 +42,7 @@ impl PluginProject {
     /// Reads the manifest in `dir`.
     ///
     /// # Errors
-    /// When there is none, or it does not say how the plugin is built.
+    /// When there is none, or it does not define the build.
     pub fn open(dir: &Path) -> Result<Self, BuildError> {
         let path = dir.join(MANIFEST);
         if !path.is_file() {
@@ -55,7 +55,7 @@ impl PluginProject {
         let manifest: Manifest = toml::from_str(&text).map_err(|error| toml_error(&path, &text, &error))?;
         let wrong = |why: String| BuildError::project(format!("`{}`: {why}", path.display()));
         names::check_form(&manifest.name).map_err(|error| wrong(error.to_string()))?;
-        // Programs are started in other folders, so a relative path must not stay one.
+        // Programs start in other folders, so a relative path must become absolute.
         let dir = fs::canonicalize(dir).at("find", dir)?;
         let recipe = recipe(&dir, &manifest).map_err(wrong)?;
         let Manifest { name, version, world, .. } = manifest;
@@ -68,7 +68,7 @@ impl PluginProject {
         &self.dir
     }
 
-    /// The plugin's name, which is plain.
+    /// The plugin's name, in plain form.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -92,7 +92,7 @@ impl PluginProject {
         &self.manifest
     }
 
-    /// What it is written in.
+    /// The language of the project.
     #[must_use]
     pub fn language(&self) -> PluginLanguage {
         match self.recipe {
@@ -103,13 +103,13 @@ impl PluginProject {
         }
     }
 
-    /// Where the component is put: `target/NAME.wasm`, the same for every language.
+    /// The path of the component: `target/NAME.wasm`, the same for every language.
     #[must_use]
     pub fn component_path(&self) -> PathBuf {
         self.dir.join("target").join(format!("{}.wasm", self.name))
     }
 
-    /// Changes when a file does that a build of it reads: its sources, and the folders that it imports from.
+    /// A digest of every file that a build reads: its sources, and the folders that it imports from.
     ///
     /// # Errors
     /// When one cannot be read.
@@ -124,12 +124,12 @@ impl PluginProject {
         Ok(digest(parts.iter().map(|part| part.as_bytes().as_slice())))
     }
 
-    /// Changes when a file of the project does, but for its tests.
+    /// A digest of every file of the project except for its tests.
     pub(crate) fn sources_digest(&self) -> Result<Digest, BuildError> {
         digest_tree(&self.dir, &NOT_IMPORTED)
     }
 
-    /// Changes when a file of those folders does.
+    /// A digest of the files of those folders.
     pub(crate) fn imports_digest(&self, paths: &[PathBuf]) -> Result<Digest, BuildError> {
         let digests: Result<Vec<Digest>, BuildError> =
             self.folders(paths)?.iter().map(|folder| digest_tree(folder, &NOT_IMPORTED)).collect();
@@ -192,7 +192,7 @@ fn read<T: serde::de::DeserializeOwned>(build: toml::Table) -> Result<T, String>
     build.try_into().map_err(|error: toml::de::Error| format!("[build]: {}", error.message()))
 }
 
-/// What is wrong with a file of TOML, on one line with its place.
+/// The error of a TOML file, on one line with its place.
 #[must_use]
 pub fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> BuildError {
     let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());

@@ -1,4 +1,4 @@
-//! Packages of PyPI, each in a folder of its own, through pip. Nothing of them is installed.
+//! Packages of PyPI, each in a folder of its own, through pip. None of them is installed.
 
 use crate::cache::Cache;
 use crate::error::BuildError;
@@ -16,14 +16,14 @@ pub(crate) fn package(cache: &Cache, name: &str, version: &str) -> Result<PathBu
             .arg(dir)
             .arg(format!("{name}=={version}"))
             .env("PIP_ROOT_USER_ACTION", "ignore")
-            // Standard output is for what we were asked.
+            // Our standard output is for our own results.
             .stdout(io::stderr());
         run(&format!("fetch {name} with pip (on Debian: apt install python3-pip)"), &mut pip)
     })
 }
 
-/// Python on its own: no virtual environment, whose packages would land in an image, and no compiled
-/// files left among the sources.
+/// Python in isolation: no virtual environment, whose packages would get into an image, and no compiled files among the
+/// sources.
 pub(crate) fn python() -> Command {
     let mut python = Command::new("python3");
     python

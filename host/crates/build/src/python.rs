@@ -1,8 +1,8 @@
 //! Plugins in Python, made into components by the pinned `componentize-py`.
 //!
-//! They are built against the host's deterministic WASI, never with `--stub-wasi`: a stubbed guest
-//! dies at its first print. A build takes ten seconds and is not reproducible byte for byte. What the tool makes is
-//! linked of a dozen libraries, which [`merge`] makes one module of: a call of a fresh instance starts in half the time.
+//! They are built against the host's deterministic WASI, never with `--stub-wasi`: a stubbed guest dies at its first
+//! print. A build takes ten seconds and is not reproducible byte for byte. The tool links its output of a dozen
+//! libraries, which [`merge`] makes one module of: a call of a fresh instance starts in half the time.
 
 use crate::cache::{Cache, digest};
 use crate::component::Contract;
@@ -17,17 +17,17 @@ use std::path::Path;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// The version whose output the host's WASI was tried with.
+/// The version whose output was tested with the host's WASI.
 const TOOL_VERSION: &str = "0.25.1";
 
-/// What becomes of its output here. Another text makes every component anew.
+/// The further processing of its output. A new text rebuilds every component.
 const LAYOUT: &str = "one module";
 
 /// The script that the package would install, minus its first line, which names an interpreter.
 const TOOL_SCRIPT: &str = "import sys; sys.argv[0] = 'componentize-py'; \
                            from componentize_py import script; sys.exit(script())";
 
-/// Changes when the component would: sources, contract and tool.
+/// A digest that changes when the component would: sources, contract and tool.
 pub(crate) fn inputs(contract: &Contract, project: &PluginProject, recipe: &Recipe) -> Result<Digest> {
     let parts = [
         TOOL_VERSION.to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn make(
     std::fs::write(output, merged).at("write", output)
 }
 
-/// With what to do about a module that an import did not find.
+/// Adds the remedy for a module that an import did not find.
 fn with_advice(error: BuildError, plugin: &str) -> BuildError {
     let BuildError::ToolFailed { doing, program, status, mut said } = error else { return error };
     if let Some(module) = missing_module(&said) {
@@ -84,13 +84,13 @@ fn with_advice(error: BuildError, plugin: &str) -> BuildError {
     BuildError::ToolFailed { doing, program, status, said }
 }
 
-/// The module that Python did not find: the last one that it speaks of.
+/// The module that Python did not find: the last one that its output names.
 fn missing_module(said: &str) -> Option<&str> {
     let (_, behind) = said.rsplit_once("ModuleNotFoundError: No module named '")?;
     behind.split('\'').next().filter(|name| !name.is_empty())
 }
 
-/// Refuses a module that is not there, since the tool would only say that its own start failed.
+/// Refuses a missing module, since the tool would only say that its own start failed.
 fn check_module(project: &PluginProject, module: &str) -> Result<()> {
     let path = project.dir().join(module.replace('.', "/"));
     if path.with_extension("py").is_file() || path.join("__init__.py").is_file() {

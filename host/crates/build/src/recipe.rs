@@ -1,14 +1,14 @@
 //! The table `[build]` of a plugin's manifest, for each language: files and folders that the build reads.
 //!
-//! A field that a language does not know is an error. Whether the files exist is checked where they are used.
+//! An unknown field is an error. The users of the files check that they exist.
 
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// How the component is made: the rest of `[build]`.
+/// The way to make the component: the rest of `[build]`.
 #[derive(Clone, Debug)]
 pub(crate) enum Recipe {
-    /// All of it is in `Cargo.toml`.
+    /// Rust has no further fields: all of them are in `Cargo.toml`.
     Rust,
     Python(PythonRecipe),
     Javascript(JavascriptRecipe),
@@ -19,9 +19,9 @@ pub(crate) enum Recipe {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PythonRecipe {
-    /// The module that has the classes the world asks for.
+    /// The module with the classes that the world requires.
     pub(crate) module: String,
-    /// Further folders to import from, relative to the plugin's; the SDK, for one.
+    /// Further folders to import from, relative to the plugin's, for example the SDK.
     #[serde(default)]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -37,7 +37,7 @@ impl PythonRecipe {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JavascriptRecipe {
-    /// The file with the export that the world asks for; `.js` or `.ts`.
+    /// The file with the export that the world requires; `.js` or `.ts`.
     pub(crate) entry: PathBuf,
     /// Further folders to import from, relative to the plugin's. One with a package.json is the
     /// package of that name.

@@ -1,8 +1,8 @@
 //! Plugins in Rust: cargo makes a core module, and that becomes the component.
 //!
-//! What is slow about a first build is in the cache: compiler and `std` where rustup does not have them, and
-//! the macros and build scripts of dependencies, which cargo tells apart by version. The modules stay in the
-//! plugin's own `target`, since they carry no hash in their names.
+//! The slow parts of a first build are in the cache: compiler and `std` if rustup does not have them, and the macros
+//! and build scripts of dependencies, which cargo tells apart by version. The modules stay in the plugin's own
+//! `target`, since their names have no hash.
 
 mod cargo;
 mod debian;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// Bytes of heap that a module's memory begins with. A memory that grows is taken back when its instance ends, which
+/// Bytes of heap at the start of a module's memory. The growth of a memory is undone when its instance ends, which
 /// costs two changes of the process's address space a call, and those wait for each other on all threads: two threads
 /// start 72,000 to 91,000 instances a second that do not grow, and 19,000 to 26,000 that do (`--bench spine`).
 const HEAP_BYTES: u32 = 4 * (64 << 10);
@@ -34,7 +34,7 @@ const HEAP_BYTES: u32 = 4 * (64 << 10);
 pub struct Module {
     /// The folder of its crate.
     pub dir: PathBuf,
-    /// The file.
+    /// The path of the module.
     pub path: PathBuf,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn component(
     project: &PluginProject,
 ) -> Result<Vec<u8>> {
     let dir = project.dir();
-    // Apart from what the author's own cargo makes.
+    // Separate from the author's own cargo builds.
     let target_dir = dir.join("target/longhaul");
     share_macros(cache, &target_dir)?;
     let modules = modules(toolchain, dir, &target_dir, dir, &[])?;
@@ -59,27 +59,27 @@ pub(crate) fn component(
     contract.encode(project.name(), project.world(), &read(&module.path)?)
 }
 
-/// Has the macros and build scripts of dependencies built in the cache, once for all projects: three
-/// quarters of a first build.
+/// Builds the macros and build scripts of dependencies in the cache, once for all projects: three quarters of a first
+/// build.
 ///
-/// Cargo keeps what runs on this machine in `release`, apart from what is made for the target, and
-/// every file of it has a hash in its name.
+/// Cargo keeps the programs for this machine in `release`, apart from the files for the target, and every file of it
+/// has a hash in its name.
 fn share_macros(cache: &Cache, target_dir: &Path) -> Result<()> {
     let (link, shared) = (target_dir.join("release"), cache.path("cargo-macros"));
     create_dir(&shared)?;
     create_dir(target_dir)?;
     match fs::read_link(&link) {
         Ok(place) if place == shared => return Ok(()),
-        // Of a cache that was elsewhere.
+        // A link to an earlier place of the cache.
         Ok(_) => fs::remove_file(&link).at("remove", &link)?,
         Err(_) => {}
     }
     symlink(&shared, &link).at("link to the cache", &link)
 }
 
-/// Has cargo build in `folder`, with further arguments, and gives the modules of crates below it.
+/// Builds in `folder` with cargo and further arguments, and returns the modules of crates below it.
 ///
-/// `top` is kept out of the modules, as is cargo's own folder, so that two machines make the same.
+/// The modules do not contain the path `top`, nor that of cargo's own folder, so that two machines make the same.
 pub(crate) fn modules(
     toolchain: &Toolchain,
     folder: &Path,
@@ -104,7 +104,7 @@ pub(crate) fn modules(
     Ok(modules)
 }
 
-/// One line of `cargo build --message-format=json`, of the kind that we read.
+/// One line of `cargo build --message-format=json`, with the fields that we read.
 #[derive(Deserialize)]
 struct Artifact {
     manifest_path: PathBuf,
@@ -134,7 +134,7 @@ fn module_of_message(folder: &Path, line: &str) -> Result<Option<Module>> {
     Ok(Some(Module { dir: dir.to_owned(), path }))
 }
 
-/// Flags that keep this machine's folders out of the modules, and give them their heap.
+/// Flags that keep this machine's folders out of the modules, and set their initial heap.
 fn flags(top: &Path) -> Result<String> {
     let cargo_home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)

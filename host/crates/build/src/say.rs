@@ -1,4 +1,4 @@
-//! The callback that is told of each step that takes long. It gets one line at a time and answers nothing.
+//! The callback for the progress of each slow step. It gets one line at a time and returns nothing.
 
-/// Where a line goes that says what is done: a fetch, a build, a wait.
+/// A callback for lines of progress: a fetch, a build, a wait.
 pub type ProgressLine = fn(&str);

@@ -1,7 +1,7 @@
-//! The sources that this program carries: the contract, the SDKs, the templates, the interpreters.
+//! The sources that this program embeds: the contract, the SDKs, the templates, the interpreters.
 //!
-//! So a lone binary can make projects and build them. Paths are those of the repository, which keeps
-//! what refers to a neighbour (an SDK to the contract) true wherever the files are written.
+//! With them the program alone can make projects and build them. Paths are those of the repository, so that relative
+//! references (of an SDK to the contract) hold in any folder.
 
 use crate::cache::{Cache, create_dir, write_whole};
 use crate::error::BuildError;
@@ -25,7 +25,7 @@ pub fn below(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])
     })
 }
 
-/// All of them, written to a folder of the cache; gives its top.
+/// Writes all files to a folder of the cache; returns its top.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -35,7 +35,7 @@ pub fn unpack(cache: &Cache) -> Result<PathBuf, BuildError> {
     })
 }
 
-/// Writes a file and makes the folders above it.
+/// Writes a file and makes its parent folders.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     if let Some(parent) = path.parent() {
         create_dir(parent)?;

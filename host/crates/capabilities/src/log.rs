@@ -7,7 +7,7 @@ pub use book::{LogBook, LogLine};
 use crate::ctx::Ctx;
 use longhaul_bindings::imports::log;
 
-/// After so many bytes of lines others get the thread, and limits of time are looked at.
+/// Bytes of lines after which other tasks get the thread, and limits of time are checked.
 const YIELD_BYTES: usize = 1 << 20;
 
 impl log::Host for Ctx {

@@ -99,7 +99,7 @@ impl ServerSettings {
         Ok(Written::read(home)?.server)
     }
 
-    /// Refuses to stand open to a network, and figures that would let nobody in.
+    /// Refuses a server open to a network, and numbers that would admit nobody.
     pub fn check(&self) -> fault::Result<()> {
         if !self.tokens && !self.listen.ip().is_loopback() {
             bail!(

@@ -4,13 +4,13 @@ use crate::report::{RuleFinding, RuleVerdict};
 use longhaul_engine::{CompileLimits, Inspection, LoadError, Role, inspect};
 use wasmparser::Validator;
 
-/// Packages of WASI that the linker offers to every role; what of them a role gets is another matter.
+/// Packages of WASI that the linker offers to every role; the role decides which of their functions work.
 const WASI: [&str; 6] = ["wasi:io", "wasi:clocks", "wasi:random", "wasi:cli", "wasi:filesystem", "wasi:sockets"];
 
 /// The line of WASI that the host serves.
 const WASI_LINE: &str = "0.2.";
 
-/// Interfaces of the contract that hold types alone, which every world may use.
+/// Interfaces of the contract that hold only types, which every world may use.
 const TYPES: [&str; 3] = ["types", "tool-types", "message-types"];
 
 /// Examines the bytes of a component: whether they are one, its role, and its imports.

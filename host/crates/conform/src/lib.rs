@@ -1,12 +1,12 @@
-//! The contract's rules, held against any component of any language.
+//! Checks any component of any language against the contract's rules.
 //!
-//! [`examine`] says what can be said without running a component; [`conform`] also calls it, through the
-//! test kit, with good, wrong and hostile input. Each rule has an id that stays, and gives one finding:
-//! PASS, FAIL or SKIP with the reason.
+//! [`examine`] makes the findings that need no run of a component; [`conform`] also calls it, through the test kit,
+//! with good, wrong and hostile input. Each rule has a permanent id, and gives one finding: PASS, FAIL or SKIP with the
+//! reason.
 //!
-//! This crate grants nothing beyond what the manifest asks for, and nothing outside of temporary
-//! directories; it never reaches a network. A component that passes can still be wrong: the rules are
-//! what the host relies on, and not what the plugin is for.
+//! This crate grants nothing beyond the manifest's requests, and nothing outside of temporary directories; it never
+//! reaches a network. A component that passes can still be wrong: the rules cover the host's requirements, and not the
+//! purpose of the plugin.
 
 mod inspection;
 mod probe;

@@ -1,4 +1,4 @@
-//! A component on the bench: scenes to call it in, and good and hostile input for its role.
+//! A component under test: scenes to call it in, and good and hostile input for its role.
 
 use crate::schema::sample;
 use crate::subject::ConformSubject;
@@ -21,7 +21,7 @@ pub(crate) struct Probe {
     base: Scene,
     /// Functions that `describe` returned, of a tool that answered.
     pub functions: Vec<Function>,
-    /// Exports and fields whose JSON was none, in any call so far.
+    /// Exports and fields whose JSON was invalid, in any call so far.
     breaches: RefCell<BTreeSet<String>>,
     /// Directories that were granted, kept until the probe ends.
     folders: Vec<TempDir>,
@@ -47,7 +47,7 @@ const HUGE_BYTES: usize = 1 << 20;
 /// A text of other scripts, of a character beyond 16 bits, of one that combines, and of controls.
 pub(crate) const ODD: &str = "Grüße, 世界 🚀 e\u{301} \u{202e}x\u{0}y\tz\r\n\"\\/'{}[]%s\u{fffd}";
 
-/// Input that nobody writes on purpose, by the name of the rule that hands it over.
+/// Hostile input, by the name of the rule that uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hostile {
     Empty,
@@ -104,7 +104,7 @@ impl Probe {
         self.imports.iter().any(|import| import.starts_with(package_or_interface))
     }
 
-    /// A scene with an empty store and the answers that the subject brings.
+    /// A scene with an empty store and the subject's scripted answers.
     pub(crate) fn scene(&self) -> Scene {
         self.scene_with(self.subject.script.clone().unwrap_or_else(|| meaningless("{}")))
     }
@@ -113,7 +113,7 @@ impl Probe {
         self.base.clone().fresh().script(script)
     }
 
-    /// Calls it, and keeps what every call is looked at for.
+    /// Calls it, and records the facts that are checked for every call.
     pub(crate) async fn call(&self, scene: &Scene, call: Call) -> Result<Done, String> {
         let done = scene.call(call).await.map_err(|error: KitError| error.to_string())?;
         self.examine(&done);
@@ -166,12 +166,12 @@ impl Probe {
             Role::Memory => memory(&text, &hostile.json_text(), &text),
             role => of_role(role, &Words { text: text.clone(), value: hostile.value(), json: hostile.json_text() }),
         };
-        // What a model says is as foreign as any other input.
+        // A model's reply is as untrusted as any other input.
         let scene = || self.scene_with(meaningless(&text));
         calls.into_iter().map(|call| (scene(), call)).collect()
     }
 
-    /// Empties the directories that it was granted: a rule finds nothing of the one before.
+    /// Empties the directories that it was granted: no files of an earlier rule remain.
     pub(crate) fn clean(&self) -> std::io::Result<()> {
         for folder in &self.folders {
             for entry in folder.path().read_dir()? {
@@ -192,7 +192,7 @@ fn with_directories(scene: Scene, directories: &[DirectoryGrant]) -> Scene {
     directories.iter().fold(scene, |scene, grant| scene.directory(grant.clone()))
 }
 
-/// A script whose model answers the same to everything, with a tool, a check and a sub-agent.
+/// A script whose model gives the same reply to everything, with a tool, a check and a sub-agent.
 pub(crate) fn meaningless(text: &str) -> Script {
     Script::new()
         .model_when("", text)
@@ -222,7 +222,7 @@ impl Function {
     }
 }
 
-/// Words for the fields of a call.
+/// The texts for the fields of a call.
 struct Words {
     /// Text for a field of words.
     text: String,

@@ -1,4 +1,4 @@
-//! The rules, in the order in which they are told, and the way from a component to its report.
+//! The rules, in the order of the report, and the check of a component.
 
 mod every;
 mod memory;
@@ -27,7 +27,7 @@ pub struct ConformRule {
     /// The roles that it is for.
     roles: &'static [Role],
     check: for<'a> fn(&'a Probe) -> Judging<'a>,
-    /// The same for a memory backend of the host's own, where the rule is one for such.
+    /// The same for a built-in memory backend, if the rule is for one.
     own: Option<for<'a> fn(TestedBackend<'a>) -> Judging<'a>>,
 }
 
@@ -42,7 +42,7 @@ macro_rules! rule {
     };
 }
 
-/// A rule for whatever keeps entries, a component or not.
+/// A rule for any memory backend, a component or not.
 macro_rules! shelf_rule {
     ($id:literal, $check:path, $says:literal) => {
         ConformRule {
@@ -55,8 +55,7 @@ macro_rules! shelf_rule {
     };
 }
 
-/// The rules that call a component; what is looked at before has the ids `component`, `world`,
-/// `imports` and `loads`.
+/// The rules that call a component; the checks before them have the ids `component`, `world`, `imports` and `loads`.
 #[must_use]
 pub fn rules() -> &'static [ConformRule] {
     const RULES: &[ConformRule] = &[
@@ -90,7 +89,7 @@ pub fn rules() -> &'static [ConformRule] {
     RULES
 }
 
-/// Holds every rule against a component.
+/// Checks a component against every rule.
 pub async fn conform(kit: &Kit, subject: ConformSubject) -> ConformReport {
     let (mut findings, looked) = examine(&subject.name, &subject.bytes);
     let mut report = ConformReport { name: subject.name.clone(), role: None, findings: Vec::new() };
@@ -111,7 +110,7 @@ pub async fn conform(kit: &Kit, subject: ConformSubject) -> ConformReport {
     report
 }
 
-/// Holds the rules for memory backends against one of the host's own.
+/// Checks a built-in memory backend against the rules for one.
 pub async fn conform_backend(name: &str, bench: &dyn Bench) -> ConformReport {
     let mut findings = Vec::new();
     for rule in rules() {

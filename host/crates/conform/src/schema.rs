@@ -1,12 +1,11 @@
-//! JSON Schema 2020-12 as far as arguments of functions need it: whether a schema is one, and a value
-//! that fits it.
+//! JSON Schema 2020-12 as far as arguments of functions need it: the check of a schema, and a value that fits it.
 //!
-//! Checked by hand and not with a crate of schemas: of those the smallest brings thirty others, for the
-//! one question whether each keyword has a value of its kind.
+//! Checked by hand and not with a crate of schemas: the smallest of those has thirty dependencies, for the one check
+//! that each keyword has a value of its kind.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas within each other that are looked at; deeper ones no model reads.
+/// The deepest nested schema that is checked; no model reads deeper ones.
 const DEPTH_MAX: usize = 64;
 
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
@@ -84,7 +83,7 @@ fn keyword_is_right(root: &Value, keyword: &str, value: &Value, place: &str, dep
             let found = target.strip_prefix('#').is_some_and(|pointer| root.pointer(pointer).is_some());
             wanted(found, "a place in this schema; models and hosts fetch no other")
         }
-        // What nobody knows is an annotation.
+        // An unknown keyword is an annotation.
         _ => Ok(()),
     }
 }

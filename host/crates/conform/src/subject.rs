@@ -1,30 +1,30 @@
-//! The subject of a check: a component, and what its manifest says of it. Nothing here reads or runs it.
+//! The subject of a check: a component, and its manifest. Nothing here reads or runs it.
 
 use longhaul_core::Limits;
 use longhaul_core::grant::DirectoryGrant;
 use longhaul_testkit::{Call, Script};
 use serde_json::Value;
 
-/// A component, and what its manifest says of it.
+/// A component, and its manifest.
 #[derive(Clone, Debug)]
 pub struct ConformSubject {
     /// Its name, for people.
     pub name: String,
     /// The component.
     pub bytes: Vec<u8>,
-    /// What it says that it stays within.
+    /// The limits in its manifest.
     pub limits: Limits,
-    /// The settings that it is called with.
+    /// The settings for its calls.
     pub settings: Value,
-    /// The directories that it asks for; where they lead is replaced by temporary ones.
+    /// The requested directories; temporary ones replace their targets.
     pub directories: Vec<DirectoryGrant>,
-    /// Whether it asks for hosts.
+    /// Whether it requests hosts.
     pub asks_hosts: bool,
-    /// Whether it says that its answers depend on randomness.
+    /// Whether its manifest says that its answers depend on randomness.
     pub random: bool,
-    /// Good calls, beside the ones that are made up.
+    /// Good calls, beside the generated ones.
     pub calls: Vec<Call>,
-    /// Answers of models, tools, checks and sub-agents to good calls. None: answers that mean nothing.
+    /// Answers of models, tools, checks and sub-agents to good calls. None: meaningless answers.
     pub script: Option<Script>,
 }
 

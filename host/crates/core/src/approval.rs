@@ -1,7 +1,7 @@
-//! What is decided of a call of a tool before it is made, and by whom.
+//! Decisions about tool calls before they are made, and the trait of their maker.
 //!
-//! A decision is an entry of the caller's journal, so that a replay never asks again. Who decides is behind
-//! [`Approvals`]; how a person is asked, and what their words mean, is no affair of this crate.
+//! A decision is an entry of the caller's journal, so that a replay never asks again. An implementation of
+//! [`Approvals`] decides; this crate does not know how a person is asked, and what their answers mean.
 
 use crate::journal::{EffectClass, EffectQuestion};
 use crate::store::Batch;
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 /// The name of the journal's entry that holds a decision.
 pub const ENTRY: &str = "tools.approve";
 
-/// A call that somebody is to decide about.
+/// A call that needs a decision.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// Who would make it.
+    /// The invocation that would make it.
     pub invocation: InvocationId,
     /// The entry of its journal that will hold the decision.
     pub entry: u32,
@@ -23,35 +23,36 @@ pub struct Intent {
     pub call: ToolCall,
     /// The class of its effect.
     pub effect: EffectClass,
-    /// Whether its tool says that it only reads. Who decides looks at what else speaks for that.
+    /// Whether its tool claims only to read. The implementation checks further evidence for that.
     pub reads: bool,
-    /// The sources of untrusted words that the agent has heard, sorted.
+    /// The sources of untrusted text that the agent has read, sorted.
     pub heard: Vec<String>,
 }
 
-/// What was decided of one call.
+/// The decision about one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallDecision {
-    /// It is made; by whose word, for people.
+    /// It is made; the reason, for people.
     Allowed(String),
     /// The operator's policy forbids it.
     Denied(Denial),
-    /// A person said no, with a reason or without.
+    /// A person refused it, with a reason or without.
     Rejected(Option<String>),
-    /// A person said what to do instead. Nothing of the batch that the call is in is made.
+    /// A person gave another instruction. No call of the batch is made.
     Corrected(String),
     /// Another call of the batch was corrected.
     Stopped,
-    /// The call was a question to a person, and this is the answer.
+    /// The call was a question to a person, and this is their answer.
     Replied(String),
 }
 
 impl CallDecision {
-    /// What the agent gets in place of the tool's answer. None: the call is made.
+    /// The agent's error in place of the tool's answer. None: the call is made.
     ///
-    /// A person's no, the operator's policy and a person's correction are errors that an agent can tell apart. That
-    /// nobody could be asked is none of them: it ends the attempt ([`Undecided::Unavailable`]), which is made again.
+    /// A person's refusal, the operator's policy and a person's correction are errors that an agent can tell apart. A
+    /// question that could not be asked is none of them: it ends the attempt ([`Undecided::Unavailable`]), which is
+    /// made again.
     #[must_use]
     pub fn refusal(&self) -> Option<ToolError> {
         Some(match self {
@@ -74,38 +75,38 @@ impl CallDecision {
 pub enum Undecided {
     /// A person was asked, durably. The run waits.
     Asks(EffectQuestion),
-    /// Nobody could be asked, or what they said could not be read: tried again later.
+    /// The question could not be asked, or the answer could not be read: tried again later.
     Unavailable(Outage),
 }
 
-/// Who decides about calls of tools. That the tool was granted, the capability has checked before.
+/// Decides about tool calls. The capability has checked the tool's grant before.
 #[async_trait::async_trait]
 pub trait Approvals: Send + Sync {
-    /// Whether the operator lets this call pass without anybody being asked. Then it makes no entry. Nobody knows its
-    /// entry yet, which is 0 here.
+    /// Whether the operator lets this call pass without a question. Then it makes no entry. Its entry is not known yet,
+    /// and is 0 here.
     fn is_free(&self, intent: &Intent) -> bool;
 
-    /// Whether a person is asked about this call, or one of this run's rules stands for them. What is neither free nor
-    /// asked about is refused.
+    /// Whether this call needs a person's answer, or one of this run's rules stands for it. A call that neither is free
+    /// nor asks is refused.
     fn asks(&self, intent: &Intent) -> bool {
         !self.is_free(intent)
     }
 
-    /// A call leaves: where it goes has been asked before from now on.
+    /// A call is made: its destination counts as approved from now on.
     fn leaves(&self, _call: &ToolCall) {}
 
-    /// Decides, or asks a person. The changes are stored in one transaction with the journal's entry: they use the
-    /// person's approval up.
+    /// Decides, or asks a person. The changes are stored in one transaction with the journal's entry: they consume the
+    /// person's approval.
     ///
     /// # Errors
     /// Every [`Undecided`].
     async fn decide(&self, intent: &Intent) -> Result<(CallDecision, Batch), Undecided>;
 
-    /// What takes a question back that is not to be answered any more.
+    /// The rows that withdraw a question which needs no answer any more.
     fn withdraw(&self, intent: &Intent) -> Batch;
 }
 
-/// Lets every call pass. For surroundings in which no tool touches the world: a test kit's script.
+/// Lets every call pass. For environments in which no tool touches the world: a test kit's script.
 pub struct AllFree;
 
 #[async_trait::async_trait]

@@ -1,8 +1,9 @@
-//! Room on the machine for work that is about to begin. Whoever measures the machine implements this; nothing here does.
+//! Free capacity of the machine for work that is about to begin. The monitor of the machine implements this; nothing
+//! here does.
 
 use serde::{Deserialize, Serialize};
 
-/// The needs of a newcomer.
+/// The needs of new work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Need {
@@ -12,19 +13,19 @@ pub struct Need {
     pub gpu_memory_mb: f64,
 }
 
-/// The answer to a newcomer.
+/// The verdict about new work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdmissionVerdict {
-    /// The newcomer may begin.
+    /// The work may begin.
     Admit,
-    /// The newcomer waits, for this reason.
+    /// The work waits, for this reason.
     Wait(String),
 }
 
-/// Says whether work may begin, by what the machine has free. It must answer at once.
+/// Decides whether work may begin, by the machine's free resources. It must return at once.
 pub trait Capacity: Send + Sync {
-    /// Whether there is room for somebody, who counts as having it from when it begins. Who was let in before and goes on
-    /// does not begin.
+    /// Whether there is capacity for `who`, whose needs are reserved once it begins. Work that was admitted before and
+    /// continues does not begin.
     fn admit(&self, who: &str, begins: bool, need: Need) -> AdmissionVerdict;
 }

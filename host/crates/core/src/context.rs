@@ -1,9 +1,9 @@
-//! When a conversation is cut back, and how: the operator's rules, as an invocation begins with them.
+//! The operator's rules for trimming a conversation, as an invocation begins with them.
 //!
-//! A conversation that fills its window makes a model hasty and forgetful long before it is refused. So the
-//! host cuts it back in time, by one of two ways: **compaction** keeps the newest turns whole and puts
-//! summaries in place of the older ones; a **reset** begins anew with a hand-off. What is pinned stays in
-//! both. Nothing here touches a conversation or asks a model; the capability does, by these numbers.
+//! A model becomes hasty and forgetful long before a full window refuses its conversation. So the host trims it in
+//! time, by one of two methods: **compaction** keeps the newest turns whole and puts summaries in place of the older
+//! ones; a **reset** begins again with a hand-off. Pinned messages stay in both. Nothing here touches a conversation or
+//! asks a model; the capability does, by these numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,10 +98,10 @@ impl Default for ContextRules {
 }
 
 impl ContextRules {
-    /// Whether the numbers make sense together.
+    /// Checks that the numbers are consistent.
     ///
     /// # Errors
-    /// What is wrong, with the remedy.
+    /// The fault, with its remedy.
     pub fn check(&self) -> Result<(), String> {
         let Self { full_percent_max: full, compact_percent_max: compact, reset_percent_max: reset, .. } = self;
         if *full == 0 || *full > 100 {
@@ -115,8 +115,8 @@ impl ContextRules {
         Ok(())
     }
 
-    /// The same as numbers of tokens, for a model whose window is `window_tokens`, where 0 is not known.
-    /// None: nothing is to be cut back.
+    /// The same as numbers of tokens, for a model whose window is `window_tokens`, where 0 is unknown. None: nothing is
+    /// trimmed.
     #[must_use]
     pub fn budget(&self, window_tokens: u64) -> Option<Budget> {
         let own = self.window_tokens_max.map_or(0, u64::from);
@@ -140,42 +140,42 @@ impl ContextRules {
     }
 }
 
-/// A window of fewer tokens has no room for the request of a summary, so nothing is cut back in it.
+/// A smaller window has no space for the request of a summary, so nothing is trimmed in it.
 const WINDOW_TOKENS_MIN: u64 = 512;
 
-/// A summary of fewer tokens says nothing.
+/// A summary of fewer tokens is useless.
 const SUMMARY_TOKENS_MIN: u64 = 32;
 
 /// [`ContextRules`] for one window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// All of it.
+    /// The whole window.
     pub window_tokens: u64,
-    /// Above this a conversation is cut back.
+    /// Above this a conversation is trimmed.
     pub full_tokens: u64,
-    /// What a compaction leaves.
+    /// The size after a compaction.
     pub compact_tokens: u64,
-    /// What a reset leaves.
+    /// The size after a reset.
     pub reset_tokens: u64,
-    /// What a summary may have.
+    /// The maximum of a summary.
     pub summary_tokens: u64,
 }
 
-/// What an invocation begins with, kept in the first entry of its journal: both decide what its models are
-/// asked, so a resume and a replay must find them as they were.
+/// The rules of an invocation, stored in the first entry of its journal: both fields determine the requests to its
+/// models, so a resume and a replay must find them unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedContext {
     /// The rules.
     pub rules: ContextRules,
-    /// The model that serves where the guest names none.
+    /// The default model, for requests without a name.
     pub model: Option<String>,
-    /// The windows of the models that it was granted, by name, in tokens; 0: not known. A conversation with
-    /// another model, which was granted later, is not cut back.
+    /// The windows of the granted models, by name, in tokens; 0: unknown. A conversation with another model, which was
+    /// granted later, is not trimmed.
     pub windows_tokens: BTreeMap<String, u32>,
 }
 
 impl PinnedContext {
-    /// The rules as they began, for these models; the first is the default.
+    /// The rules at the beginning, for these models; the first is the default.
     #[must_use]
     pub fn new(rules: ContextRules, windows_tokens: impl IntoIterator<Item = (String, u32)>) -> Self {
         let windows: Vec<(String, u32)> = windows_tokens.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Points at which a crash test ends the process.
 //!
-//! A crate that writes durable data names such points and calls a hook at each of them. It never knows which hook that
-//! is, and a hook answers nothing: outside of crash tests there is none.
+//! A crate that writes durable data names such points and calls a hook at each of them. It does not know the hook,
+//! which returns nothing: outside of crash tests there is none.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Decisions of a project, and what came of them.
+//! Decisions of a project, and their outcomes.
 //!
-//! `log.rs` is how they lie in a store, `rank.rs` which of them bear on a question. Nothing here decides anything.
+//! `log.rs` stores them, `rank.rs` finds those relevant to a question. This module decides nothing.
 
 mod log;
 mod rank;
@@ -10,72 +10,72 @@ pub use rank::relevant;
 
 use serde::{Deserialize, Serialize};
 
-/// A decision that somebody took.
+/// A recorded decision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Decision {
-    /// Its name; the same however often it is recorded.
+    /// Its id; the same however often it is recorded.
     pub id: String,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The run in which it was taken.
     pub run: String,
     /// The feature that it was taken for.
     pub feature: Option<String>,
-    /// Who took it: the table of an agent or a planner, or `longhaul`.
+    /// Its author: the table of an agent or a planner, or `longhaul`.
     pub by: String,
-    /// What it was about.
+    /// Its subject.
     pub context: String,
-    /// What was decided.
+    /// The decision.
     pub decision: String,
-    /// Why.
+    /// The reason.
     pub reasoning: String,
-    /// To find it by.
+    /// Tags for searches.
     pub tags: Vec<String>,
-    /// What came of it.
+    /// Its outcome.
     #[serde(alias = "came_out")]
     pub outcome: DecisionOutcome,
-    /// How good it was, from -1 to 1; none where nobody said.
+    /// How good it was, from -1 to 1; none: not rated.
     pub score: Option<f64>,
-    /// What is to be learnt from it.
+    /// Its lesson.
     pub lesson: Option<String>,
 }
 
-/// What came of a decision.
+/// The outcome of a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionOutcome {
-    /// Nobody knows yet.
+    /// Not known yet.
     #[default]
     #[serde(alias = "Open")]
     Open,
     /// It was right.
     #[serde(alias = "Success")]
     Success,
-    /// In part.
+    /// It was partly right.
     #[serde(alias = "Partial")]
     Partial,
     /// It was wrong.
     #[serde(alias = "Failure")]
     Failure,
-    /// It was taken back.
+    /// It was reverted.
     #[serde(alias = "Reverted")]
     Reverted,
 }
 
-/// A decision that bears on a question.
+/// A decision relevant to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecisionHit {
     /// The decision.
     pub decision: Decision,
     /// How well it fits, above 0; comparable within one answer alone.
     pub relevance: f64,
-    /// Why it was chosen, in one line.
+    /// Why it was found, in one line.
     pub why: String,
 }
 
 impl DecisionOutcome {
-    /// Its word.
+    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

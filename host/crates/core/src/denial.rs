@@ -1,4 +1,4 @@
-//! The three ways in which a capability says no; each is data for the guest and never a trap.
+//! The three refusals of a capability; each is data for the guest and never a trap.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}; to allow it, {fix}")]
 pub struct Denial {
-    /// What was refused, with its name.
+    /// The refused action, with its name.
     pub reason: String,
     /// For example: add to longhaul.toml: `[agents.code] tools = ["files"]`.
     pub fix: String,
@@ -18,7 +18,7 @@ pub struct Denial {
 pub struct LimitHit {
     /// The field of [`crate::Limits`], which carries the unit.
     pub name: String,
-    /// How much was used or asked for.
+    /// The used or requested amount.
     pub used: f64,
     /// The cap.
     pub max: f64,
@@ -33,12 +33,12 @@ impl LimitHit {
     }
 }
 
-/// A service is not there now.
+/// A service is unavailable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}")]
 pub struct Outage {
-    /// Who is not there, and how it was noticed.
+    /// The service, and the symptom.
     pub reason: String,
-    /// When to try again, where somebody said so.
+    /// When to retry, in milliseconds, if it is known.
     pub retry_after_ms: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! What happened in a run, numbered and durable, for people and programs who watch.
+//! The events of a run, numbered and durable, for people and programs that watch.
 
 use crate::context::{Anxiety, ContextPolicy};
 use crate::model::{Route, Usage};

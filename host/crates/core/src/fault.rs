@@ -1,35 +1,35 @@
-//! The one error of what people, services and surfaces do: what happened, of which kind it is, and what to do.
+//! The error type above the libraries: what happened, its code, and the remedy.
 //!
-//! Libraries below have enums of their own, whose cases a caller acts on. Above them everything ends in a [`Fault`], which
-//! crosses each surface as it is: the command line takes its exit code from the code, HTTP its status, and the socket
-//! carries it as [`FaultWire`]. A `Fault` holds the error that caused it, with what was being done around it, so that `{}`
+//! Libraries have enums of their own, whose cases a caller acts on. Above them every error becomes a [`Fault`], which
+//! crosses each surface unchanged: the command line takes its exit code from the code, HTTP its status, and the socket
+//! carries it as [`FaultWire`]. A `Fault` holds the error that caused it, with the context around it, so that `{}`
 //! shows the outermost sentence and `{:#}` all of them.
 //!
 //! A code comes from one of these places, and never from a text:
 //!
 //! | written | code |
 //! |---|---|
-//! | `bail!("...")` | [`FaultCode::Invalid`]: the words refuse what was asked |
-//! | `bail!(Fault::conflict("..."))` and its like | the one that is named |
-//! | `.or_invalid(\|\| "...")`, `.or_unknown`, `.or_internal` | the one that is named, for an error of another type and for [`None`] |
+//! | `bail!("...")` | [`FaultCode::Invalid`]: the text refuses the request |
+//! | `bail!(Fault::conflict("..."))` and similar | the named one |
+//! | `.or_invalid(\|\| "...")`, `.or_unknown`, `.or_internal` | the named one, for an error of another type and for [`None`] |
 //! | `?` on a [`StoreError`], and on an [`io::Error`] of a full disk | that of its case |
 //! | `?` on another error, `.context("...")` | none |
 //!
-//! The first code stays: whoever adds context, or another code, does not change it. An error of a library that has no code
-//! gets the one of its type where it leaves the service. What has none even then is a defect of Longhaul, and is told as
-//! [`FaultCode::Internal`].
+//! The first code stays: further context, or another code, does not change it. A library's error without a code gets
+//! the one of its type where it leaves the service. An error without any code even then is a defect of Longhaul, and is
+//! reported as [`FaultCode::Internal`].
 
 use crate::store::StoreError;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::{fmt, io};
 
-/// What functions above the libraries return.
+/// The result of functions above the libraries.
 pub type Result<T, E = Fault> = std::result::Result<T, E>;
 
 type Cause = Box<dyn Error + Send + Sync + 'static>;
 
-/// An error with its code. It does not implement [`Error`], or it could not be made of every error by `?`.
+/// An error with its code. It does not implement [`Error`], since otherwise `?` could not convert every error to it.
 pub struct Fault(Box<Inner>);
 
 struct Inner {
@@ -37,14 +37,15 @@ struct Inner {
     field: Option<String>,
     /// When the same call may succeed, in milliseconds from now.
     retry_after_ms: Option<u64>,
-    /// What was being done, the innermost first.
+    /// The contexts, the innermost first.
     contexts: Vec<String>,
     cause: Cause,
 }
 
-/// What a caller can act on. The names are part of the interface: they stand in answers over HTTP and over the socket.
+/// The code that a caller can act on. The names are part of the interface: they are in responses over HTTP and over the
+/// socket.
 ///
-/// Whoever matches it names every case, so that the compiler asks about a new one.
+/// A `match` on it names every case, so that the compiler asks about a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultCode {
@@ -52,22 +53,22 @@ pub enum FaultCode {
     Unknown,
     /// The present state does not allow it; another state would. HTTP says 409.
     Conflict,
-    /// It cannot be done as it was asked: a value, or a file of the caller, is wrong. HTTP says 422.
+    /// The request is invalid: a value, or a file of the caller, is wrong. HTTP says 422.
     Invalid,
-    /// Somebody changed the thing since the caller read it. HTTP says 412.
+    /// The resource changed since the caller read it. HTTP says 412.
     Changed,
-    /// The caller, or what acts for it, may not do this; the text names who may, or the line that would allow it. HTTP
+    /// The caller, or its agent, lacks the permission; the text names who has it, or the line that would grant it. HTTP
     /// says 403.
     Forbidden,
-    /// There is no room for it now, or a service that it needs is not there; the same call may succeed later. HTTP says
-    /// 503, with the time to wait.
+    /// There is no capacity now, or a required service is unavailable; the same call may succeed later. HTTP says 503,
+    /// with the time to wait.
     Unavailable,
     /// Longhaul or its data is at fault. HTTP says 500, with a number under which the log has the text.
     Internal,
 }
 
 impl FaultCode {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 7] = [
         Self::Unknown,
         Self::Conflict,
@@ -78,8 +79,8 @@ impl FaultCode {
         Self::Internal,
     ];
 
-    /// The code of a full disk, which is neither the caller's mistake nor a defect. Whose any other error of the system
-    /// is, the place where it happened has to say.
+    /// The code of a full disk, which is neither the caller's mistake nor a defect. For any other error of the system,
+    /// the place where it happened has to choose the code.
     pub fn of_system(error: &io::Error) -> Option<Self> {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge).then_some(Self::Unavailable)
@@ -112,7 +113,7 @@ impl fmt::Display for Text {
 impl Error for Text {}
 
 impl Fault {
-    /// An error of which nobody has said the code.
+    /// An error without a code.
     pub fn msg(text: impl fmt::Display) -> Self {
         Self::of(None, Text(text.to_string()))
     }
@@ -127,17 +128,17 @@ impl Fault {
         Self::with_code(FaultCode::Conflict, text)
     }
 
-    /// It cannot be done as it was asked.
+    /// The request is invalid.
     pub fn invalid(text: impl fmt::Display) -> Self {
         Self::with_code(FaultCode::Invalid, text)
     }
 
-    /// The caller may not do this.
+    /// The caller lacks the permission.
     pub fn forbidden(text: impl fmt::Display) -> Self {
         Self::with_code(FaultCode::Forbidden, text)
     }
 
-    /// There is no room for it now, or something that it needs is not there.
+    /// There is no capacity now, or a required service is unavailable.
     pub fn unavailable(text: impl fmt::Display) -> Self {
         Self::with_code(FaultCode::Unavailable, text)
     }
@@ -159,28 +160,28 @@ impl Fault {
         self
     }
 
-    /// Names the field or parameter at fault, with dots between a field and the one that holds it.
+    /// Names the field or parameter at fault; a nested field has a dotted path.
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.0.field = Some(field.into());
         self
     }
 
-    /// Says when the same call may succeed, in milliseconds from now.
+    /// Sets when the same call may succeed, in milliseconds from now.
     #[must_use]
     pub fn after(mut self, retry_after_ms: u64) -> Self {
         self.0.retry_after_ms = Some(retry_after_ms);
         self
     }
 
-    /// Says what was being done.
+    /// Adds the context of the error.
     #[must_use]
     pub fn context(mut self, doing: impl Into<String>) -> Self {
         self.0.contexts.push(doing.into());
         self
     }
 
-    /// The code, where somebody gave one.
+    /// The code, if one was set.
     pub fn code(&self) -> Option<FaultCode> {
         self.0.code
     }
@@ -190,22 +191,22 @@ impl Fault {
         self.0.field.as_deref()
     }
 
-    /// When the same call may succeed, in milliseconds from now, where somebody said so.
+    /// When the same call may succeed, in milliseconds from now, if it is known.
     pub fn retry_after_ms(&self) -> Option<u64> {
         self.0.retry_after_ms
     }
 
-    /// The error that caused it, as its type.
+    /// The cause, if it has this type.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         self.causes().find_map(<dyn Error>::downcast_ref)
     }
 
-    /// Whether an error of a type caused it.
+    /// Whether the cause has this type.
     pub fn is<E: Error + 'static>(&self) -> bool {
         self.downcast_ref::<E>().is_some()
     }
 
-    /// The error that caused it, and what caused that.
+    /// The cause, and its own causes.
     fn causes(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
         let first: &(dyn Error + 'static) = &*self.0.cause;
         std::iter::successors(Some(first), |&cause| cause.source())
@@ -255,18 +256,18 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// A [`Fault`] on its way to another process.
+/// A [`Fault`] in transit to another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FaultWire {
-    /// An error without a code. Earlier versions write and read every error so, which makes a refusal of another version
-    /// a sentence on both sides.
+    /// An error without a code. Earlier versions write and read every error in this form, which makes a refusal of
+    /// another version a sentence on both sides.
     Text(String),
     /// An error with its code.
     Coded {
-        /// What a caller can act on.
+        /// The code that a caller can act on.
         code: FaultCode,
-        /// What happened, and what to do.
+        /// What happened, and the remedy.
         text: String,
         /// The field or parameter at fault.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -301,15 +302,15 @@ impl From<FaultWire> for Fault {
     }
 }
 
-/// Says of an error what was being done, or of an absent value what is missing.
+/// Adds the context to an error, or names an absent value.
 pub trait Context<T>: Sized {
-    /// With a text at hand, and no code.
+    /// With a given text, and no code.
     ///
     /// # Errors
     /// The error, or a new one for [`None`].
     fn context(self, doing: impl Into<String>) -> Result<T>;
 
-    /// With a text that is made where it is needed, and no code.
+    /// With a lazily made text, and no code.
     ///
     /// # Errors
     /// The error, or a new one for [`None`].
@@ -323,7 +324,7 @@ pub trait Context<T>: Sized {
         self.with_context(doing).map_err(|fault| fault.or_code(code))
     }
 
-    /// The caller is at fault: a file, a value or a repository of theirs cannot be used.
+    /// The caller is at fault: its file, value or repository is unusable.
     ///
     /// # Errors
     /// As [`Context::or_code`].
@@ -339,7 +340,7 @@ pub trait Context<T>: Sized {
         self.or_code(FaultCode::Unknown, doing)
     }
 
-    /// Longhaul or its data is at fault: something that it stored is damaged, or gone.
+    /// Longhaul or its data is at fault: stored data is damaged, or missing.
     ///
     /// # Errors
     /// As [`Context::or_code`].
@@ -371,8 +372,8 @@ impl<T> Context<T> for Option<T> {
     }
 }
 
-/// Returns with a [`Fault`]: a text, as [`format!`] takes it, refuses what was asked ([`FaultCode::Invalid`]), and an error
-/// keeps its code or has none.
+/// Returns with a [`Fault`]: a text, as [`format!`] takes it, refuses the request ([`FaultCode::Invalid`]), and an
+/// error keeps its code or has none.
 #[macro_export]
 macro_rules! bail {
     ($text:literal $($arguments:tt)*) => {

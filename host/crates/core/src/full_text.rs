@@ -1,26 +1,26 @@
-//! Full text: which texts answer a question, by BM25.
+//! Full-text search: ranks texts for a question, by BM25.
 //!
 //! A word counts the more the fewer texts have it, and the less the longer the text is. Words are those of Unicode, in
 //! small letters and by their English stem, so that "parsed dates" finds "parse a date"; words of other languages are
-//! compared with their ends. Nothing is kept between two questions.
+//! compared with their endings. Nothing is kept between two questions.
 
 use bm25::{Document, SearchEngine, SearchEngineBuilder, Tokenizer};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::BTreeMap;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Words of a question that are looked for. A goal may have 1 MiB, and its beginning says what it is about.
+/// Words of a question that are searched. A goal may have 1 MiB, and its beginning names its subject.
 const QUESTION_WORDS_MAX: usize = 200;
 
-/// Words that stand in any text and say nothing.
+/// Frequent words without meaning for a search.
 const STOP_WORDS: [&str; 40] = [
     "a", "all", "an", "and", "any", "are", "as", "at", "be", "been", "by", "can", "do", "does", "for", "from", "had",
     "has", "have", "how", "in", "is", "it", "its", "not", "of", "on", "or", "so", "that", "the", "their", "then",
     "they", "this", "to", "was", "we", "which", "with",
 ];
 
-/// How well each text answers a question, 0 for one that shares no word with it. A question without a word that says
-/// something is answered by nothing.
+/// The score of each text for a question, 0 for one that shares no word with it. A question of stop words alone scores
+/// no text.
 #[must_use]
 pub fn scores(texts: &[String], question: &str) -> Vec<f64> {
     let words = Words::new();
@@ -36,7 +36,7 @@ pub fn scores(texts: &[String], question: &str) -> Vec<f64> {
     scores
 }
 
-/// What a text is made of.
+/// The stemmer of words.
 pub(crate) struct Words(Stemmer);
 
 impl Words {
@@ -62,7 +62,7 @@ impl Tokenizer for Words {
     }
 }
 
-/// The words of a text in small letters, without those that say nothing.
+/// The words of a text in small letters, without stop words.
 fn plain(text: &str) -> impl Iterator<Item = String> {
     text.unicode_words().map(str::to_lowercase).filter(|word| !STOP_WORDS.contains(&word.as_str()))
 }

@@ -1,5 +1,5 @@
-//! What a plugin may do: what it asks for in `plugin.toml`, intersected with what the operator gives
-//! in `longhaul.toml`. Nothing is allowed that is not on both lists. Knows no WebAssembly.
+//! The grants of a plugin: its requests in `plugin.toml`, intersected with the operator's grants in `longhaul.toml`.
+//! Nothing is allowed that is not on both lists. Knows no WebAssembly.
 
 use crate::Denial;
 use serde::{Deserialize, Serialize};
@@ -18,15 +18,15 @@ pub enum Access {
 /// A directory of the host, under a name in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryGrant {
-    /// Where the guest sees it, for example `/work`.
+    /// Its path in the guest, for example `/work`.
     pub guest: String,
-    /// Where it is.
+    /// Its path on the host.
     pub host: PathBuf,
-    /// How it may be used.
+    /// The granted access.
     pub access: Access,
 }
 
-/// What one plugin may do in one invocation.
+/// The grants of one plugin in one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
     /// For refusals: the table of `longhaul.toml` that would allow more, for example `agents.code`.
@@ -37,7 +37,7 @@ pub struct Grants {
     pub hosts: Vec<HostPattern>,
     /// Tools, for agents.
     pub tools: Vec<String>,
-    /// Agents that work may be delegated to.
+    /// Agents that it may delegate to.
     pub agents: Vec<String>,
     /// Models; the first is the default.
     pub models: Vec<String>,
@@ -52,7 +52,7 @@ impl Grants {
         self.check_listed("tool", "tools", &self.tools, tool)
     }
 
-    /// Whether work may be handed to the agent.
+    /// Checks that the agent may be delegated to.
     ///
     /// # Errors
     /// The denial, with the line that would allow it.
@@ -60,7 +60,7 @@ impl Grants {
         self.check_listed("agent", "agents", &self.agents, agent)
     }
 
-    /// Which model is asked: the one that the guest names, else the default.
+    /// The model to ask: the one that the guest names, else the default.
     ///
     /// # Errors
     /// The denial, with the line that would allow it.
@@ -99,16 +99,16 @@ impl Grants {
     }
 }
 
-/// A host that may be reached: `https://api.example.com` or `https://*.example.com`, with a port when
-/// it is not the scheme's own, and with the methods before it when not all are meant:
-/// `GET https://api.example.com` or `GET,HEAD https://...`. A bare `*` and a `*` inside a label are refused.
+/// A host pattern: `https://api.example.com` or `https://*.example.com`, with a port when it is not the scheme's own,
+/// and with methods before it when not all are allowed: `GET https://api.example.com` or `GET,HEAD https://...`. A bare
+/// `*` and a `*` inside a label are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern {
     scheme: String,
     host: String,
     port: u16,
-    /// In capitals; none are all.
+    /// In capitals; an empty list allows all.
     methods: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ pub struct HostPattern {
 pub struct NotAHost(String);
 
 impl HostPattern {
-    /// Whether `authority` (`host` or `host:port`, no user) under `scheme` is meant.
+    /// Whether it covers `authority` (`host` or `host:port`, no user) under `scheme`.
     #[must_use]
     pub fn covers(&self, scheme: &str, authority: &str) -> bool {
         let Some((host, port)) = split_authority(scheme, authority) else { return false };
@@ -136,13 +136,13 @@ impl HostPattern {
 }
 
 impl HostPattern {
-    /// Whether a request with this method is meant.
+    /// Whether it allows requests with this method.
     #[must_use]
     pub fn allows(&self, method: &str) -> bool {
         self.methods.is_empty() || self.methods.iter().any(|one| one == method)
     }
 
-    /// Whether no request may change anything there, as far as its method says.
+    /// Whether its methods only read.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         !self.methods.is_empty() && self.methods.iter().all(|one| matches!(one.as_str(), "GET" | "HEAD"))
@@ -154,20 +154,20 @@ impl HostPattern {
         format!("{}://{}:{}", self.scheme, self.host, self.port)
     }
 
-    /// Whether what is sent there is encrypted.
+    /// Whether requests to it are encrypted.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.scheme == "https"
     }
 
-    /// Whether it is this very machine, by a name or address that says so.
+    /// Whether it is this very machine, by a loopback name or address.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         matches!(self.host.as_str(), "localhost" | "[::1]")
             || self.host.parse().is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback())
     }
 
-    /// What is left of it when no more than `asked` is wanted; none where that is another host.
+    /// The part of it within `asked`; none if that is another host.
     #[must_use]
     pub fn within(&self, asked: &Self) -> Option<Self> {
         if self.origin() != asked.origin() {
@@ -179,7 +179,7 @@ impl HostPattern {
         } else {
             narrowed.methods.retain(|method| asked.allows(method));
         }
-        // No method in common is nothing, and must not read as all.
+        // No common method must not become an empty list, which would allow all.
         (!narrowed.methods.is_empty() || asked.methods.is_empty()).then_some(narrowed)
     }
 }

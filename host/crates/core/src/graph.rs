@@ -1,7 +1,7 @@
-//! The words of the execution-state graph: what is asked of one, and what it answers.
+//! The types of the execution-state graph's operations and answers.
 //!
-//! A graph is code in steps. What depends on what, what is stale and what runs is decided elsewhere; here are only
-//! the words that the contract, the service and their callers share. Knows no language and runs nothing.
+//! A graph is code in steps. Other crates decide about dependencies, staleness and runs; here are only the types that
+//! the contract, the service and their callers share. Knows no language and runs nothing.
 
 use crate::grant::{Access, DirectoryGrant, HostPattern};
 use crate::store::Batch;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 /// Bytes of the name of a graph, and of a step.
 pub const NAME_BYTES_MAX: usize = 200;
 
-/// Bytes of the source of a step. More is refused; data belongs into a file or into values.
+/// Bytes of the source of a step. A longer one is refused; data belongs in a file or in values.
 pub const SOURCE_BYTES_MAX: usize = 1_000_000;
 
-/// Why a text is no name of a graph or of a step.
+/// Checks the name of a graph or of a step.
 ///
 /// # Errors
-/// In words, with what a name may be.
+/// The fault as text, with the rule for names.
 pub fn check_name(kind: &str, name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err(format!("the name of a {kind} is empty; give it one, such as `load`"));
@@ -25,7 +25,7 @@ pub fn check_name(kind: &str, name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES_MAX {
         return Err(format!("the name of a {kind} has {} bytes, and at most {NAME_BYTES_MAX} are kept", name.len()));
     }
-    // Also the marks that turn the direction of writing.
+    // Including marks that change the direction of writing.
     if crate::text::printable(name, NAME_BYTES_MAX) != name {
         let shown = crate::text::truncate(&name.escape_debug().to_string(), 60);
         return Err(format!("the name `{shown}` of a {kind} has control characters; use printable ones"));
@@ -33,27 +33,27 @@ pub fn check_name(kind: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How it is with a step.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
-    /// What it made is what its source makes of what it reads.
+    /// Its values are the results of its source with its present inputs.
     Fresh,
-    /// It runs with the next run.
+    /// The next run includes it.
     #[default]
     Stale,
     /// A step that it needs failed, so it did not run.
     Blocked,
     /// It raised, or reached a limit.
     Failed,
-    /// Its source cannot be read.
+    /// Its source does not parse.
     Broken,
-    /// It acts, and was cut off: whether its effect happened is not known, so it does not run by itself.
+    /// It acts, and was interrupted: whether its effect happened is unknown, so it does not run automatically.
     Unknown,
 }
 
 impl StepState {
-    /// Its word.
+    /// The name of the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -67,23 +67,23 @@ impl StepState {
     }
 }
 
-/// Why a step failed, or cannot be read.
+/// Why a step failed, or does not parse.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepFailure {
-    /// The exception's type, `SyntaxError` for a source that cannot be read, or the limit's name.
+    /// The exception's type, `SyntaxError` for a source that does not parse, or the limit's name.
     pub kind: String,
-    /// In words.
+    /// The message.
     pub message: String,
     /// In the step's source, from 1.
     pub line: Option<u32>,
     /// In characters, from 1.
     pub column: Option<u32>,
-    /// As the language shows it; bounded.
+    /// The traceback as the language prints it; bounded.
     pub traceback: String,
 }
 
-/// A step as it stands.
+/// A view of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepView {
@@ -91,7 +91,7 @@ pub struct StepView {
     pub id: String,
     /// Its source.
     pub source: String,
-    /// How it is.
+    /// Its state.
     pub state: StepState,
     /// Names that it reads of earlier steps.
     pub reads: Vec<String>,
@@ -99,79 +99,79 @@ pub struct StepView {
     pub writes: Vec<String>,
     /// The steps that it needs directly.
     pub needs: Vec<String>,
-    /// What it made and nobody can keep.
+    /// Values that it made and that cannot be stored.
     pub live_only: Vec<String>,
-    /// Of its last run; bounded.
+    /// Standard output of its last run; bounded.
     pub stdout: String,
-    /// Likewise.
+    /// Standard error of its last run; bounded.
     pub stderr: String,
-    /// The last expression, shown as the language does; bounded.
+    /// The value of its last expression, as the language prints it; bounded.
     pub value: Option<String>,
-    /// Why it failed or cannot be read.
+    /// Why it failed or does not parse.
     pub failure: Option<StepFailure>,
     /// How long its last run took, in milliseconds.
     pub duration_ms: u32,
-    /// Instructions of its last run, in wasmtime's fuel.
+    /// Fuel of its last run.
     pub fuel_used: u64,
-    /// The most memory that its last run held, in bytes.
+    /// Peak memory of its last run, in bytes.
     pub memory_bytes_peak: u64,
 }
 
-/// What a change of the steps did.
+/// The effect of a change of the steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GraphChanges {
-    /// What runs next, in its order.
+    /// Steps that run next, in order.
     pub stale: Vec<String>,
-    /// Why the new source cannot be read.
+    /// Why the new source does not parse.
     pub failure: Option<StepFailure>,
 }
 
-/// What a run of a graph did.
+/// The result of a run of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplaySummary {
     /// Steps that ran, in their order, the failed ones included.
     pub ran: Vec<String>,
-    /// Steps that were answered with what an earlier run gave for the same input.
+    /// Steps that were answered with an earlier result for the same input.
     pub answered: Vec<String>,
     /// Steps that failed.
     pub failed: Vec<String>,
     /// Steps that did not run, since one that they need failed.
     pub blocked: Vec<String>,
-    /// Steps that acted and were cut off; a person decides.
+    /// Steps that acted and were interrupted; a person decides.
     pub unknown: Vec<String>,
     /// How many steps were fresh and stayed so.
     pub untouched: u32,
-    /// What was noticed.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
-/// A value that a failure may have to do with.
+/// A value that may be related to a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ValueView {
     /// Its name.
     pub name: String,
-    /// As text; bounded.
+    /// Its text; bounded.
     pub shown: String,
     /// The step that made it.
     pub made_by: Option<String>,
 }
 
-/// Why a step failed, as far as it can be told.
+/// The diagnosis of a failed step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiagnosisView {
     /// The step that failed.
     pub step: String,
-    /// How.
+    /// The failure.
     pub failure: StepFailure,
-    /// What it may have to do with.
+    /// Related values.
     pub values: Vec<ValueView>,
     /// The step that is likely at fault.
     pub culprit: String,
-    /// Why that one.
+    /// Why that step is likely at fault.
     pub why: String,
 }
 
@@ -183,109 +183,109 @@ pub struct PatchView {
     pub step: String,
     /// Its source now.
     pub source: String,
-    /// What was changed, and why.
+    /// The change, and its reason.
     pub why: String,
     /// How many sources were tried.
     pub tries: u32,
-    /// What ran because of it.
+    /// The run that followed it.
     pub replay: ReplaySummary,
 }
 
-/// How a graph is written out.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphFormat {
     /// One JSON object.
     Json,
-    /// For Graphviz.
+    /// The input format of Graphviz.
     Dot,
 }
 
-/// What is asked of a graph.
+/// An operation on a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphOperation {
-    /// A step more, behind the others.
+    /// Add a step after the others.
     Add {
         /// Its name.
         step: String,
         /// Its source.
         source: String,
     },
-    /// Another source for a step.
+    /// Replace the source of a step.
     Change {
-        /// Which.
+        /// The step.
         step: String,
         /// Its source.
         source: String,
     },
-    /// A step less.
+    /// Remove a step.
     Remove {
-        /// Which.
+        /// The step.
         step: String,
     },
-    /// Run what is stale.
+    /// Run the stale steps.
     Run {
-        /// Also what needs a failed step.
+        /// Whether to run dependents of a failed step too.
         keep_going: bool,
     },
-    /// Run a step again, and what its new values touch.
+    /// Run a step again, and the steps that its new values affect.
     Replay {
-        /// Which.
+        /// The step.
         step: String,
-        /// Also what needs a failed step.
+        /// Whether to run dependents of a failed step too.
         keep_going: bool,
     },
-    /// What would run.
+    /// List the stale steps.
     Stale,
-    /// All steps.
+    /// Show all steps.
     Show,
-    /// Why a step failed.
+    /// Diagnose a failed step.
     Diagnose {
-        /// Which; none: the first that did.
+        /// The step; none: the first that failed.
         step: Option<String>,
     },
-    /// Find a source with which a failure is gone.
+    /// Find a source that removes a failure.
     Patch {
-        /// Which; none: the first that failed.
+        /// The step; none: the first that failed.
         step: Option<String>,
     },
-    /// The graph as a text.
+    /// Export the graph as a text.
     Export {
-        /// In which form.
+        /// The format.
         format: GraphFormat,
     },
 }
 
-/// What a graph answers.
+/// The answer to an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphAnswer {
-    /// To [`GraphOperation::Add`], [`GraphOperation::Change`] and [`GraphOperation::Remove`].
+    /// For [`GraphOperation::Add`], [`GraphOperation::Change`] and [`GraphOperation::Remove`].
     Changed(GraphChanges),
-    /// To [`GraphOperation::Run`] and [`GraphOperation::Replay`].
+    /// For [`GraphOperation::Run`] and [`GraphOperation::Replay`].
     Replayed(ReplaySummary),
-    /// To [`GraphOperation::Stale`], in the order in which they would run.
+    /// For [`GraphOperation::Stale`], in the order in which they would run.
     Stale(Vec<String>),
-    /// To [`GraphOperation::Show`], in the order of the graph.
+    /// For [`GraphOperation::Show`], in the order of the graph.
     Steps(Vec<StepView>),
-    /// To [`GraphOperation::Diagnose`].
+    /// For [`GraphOperation::Diagnose`].
     Diagnosed(DiagnosisView),
-    /// To [`GraphOperation::Patch`].
+    /// For [`GraphOperation::Patch`].
     Patched(PatchView),
-    /// To [`GraphOperation::Export`].
+    /// For [`GraphOperation::Export`].
     Text(String),
 }
 
-/// What the steps of a graph may use, each by itself.
+/// The limits of each step of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepLimits {
-    /// Time on the clock, in milliseconds. Default 300 000 (five minutes).
+    /// Wall time, in milliseconds. Default 300 000 (five minutes).
     pub timeout_ms: u64,
     /// All linear memory, in bytes. Default 256 MiB.
     pub memory_bytes_max: u64,
-    /// Instructions, in wasmtime's fuel. Default 1 000 000 000 000.
+    /// Fuel, in wasmtime's unit. Default 1 000 000 000 000.
     pub fuel_max: u64,
 }
 
@@ -295,27 +295,27 @@ impl Default for StepLimits {
     }
 }
 
-/// What every step of a graph may see, beside the values of others.
+/// The environment of every step of a graph, beside the values of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepEnvironment {
     /// Directories. Default none.
     pub directories: Vec<DirectoryGrant>,
-    /// Hosts that may be asked by HTTP. Default none.
+    /// Hosts that it may reach by HTTP. Default none.
     pub hosts: Vec<HostPattern>,
-    /// What each step may use.
+    /// The limits of each step.
     pub limits: StepLimits,
 }
 
 impl StepEnvironment {
-    /// Whether a step may change something outside, or tell somebody: then each of them acts.
+    /// Whether a step may change something outside, or send something: then each of them acts.
     #[must_use]
     pub fn may_act(&self) -> bool {
         !self.hosts.is_empty() || self.directories.iter().any(|one| one.access == Access::Write)
     }
 }
 
-/// A graph in short.
+/// The summary of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphSummary {
     /// Its name; of an agent's graph, the invocation, `#`, and the name that the agent gave it.
@@ -324,43 +324,43 @@ pub struct GraphSummary {
     pub language: String,
     /// Counts every change.
     pub version: u64,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// How many of them are stale.
+    /// The number of stale steps.
     pub stale: usize,
     /// When it was made, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
     /// When it was last changed.
     pub changed_ms: u64,
-    /// Whether it is an agent's, which nobody else changes.
+    /// Whether it is an agent's, which only that agent changes.
     pub of_agent: bool,
 }
 
-/// What a change did to a graph.
+/// One change of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphVersion {
     /// Counts from 1.
     pub number: u64,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What, in one line.
+    /// The change, in one line.
     pub what: String,
 }
 
-/// Why a graph did not do it.
+/// Why a graph refused an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphError {
     /// No such step.
     #[error("there is no step `{0}` in this graph")]
     UnknownStep(String),
-    /// What it takes is not allowed, or not there until somebody provides it.
+    /// A required grant or resource is missing.
     #[error(transparent)]
     Denied(Denial),
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// It cannot be asked like this.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
     /// Anything else.
@@ -368,12 +368,12 @@ pub enum GraphError {
     Failed(String),
 }
 
-/// An answer, and what becomes durable with it.
+/// An answer, with the changes that become durable with it.
 #[derive(Debug)]
 pub struct StagedAnswer {
     /// The answer. A refusal changes nothing.
     pub answer: Result<GraphAnswer, GraphError>,
-    /// The change of the graph: it is there once this is committed, and not before.
+    /// The change of the graph, which takes effect with this commit.
     pub closing: Batch,
 }
 
@@ -386,8 +386,8 @@ impl From<GraphError> for StagedAnswer {
 /// The graphs of invocations.
 #[async_trait::async_trait]
 pub trait Graphs: Send + Sync {
-    /// Answers for the graph `name` of an invocation. Steps that ran are kept as they end, so that the same question
-    /// after a kill runs only what is left; every other change is in what is to be committed with the answer.
+    /// Answers for the graph `name` of an invocation. Steps are stored as they end, so that the same request after a
+    /// kill runs only the rest; every other change is part of the batch that is committed with the answer.
     async fn ask(&self, owner: &InvocationId, name: &str, ask: GraphOperation) -> StagedAnswer;
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What ids of projects that are drawn start with. A name may too, and then it is nobody's id.
+/// The prefix of drawn project ids. A name may have it too, and then it is no drawn id.
 const PREFIX: &str = "p-";
 
 /// Hexadecimal digits of such an id, of 80 random bits.
@@ -17,14 +17,14 @@ const DIGITS: usize = 20;
 pub struct RunId(String);
 
 impl RunId {
-    /// A run's name is made of its project and the moment it was asked for.
+    /// The id of a run is derived from its project and the time of the request.
     #[must_use]
     pub fn derive(project: &str, asked_at_ms: u64, salt: &[u8]) -> Self {
         let digest = Digest::of_parts(&[project.as_bytes(), &asked_at_ms.to_le_bytes(), salt]);
         Self(format!("r-{}", digest.short()))
     }
 
-    /// A name that a person typed; whether there is such a run, the store knows.
+    /// An id that a person typed; only the store knows whether the run exists.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -64,20 +64,20 @@ impl InvocationId {
         Self(format!("{}#{entry}", self.0))
     }
 
-    /// The key of the action that it works for, also where that was delegated.
+    /// The key of the action that it works for, even after a delegation.
     #[must_use]
     pub fn action(&self) -> &str {
         let own = self.0.split('#').next().unwrap_or_default();
         own.split_once('/').map_or("", |(_, action)| action)
     }
 
-    /// How many delegations it is away from what the harness asked for.
+    /// The number of delegations between the harness's request and it.
     #[must_use]
     pub fn depth(&self) -> u32 {
         u32::try_from(self.0.matches('#').count()).unwrap_or(u32::MAX)
     }
 
-    /// A name that was stored or typed.
+    /// An id that was stored or typed.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -89,7 +89,7 @@ impl InvocationId {
         &self.0
     }
 
-    /// The feature that it works for; none for a plan, or for what no run asked for.
+    /// The feature that it works for; none for a plan, or without a run.
     #[must_use]
     pub fn feature(&self) -> Option<&str> {
         self.0.split(['/', '#']).nth(1)?.strip_prefix("f-")
@@ -108,16 +108,16 @@ impl fmt::Display for InvocationId {
     }
 }
 
-/// An id for a project that nobody works with yet, such as one that is only looked at: nothing is kept under it.
+/// An id for a project without data, such as one that is only inspected: nothing is stored under it.
 #[must_use]
 pub fn drawn(seed: &[u8; 32]) -> String {
     let digits: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{PREFIX}{}", &digits[..DIGITS])
 }
 
-/// Whether the id of a project was drawn, and is no name of before. A checkout of before has its name for an id, so a name
-/// that looks drawn would be taken for one: it is then as young as it looks, which costs it an unbound secret and nothing
-/// else.
+/// Whether the id of a project was drawn, and is not a name from an earlier version. A checkout of an earlier version
+/// has its name for an id, so a name that looks drawn would be taken for one: it then counts as new, which costs it
+/// only an unbound secret.
 #[must_use]
 pub fn is_drawn(id: &str) -> bool {
     id.strip_prefix(PREFIX).is_some_and(|digits| {

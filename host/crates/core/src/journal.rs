@@ -1,7 +1,7 @@
-//! The words of a journal, and the trait through which a capability keeps one.
+//! The types of a journal, and the trait through which a capability uses one.
 //!
-//! The journal of an invocation is a list of entries. Entry 0 says what was called with which seed;
-//! each further entry is one call of an import: what was asked and, once it is known, what came back.
+//! The journal of an invocation is a list of entries. Entry 0 records the call and its seed; each further entry is one
+//! call of an import: its arguments and, once known, its answer.
 
 use crate::context::PinnedContext;
 use crate::memory::Trust;
@@ -9,34 +9,34 @@ use crate::store::{Batch, StoreError};
 use crate::{Digest, InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
 
-/// What is known about an effect that was cut off; it decides what a resume does.
+/// The known properties of an interrupted effect; they decide about it on a resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectClass {
-    /// Touches nothing: it may be repeated. A call of a model is one too, though it may be paid twice.
+    /// Touches nothing: it may be repeated. A model call belongs here too, though it may be paid twice.
     ReadOnly,
     /// The same key has the effect once: it is sent again with the same key.
     Idempotent,
-    /// Can be asked whether it happened: it is asked first.
+    /// It can be verified whether it happened: it is verified first.
     Verifiable,
     /// Acts on the world: it is never repeated without a person.
     Acts,
 }
 
 impl EffectClass {
-    /// Whether `started` must be durable before the effect leaves.
+    /// Whether `started` must be durable before the effect begins.
     #[must_use]
     pub fn starts_durably(self) -> bool {
         matches!(self, Self::Verifiable | Self::Acts)
     }
 }
 
-/// Entry 0: what was called, and all that the guest could tell apart from another call.
+/// Entry 0: the call, with everything that distinguishes it for the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Began {
     /// The plugin's name, for people.
     pub plugin: String,
-    /// The table of `longhaul.toml` that it plays in, for example `agents.code`: its limits and grants.
+    /// The table of `longhaul.toml` of its part, for example `agents.code`: its limits and grants.
     #[serde(default)]
     pub table: String,
     /// The digest of the component's bytes.
@@ -45,44 +45,43 @@ pub struct Began {
     pub export: String,
     /// The digest of its arguments.
     pub input: Digest,
-    /// Where randomness comes from.
+    /// The seed of its randomness.
     pub seed: [u8; 32],
     /// The engine's version and settings: equal fuel is promised within one fingerprint.
     pub fingerprint: String,
-    /// How its conversations are cut back, as it was then. None in journals from before there was such a
-    /// thing: never.
+    /// The rules that trim its conversations, at that time. None in journals from before this field: never.
     #[serde(default)]
     pub context: Option<PinnedContext>,
-    /// The least trusted words in what it is handed, beside those of the goal. None: there are no others, or the journal
-    /// is from before there was such a thing.
+    /// The lowest trust of text in its input, beside the goal. None: there is no other text, or the journal is from
+    /// before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Trust>,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
-/// What an import was asked.
+/// The call of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportCall {
     /// The capability and verb, for example `tools.call`.
     pub name: String,
-    /// What a person reads in the journal, at most 200 bytes, for example `files.write notes.md`.
+    /// The summary for a person in the journal, at most 200 bytes, for example `files.write notes.md`.
     pub summary: String,
     /// The digest of the arguments.
     pub arguments: Digest,
     /// The class of the effect.
     pub class: EffectClass,
-    /// What `verify` will need; only for verifiable effects.
+    /// The note for `verify`; only for verifiable effects.
     pub prepared: Option<String>,
     /// Fuel used by the guest up to this call.
     pub fuel_used: u64,
-    /// When it was asked.
+    /// The time of the call.
     pub at_ms: u64,
-    /// How often it was started.
+    /// How many times it was started.
     pub attempt: u32,
 }
 
-/// What came back.
+/// The answer of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportAnswer {
     /// The answer as JSON, an error of the capability included.
@@ -94,43 +93,43 @@ pub struct ImportAnswer {
 /// One call of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// What was asked.
+    /// The call.
     pub asked: ImportCall,
-    /// What came back; none while the effect is in flight.
+    /// The answer; none while the effect is in flight.
     pub answered: Option<ImportAnswer>,
-    /// What a person said about an effect whose outcome was unknown.
+    /// A person's resolution of an effect with an unknown outcome.
     pub resolution: Option<Resolution>,
 }
 
-/// How the invocation ended.
+/// The end of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// The result as JSON: what the export returned, or the error that ended it.
+    /// The result as JSON: the export's return value, or the error that ended it.
     pub result: String,
-    /// Fuel used in all.
+    /// Total fuel.
     pub fuel_used: u64,
-    /// True when a clock, a cancel or the machine ended it, which a replay cannot find by itself.
+    /// True when a clock, a cancel or the machine ended it, which a replay cannot reproduce.
     pub interrupted: bool,
     /// When it ended.
     pub at_ms: u64,
 }
 
-/// What a person, or the operator's policy, says about an effect with an unknown outcome.
+/// The resolution of an effect with an unknown outcome, by a person or the operator's policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
-    /// It happened, and this (JSON) is to be the tool's output.
+    /// It happened, and this (JSON) becomes the tool's output.
     Happened(String),
-    /// It did not happen: do it.
+    /// It did not happen: execute it.
     DidNotHappen,
-    /// Whatever it was, do not do it; the guest gets an error.
+    /// Skip it in any case; the guest gets an error.
     Skip,
 }
 
-/// An effect that cannot be repeated and whose outcome nobody knows.
+/// An effect that cannot be repeated and has an unknown outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectQuestion {
-    /// Whose journal holds the entry.
+    /// The invocation of the journal.
     pub invocation: InvocationId,
     /// The entry.
     pub entry: u32,
@@ -139,14 +138,14 @@ pub struct EffectQuestion {
     /// The approval that it asks for. None: it asks whether an effect happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// The attempt that was cut off.
+    /// The interrupted attempt.
     #[serde(default)]
     pub attempt: u32,
 }
 
 impl EffectQuestion {
-    /// Names this question and no other, not even the next one about the same call: an answer that comes late is not
-    /// taken for another question's.
+    /// Identifies this question and no other, not even the next one about the same call: a late answer is not taken for
+    /// another question's.
     #[must_use]
     pub fn id(&self) -> String {
         let Self { invocation, entry, attempt, .. } = self;
@@ -154,7 +153,7 @@ impl EffectQuestion {
         format!("q-{}", &digest.to_string()[..QUESTION_DIGITS])
     }
 
-    /// What a person types to answer it: one of three commands.
+    /// The commands that answer it: one of three.
     #[must_use]
     pub fn answer_with(&self) -> String {
         let (run, id) = (self.invocation.run(), self.id());
@@ -162,7 +161,7 @@ impl EffectQuestion {
     }
 }
 
-/// Digits of a question's name. It is looked for among the open ones of a run, of which there are few.
+/// Digits of a question's id. It is searched among the open questions of a run, which are few.
 const QUESTION_DIGITS: usize = 8;
 
 /// A call that a capability is about to make.
@@ -170,7 +169,7 @@ const QUESTION_DIGITS: usize = 8;
 pub struct NewCall {
     /// The capability and verb.
     pub name: &'static str,
-    /// For people, see [`ImportCall::summary`].
+    /// The summary for people, see [`ImportCall::summary`].
     pub summary: String,
     /// The digest of the arguments.
     pub arguments: Digest,
@@ -180,18 +179,18 @@ pub struct NewCall {
     pub fuel_used: u64,
 }
 
-/// What the journal says to a call.
+/// The journal's verdict on a call.
 #[derive(Clone, Debug)]
 pub enum CallVerdict {
     /// It was answered before: this is the answer, as JSON.
     Answered(String),
-    /// It is new, or may be repeated: do it and hand in the answer with [`Journal::answer`].
+    /// It is new, or may be repeated: execute it and record the answer with [`Journal::answer`].
     Go(EntryHandle),
-    /// It was in flight when the host died; ask `verify`, which gets this.
+    /// It was in flight when the host died; call `verify` with this note.
     Verify(EntryHandle, String),
-    /// A person said what to answer, as JSON of the tool's output.
+    /// A person gave the answer, as JSON of the tool's output.
     Happened(EntryHandle, String),
-    /// A person said not to do it.
+    /// A person said to skip it.
     Skipped(EntryHandle),
 }
 
@@ -212,16 +211,16 @@ pub struct EntryHandle {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The component asked something else than it did before.
+    /// The component made another call than before.
     #[error(
         "diverged at entry {entry}: journal has {recorded}, plugin asked {asked}; resume with the plugin's earlier bytes, or start a new run"
     )]
     Diverged {
         /// The entry.
         entry: u32,
-        /// What the journal holds there.
+        /// The recorded call.
         recorded: String,
-        /// What the plugin asked.
+        /// The plugin's call.
         asked: String,
     },
     /// An effect's outcome is unknown and it must not be repeated.
@@ -230,32 +229,32 @@ pub enum JournalError {
     /// A cap of the journal was reached.
     #[error(transparent)]
     Limit(#[from] LimitHit),
-    /// The store did not take it.
+    /// The store refused it.
     #[error("the journal could not be kept: {0}")]
     Store(#[from] StoreError),
-    /// A record of the journal does not say what it should.
+    /// A record of the journal is invalid.
     #[error(
         "the journal of `{invocation}` is damaged at entry {entry}: {detail}; restore the store from a backup, or start a new run"
     )]
     Damaged {
-        /// Whose journal.
+        /// The invocation of the journal.
         invocation: InvocationId,
         /// The entry.
         entry: u32,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
-    /// A replay came to a call that was cut off; it executes nothing, so it ends there.
+    /// A replay reached an interrupted call; it executes nothing, so it ends there.
     #[error(
         "entry {entry}, {recorded}, was cut off before its answer was known, so a replay ends there; resume the run to go on"
     )]
     Unanswered {
         /// The entry.
         entry: u32,
-        /// What the journal holds there.
+        /// The recorded call.
         recorded: String,
     },
-    /// A replay was asked to write.
+    /// A replay cannot write.
     #[error("the journal of `{0}` is only being replayed and takes nothing new; resume the run to go on")]
     ReplayOnly(InvocationId),
 }
@@ -265,19 +264,19 @@ pub enum JournalError {
 pub trait Journal: Send + Sync {
     /// Announces a call, in the order in which the guest makes them.
     ///
-    /// When the call is new and its class asks for it, `started` is durable when this returns.
+    /// When the call is new and its class requires it, `started` is durable when this returns.
     ///
     /// # Errors
-    /// Every [`JournalError`]; the invocation must then end without doing the effect.
+    /// Every [`JournalError`]; the invocation must then end without the effect.
     async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError>;
 
-    /// Notes what `verify` will need, durably, before a verifiable effect leaves.
+    /// Records the note for `verify`, durably, before a verifiable effect begins.
     ///
     /// # Errors
-    /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`]; the effect must not leave then.
+    /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`]; then the effect must not begin.
     async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError>;
 
-    /// Keeps the answer, durably, before the guest may see it.
+    /// Records the answer, durably, before the guest may see it.
     ///
     /// # Errors
     /// [`JournalError::Limit`] when the journal is full, [`JournalError::Store`].
@@ -285,16 +284,16 @@ pub trait Journal: Send + Sync {
         self.answer_with(handle, answer, Batch::new()).await
     }
 
-    /// Keeps an answer as [`Journal::answer`] does, in one transaction with `also`: a delegation's
-    /// answer with the end of its child.
+    /// Records an answer as [`Journal::answer`] does, in one transaction with `also`: a delegation's answer with the
+    /// end of its child.
     ///
     /// # Errors
-    /// As [`Journal::answer`]; nothing of `also` was written then, but for [`JournalError::Limit`] of
-    /// an effect that may not be repeated, whose answer is kept.
+    /// As [`Journal::answer`]; then nothing of `also` was written, except for [`JournalError::Limit`] of an effect that
+    /// may not be repeated, whose answer is stored.
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError>;
 
-    /// The question to end an invocation with, as [`JournalError::Parked`], when `verify` could not
-    /// tell whether the effect of `ticket` happened; `why` says what it found.
+    /// The question to end an invocation with, as [`JournalError::Parked`], when `verify` could not find out whether
+    /// the effect of `handle` happened; `why` is its finding.
     fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion;
 
     /// The time of the last entry, for the guest's clock.

@@ -1,4 +1,4 @@
-//! The words and traits that every other crate shares.
+//! The types and traits that every other crate shares.
 //!
 //! Nothing here does input or output, reads a clock or knows WebAssembly: a crate that needs one of
 //! those has a trait here and its implementation elsewhere, joined in the host's `wiring.rs`.

@@ -2,35 +2,35 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What one invocation may use. Reaching a cap ends the call in a typed error that names the field.
+/// The limits of one invocation. Reaching one ends the call in a typed error that names the field.
 ///
 /// Written in `longhaul.toml` under `[limits]` for all plugins, or `[agents.NAME.limits]` for one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Instructions that the guest may execute, in wasmtime's fuel. Default 100 000 000 000, which is
-    /// about a minute of computing. The same program uses the same fuel every time.
+    /// Fuel of the guest, in wasmtime's unit. Default 100 000 000 000, which is about a minute of computing. The same
+    /// program uses the same fuel every time.
     pub fuel_max: u64,
-    /// The sum over all linear memories of the instance, in bytes. Default 256 MiB. A guest sees
-    /// `memory.grow` fail; what it does about it is its own affair.
+    /// The sum over all linear memories of the instance, in bytes. Default 256 MiB. A guest sees `memory.grow` fail and
+    /// may handle it.
     pub memory_bytes_max: u64,
     /// The sum over all tables, in elements. Default 100 000.
     pub table_elements_max: u64,
     /// Core instances of the component. Default 64, of which an interpreter uses about 40.
     pub instances_max: u32,
-    /// Time on a processor, in milliseconds. Default 60 000. Waiting is not counted. Looked at each
-    /// million fuel, so a call ends up to 0.3 ms late.
+    /// Processor time, in milliseconds. Default 60 000. Waiting is not counted. Checked each million fuel, so a call
+    /// ends up to 0.3 ms late.
     pub cpu_ms_max: u64,
-    /// Time on the clock, in milliseconds, sleeps and models included. Default 1 800 000 (half an hour).
+    /// Wall time, in milliseconds, sleeps and models included. Default 1 800 000 (half an hour).
     pub wall_ms_max: u64,
-    /// Calls of imports. Default 100 000. What an instance enters the host for without a call is none: a yield after
-    /// so much fuel, the growth of a memory. The call over the cap has no effect.
+    /// Calls of imports. Default 100 000. Entries into the host without a call do not count: a yield, the growth of a
+    /// memory. The call over the cap has no effect.
     pub host_calls_max: u64,
     /// Bytes that one call of an import may move in either direction. Default 8 MiB.
     pub host_bytes_max: u64,
-    /// Bytes that the host holds for the guest between calls: conversations, logs. Default 64 MiB.
+    /// Bytes that the host keeps for the guest between calls: conversations, logs. Default 64 MiB.
     pub host_bytes_held_max: u64,
-    /// Handles that the guest may hold at once. Default 1 000. Of resources of its own it may hold twice as many, in all
+    /// Handles that the guest may hold at once. Default 1 000. Of its own resources it may hold twice as many, in all
     /// its instances together.
     pub handles_max: u32,
     /// Lines of its log that are kept; the rest is counted and dropped. Default 1 000.
@@ -47,30 +47,31 @@ pub struct Limits {
     /// 256 MiB. Counted when an invocation first sets something, so invocations that set at the same
     /// time may each add up to it. Only for tools and memory backends.
     pub keyvalue_bytes_max: u64,
-    /// Decisions that the agents and planners of a run keep, all invocations together. Default 1 000. One more is refused
-    /// as data. What was kept by a version without this cap is not counted.
+    /// Decisions that the agents and planners of a run store, all invocations together. Default 1 000. A further one is
+    /// refused as data. Decisions from versions without this cap are not counted.
     pub decisions_max: u32,
     /// Bytes of those decisions. Default 8 MiB. Counted and refused as `decisions_max`.
     pub decisions_bytes_max: u64,
-    /// Entries in the log of progress that the agents of a run make, all invocations together. Default 2 000. One more is
-    /// refused as data. `builtin:project` holds itself to the default.
+    /// Entries in the log of progress by the agents of a run, all invocations together. Default 2 000. A further one is
+    /// refused as data. `builtin:project` always uses the default.
     pub progress_entries_max: u32,
     /// Bytes of those entries. Default 8 MiB. Counted and refused as `progress_entries_max`.
     pub progress_bytes_max: u64,
-    /// Notes that the agents of a run keep with `recall.remember`, all invocations together. Default 10 000. One more is
-    /// refused as data; one in place of an earlier one is none more. Not counted is what the host remembers of a run.
+    /// Notes that the agents of a run store with `recall.remember`, all invocations together. Default 10 000. A further
+    /// one is refused as data; one that replaces an earlier one does not count. The host's own memory of a run does not
+    /// count.
     pub memories_max: u32,
-    /// Bytes of keys and notes, with what each keeps of those before it. Default 64 MiB. Counted and refused as
+    /// Bytes of keys and notes, with the earlier values that each keeps. Default 64 MiB. Counted and refused as
     /// `memories_max`.
     pub memories_bytes_max: u64,
-    /// Answers of models, in calls. Default 200.
+    /// Replies of models. Default 200.
     pub model_calls_max: u32,
-    /// Tokens that models read and wrote, for it and its sub-agents. Default 2 000 000.
+    /// Tokens, input and output, of it and its sub-agents. Default 2 000 000.
     pub tokens_max: u64,
-    /// Sub-agents that it may ask, in all. Default 32.
+    /// Sub-agents that it may delegate to, in all. Default 32.
     pub delegations_max: u32,
-    /// How deep delegation may go, counted from what the harness asked for: at 3, the default, an agent
-    /// of the run may ask one that asks one that asks one.
+    /// The depth of delegation, counted from the harness's request: at 3, the default, there may be three delegations
+    /// in a chain below an agent of the run.
     pub delegation_depth_max: u32,
 }
 

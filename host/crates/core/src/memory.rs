@@ -2,13 +2,13 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `memory/entry.rs` | entries, what a search finds, and the errors of a backend |
+//! | `memory/entry.rs` | entries, hits of a search, and the errors of a backend |
 //! | `memory/embedded.rs` | the backend over the store, which is the default |
-//! | `memory/note.rs` | who remembered what, how far it can be trusted, and what it replaced |
-//! | `memory/episode.rs` | what a run came to, and which runs were alike |
-//! | `memory/rank.rs` | which entries bear on a question: by full text, or by meaning too |
+//! | `memory/note.rs` | notes: author, trust, and replaced values |
+//! | `memory/episode.rs` | outcomes of runs, and their similarity |
+//! | `memory/rank.rs` | the ranking of entries for a question: by full text, or by meaning too |
 //!
-//! A backend keeps what it is given and judges nothing: trust and conflicts are in the notes that callers put.
+//! A backend stores what it gets and judges nothing: trust and conflicts are in the notes that callers put.
 
 mod embedded;
 mod entry;
@@ -25,12 +25,11 @@ pub use rank::{EMBEDDED_MAX, Embedder, FullText, Hybrid, Ranking, SEARCHED_BYTES
 use crate::store::Batch;
 use serde::{Deserialize, Serialize};
 
-/// Where entries are kept. A namespace sees nothing of another; an entry that expired is neither got, listed nor
-/// found.
+/// A store of entries. A namespace sees nothing of another; an expired entry is neither returned, listed nor found.
 #[async_trait::async_trait]
 pub trait MemoryBackend: Send + Sync {
-    /// Keeps an entry, in place of one with the same key. To put the same entry again changes nothing. One whose
-    /// expiry is not in the future is gone at once.
+    /// Stores an entry, in place of one with the same key. Putting the same entry again changes nothing. One whose
+    /// expiry is not in the future expires at once.
     ///
     /// # Errors
     /// [`MemoryError::Invalid`] for a value that is no JSON, [`MemoryError::Limit`] for one that is too long, and
@@ -67,8 +66,8 @@ pub trait MemoryBackend: Send + Sync {
         limit: u32,
     ) -> Result<KeyPage, MemoryError>;
 
-    /// Keeps an entry if what is kept under its key is still `before`; answers whether it was, so that of two who keep
-    /// one key at once neither is lost. A backend that cannot tell keeps it in any case.
+    /// Stores an entry if the stored one under its key is still `before`; returns whether it was, so that of two
+    /// concurrent writers neither is lost. A backend that cannot compare stores it in any case.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -82,8 +81,8 @@ pub trait MemoryBackend: Send + Sync {
         self.put(namespace, entry).await.map(|()| true)
     }
 
-    /// What a `put` would write, where entries are rows of the host's own store: then it commits in one transaction
-    /// with what it belongs to. None where they are kept elsewhere.
+    /// The rows of a `put`, if entries are rows of the host's own store: then it commits in one transaction with its
+    /// caller's rows. None if they are stored elsewhere.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -92,11 +91,11 @@ pub trait MemoryBackend: Send + Sync {
     }
 }
 
-/// A piece of a list of keys.
+/// A page of a list of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPage {
-    /// In the backend's order.
+    /// The keys, in the backend's order.
     pub keys: Vec<String>,
-    /// Hand it back as `after` to get the next piece; none at the end.
+    /// Pass it as `after` to get the next page; none at the end.
     pub next: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the rest asks of a model, in words of no provider.
+//! The types of a model's requests and replies, independent of providers.
 
 mod tokens;
 mod usage;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use tokens::text_tokens_most;
 pub use usage::Usage;
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageRole {
@@ -19,14 +19,14 @@ pub enum MessageRole {
     User,
     /// The model.
     Assistant,
-    /// A tool that the model asked for.
+    /// A tool that the model called.
     Tool,
 }
 
 /// A tool call that the model asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedCall {
-    /// Comes back with the answer.
+    /// The id that the answer refers to.
     pub id: String,
     /// The tool.
     pub tool: String,
@@ -36,17 +36,17 @@ pub struct RequestedCall {
     pub arguments: String,
 }
 
-/// What a model thought before it replied, as far as its provider shows it.
+/// A model's thought before its reply, as far as its provider shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thought {
-    /// In words. Empty where the provider hides them.
+    /// Its text. Empty if the provider hides it.
     pub text: String,
-    /// The provider's own name of the model: no other is given it back.
+    /// The provider's own name of the model: no other model gets it back.
     pub model: String,
-    /// What the provider wants back with it, to the letter. None: it wants nothing back.
+    /// The signature that the provider needs back, unchanged. None: it needs nothing back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// Whether the words are hidden, and the signature stands for them.
+    /// Whether the text is hidden, and only the signature is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
@@ -55,7 +55,7 @@ pub struct Thought {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessagePart {
-    /// Words.
+    /// Text.
     Text(String),
     /// A picture.
     Image {
@@ -64,32 +64,32 @@ pub enum MessagePart {
         /// The file's bytes.
         data: Vec<u8>,
     },
-    /// What the model asked for.
+    /// A tool call of the model.
     Requested(RequestedCall),
-    /// What came of it.
+    /// The answer to a tool call.
     Answered {
-        /// Of the [`RequestedCall`].
+        /// The id of the [`RequestedCall`].
         id: String,
         /// JSON.
         output: String,
         /// Whether the tool failed.
         failed: bool,
     },
-    /// What a model thought. Only the host makes one, of a reply that its provider wants back whole.
+    /// A model's thought. Only the host makes one, from a reply that its provider needs back whole.
     Thought(Thought),
 }
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The speaker.
     pub speaker: MessageRole,
-    /// What is said.
+    /// The content.
     pub parts: Vec<MessagePart>,
 }
 
 impl Message {
-    /// A message of words.
+    /// A message of one text.
     #[must_use]
     pub fn text(speaker: MessageRole, text: impl Into<String>) -> Self {
         Self { speaker, parts: vec![MessagePart::Text(text.into())] }
@@ -109,18 +109,18 @@ impl Message {
     }
 }
 
-/// A rough count of tokens: a quarter of the characters. It says when a context is cut back, and may be below the
-/// truth; what is reserved or capped goes by [`text_tokens_most`].
+/// A rough count of tokens: a quarter of the characters. It decides when a context is trimmed, and may be too low;
+/// reservations and caps use [`text_tokens_most`].
 #[must_use]
 pub fn text_tokens(text: &str) -> u64 {
     text.chars().count() as u64 / 4
 }
 
-/// How a reply must look.
+/// The required form of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplyFormat {
-    /// Words.
+    /// Plain text.
     #[default]
     Text,
     /// Any JSON value.
@@ -129,7 +129,7 @@ pub enum ReplyFormat {
     Schema(serde_json::Value),
 }
 
-/// A function that the model may ask for.
+/// A function that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfferedTool {
     /// The tool.
@@ -158,35 +158,35 @@ pub struct ModelRequest {
     pub system: String,
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// What the model may ask for.
+    /// The functions that the model may call.
     pub tools: Vec<OfferedTool>,
-    /// How the reply must look.
+    /// The required form of the reply.
     pub format: ReplyFormat,
-    /// What the reply starts with; it is part of [`ModelReply::text`].
+    /// The required beginning of the reply; it is part of [`ModelReply::text`].
     pub prefill: Option<String>,
-    /// Where the reply ends; not part of its text.
+    /// Texts that end the reply; they are not part of it.
     pub stop: Vec<String>,
-    /// Tokens that the reply may have.
+    /// Tokens of the reply at most.
     pub output_tokens_max: u32,
-    /// 0: the most likely token each time. None: nobody asked for one, and the model's own default holds.
+    /// 0: the most likely token each time. None: not requested, and the model's own default applies.
     ///
-    /// Its JSON is a number, 0 where there is none: recordings and journals know a request by that.
+    /// Its JSON is a number, 0 if there is none: recordings and journals identify a request by that.
     #[serde(with = "temperature")]
     pub temperature: Option<f32>,
-    /// Equal seeds and requests give equal replies where the provider can promise that.
+    /// Equal seeds and requests give equal replies if the provider can promise that.
     pub seed: Option<u32>,
 }
 
 impl ModelRequest {
-    /// A rough count of the tokens that the model reads, the offered functions included.
+    /// A rough count of the input tokens, the offered functions included.
     #[must_use]
     pub fn tokens_estimated(&self) -> u64 {
         let said: u64 = self.messages.iter().map(Message::tokens_estimated).sum();
         text_tokens(&self.system) + said + tools_tokens(&self.tools)
     }
 
-    /// What a recording finds the reply by. The model's name is left out, so that a recording made
-    /// with one provider serves for another name.
+    /// The digest that a recording finds the reply by. The model's name is left out, so that a recording of one
+    /// provider serves for another name.
     ///
     /// # Panics
     /// Never: the fields are plain data, whose JSON exists.
@@ -214,14 +214,14 @@ mod temperature {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
-    /// The model was done.
+    /// The model ended it.
     #[default]
     End,
-    /// At `output_tokens_max`.
+    /// It reached `output_tokens_max`.
     Length,
-    /// It asks for tools.
+    /// It calls tools.
     Tools,
-    /// The provider held the rest back.
+    /// The provider filtered the rest.
     Filtered,
 }
 
@@ -230,19 +230,19 @@ pub enum StopReason {
 pub struct ModelReply {
     /// The text, `prefill` included.
     pub text: String,
-    /// Tools that it asks for.
+    /// Tool calls.
     pub calls: Vec<RequestedCall>,
     /// Why it ended.
     pub reason: StopReason,
-    /// What it cost.
+    /// Its usage.
     pub usage: Usage,
-    /// What the model thought before, in order.
+    /// The model's thoughts before it, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
-    /// What people should hear of it once, for example which parameter its provider does not take.
+    /// Notes for people, each reported once, for example about a parameter that the provider does not accept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How it came about, where that was not by asking the model that was meant.
+    /// Its route, unless the requested model itself replied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Route>,
 }
@@ -270,23 +270,23 @@ pub enum ModelError {
     /// Not allowed, for example no grant.
     #[error(transparent)]
     Denied(Denial),
-    /// Its provider refuses it for good: a key that is not valid, a model that it does not have, a request that it does not
-    /// take. It refuses the same again until a person mends something, so that the guest never sees it.
+    /// Its provider refuses it permanently: an invalid key, an unknown model, an unsupported request. It refuses the
+    /// same again until a person corrects something, so that the guest never sees it.
     #[error("{}; {}", .0.reason, .0.fix)]
     Rejected(Denial),
     /// A cap of the run was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Not there now, after the retries that were due.
+    /// Unavailable, after all retries.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Longer than the window.
+    /// The request is longer than the window.
     #[error("the conversation is longer than the model's window: {0}")]
     ContextFull(LimitHit),
     /// The model refused, in its own words.
     #[error("the model refused: {0}")]
     Refused(String),
-    /// The request cannot be made as written.
+    /// The request is invalid.
     #[error("the request to the model is invalid: {0}")]
     Invalid(String),
     /// Anything else.
@@ -294,7 +294,7 @@ pub enum ModelError {
     Failed(String),
 }
 
-/// What is known of a model before it is asked.
+/// Known facts about a model before it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
     /// The provider's own name of it, for example `openai/gpt-5` or `local/smollm2`.
@@ -303,35 +303,35 @@ pub struct ModelInfo {
     pub context_tokens_max: u32,
 }
 
-/// Hears what a request costs beside its reply.
+/// Receives the costs of a request beside its reply.
 #[async_trait::async_trait]
 pub trait Cost: Send + Sync {
-    /// Returns when the request may be made once more, of this model or of the next one.
+    /// Returns when the request may be retried, with this model or the next one.
     ///
     /// # Errors
-    /// The cap that has no room for it.
+    /// The cap without budget for it.
     async fn again(&self) -> Result<(), LimitHit> {
         Ok(())
     }
 
-    /// So many bytes leave for the provider.
+    /// Bytes are sent to the provider.
     fn sent(&self, _bytes: u64) {}
 
-    /// An answer came that is of no use and was paid for all the same.
+    /// An answer was paid for and cannot be used.
     fn wasted(&self, _usage: Usage) {}
 }
 
-/// What a request cost beside its reply, added up.
+/// The costs of a request beside its reply, added up.
 #[derive(Debug, Default)]
 pub struct UsageTally(Mutex<(Usage, u64)>);
 
 impl UsageTally {
-    /// Paid for answers that were of no use.
+    /// Usage of unusable answers.
     pub fn wasted(&self) -> Usage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Bytes that left, those of each try.
+    /// Sent bytes, those of each attempt.
     pub fn sent_bytes(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1
     }
@@ -349,8 +349,8 @@ impl Cost for UsageTally {
     }
 }
 
-/// Hears a reply as it comes. A name of its own, since `async_trait` gives the `&str` of a written-out
-/// type a lifetime from outside, and then nothing local could be heard.
+/// Receives a reply as it comes. A type alias, since `async_trait` gives the `&str` of a written-out type a lifetime
+/// from outside, which would exclude local texts.
 pub type ReplyListener<'a> = &'a mut (dyn FnMut(&str) + Send);
 
 /// A model. Dropping the future of [`Model::complete`] cancels the request.
@@ -359,7 +359,7 @@ pub trait Model: Send + Sync {
     /// What is known of it.
     fn info(&self) -> ModelInfo;
 
-    /// The most that a request may cost, as far as it is known before it leaves.
+    /// The highest cost of a request, as far as it is known before it is sent.
     fn cost_most(&self, request: &ModelRequest) -> Usage {
         Usage {
             input_tokens: u32::try_from(request.tokens_most()).unwrap_or(u32::MAX),
@@ -368,8 +368,8 @@ pub trait Model: Send + Sync {
         }
     }
 
-    /// Asks it. `heard` gets the text as it comes, for people who watch; the reply has it whole. `cost` hears of what
-    /// the reply does not tell: answers that could not be used, and tries before the one that was answered.
+    /// Asks the model. `heard` gets the text as it comes, for watchers; the reply has all of it. `cost` gets the costs
+    /// that the reply does not contain: unusable answers, and earlier attempts.
     ///
     /// # Errors
     /// Every [`ModelError`].
@@ -380,7 +380,7 @@ pub trait Model: Send + Sync {
         cost: &dyn Cost,
     ) -> Result<ModelReply, ModelError>;
 
-    /// As [`Self::ask`], for who counts nothing.
+    /// As [`Self::ask`], without counting costs.
     ///
     /// # Errors
     /// Every [`ModelError`].
@@ -388,9 +388,9 @@ pub trait Model: Send + Sync {
         self.ask(request, heard, &UsageTally::default()).await
     }
 
-    /// The model as one invocation has it, where that makes a difference: a recording counts its replies
-    /// within an invocation. `answered` are the requests that the invocation's journal has answered
-    /// already, so that a resumed one goes on where it was. None: the model itself serves.
+    /// The model for one invocation, if that makes a difference: a recording counts its replies within an invocation.
+    /// `answered` are the requests that the invocation's journal has answered already, so that a resumed one continues
+    /// at its place. None: the model itself serves.
     fn within(&self, _invocation: &InvocationId, _answered: &[Digest]) -> Option<Arc<dyn Model>> {
         None
     }

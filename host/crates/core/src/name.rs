@@ -1,10 +1,11 @@
-//! Names that people give to what is kept beside runs: agents and schedules.
+//! Names of agents and schedules, which people choose.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a schedule or of an agent: 1 to 64 of letters, digits, `-`, `_` and `.`, which a file can be named by.
+/// The name of a schedule or of an agent: 1 to 64 of letters, digits, `-`, `_` and `.`, which is also a valid file
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
@@ -13,7 +14,7 @@ pub struct Name(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` cannot be a name: 1 to 64 letters, digits, `-`, `_` and `.`, and no `.` in front")]
 pub struct NotAName {
-    /// As it was written, at most 80 characters of it.
+    /// The text, cut to 80 characters.
     pub name: String,
 }
 

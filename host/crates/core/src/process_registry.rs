@@ -1,8 +1,8 @@
-//! What is at work in this process right now: instances of components, and the children that were started.
+//! The registry of this process's active component instances and children.
 //!
-//! Who starts something enters it, and it leaves when the entry is dropped. Whoever shows or bounds what the machine
-//! does reads the list. Refuses to keep what has ended, to measure anything, and to end anything: a child's limits are
-//! noted here, and so is the one that it was ended for, so that who started it can say so.
+//! The starter of something registers it, and dropping the entry removes it. Displays and the monitor read the list.
+//! Refuses to keep ended entries, to measure anything, and to end anything: a child's limits are noted here, and so is
+//! the one that ended it, so that its starter can report it.
 
 use crate::denial::LimitHit;
 use crate::ids::InvocationId;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 static GUESTS: Registry<GuestRecord> = Registry::new();
 static CHILDREN: Registry<Child> = Registry::new();
 
-/// An instance of a component, and what it holds so far.
+/// An instance of a component, and its resources so far.
 #[derive(Debug)]
 pub struct GuestRecord {
     /// The invocation that it serves.
@@ -24,14 +24,14 @@ pub struct GuestRecord {
     pub project: String,
     /// The plugin's table in `longhaul.toml`.
     pub plugin: String,
-    /// The most that its memories may have together, in bytes.
+    /// The maximum of its memories together, in bytes.
     pub memory_bytes_max: u64,
-    /// The fuel that it may use.
+    /// Its maximum fuel.
     pub fuel_max: u64,
     gauge: Gauge,
 }
 
-/// What moves.
+/// The changing numbers.
 #[derive(Debug, Default)]
 struct Gauge {
     memory_bytes: AtomicU64,
@@ -41,7 +41,7 @@ struct Gauge {
 }
 
 impl GuestRecord {
-    /// An instance that holds nothing yet.
+    /// An instance without resources yet.
     #[must_use]
     pub fn new(
         invocation: InvocationId,
@@ -53,18 +53,18 @@ impl GuestRecord {
         Self { invocation, project, plugin, memory_bytes_max, fuel_max, gauge: Gauge::default() }
     }
 
-    /// Its memories have grown to this, in bytes.
+    /// Sets the size of its memories, in bytes.
     pub fn holds(&self, memory_bytes: u64) {
         self.gauge.memory_bytes.store(memory_bytes, Ordering::Relaxed);
         self.gauge.memory_bytes_peak.fetch_max(memory_bytes, Ordering::Relaxed);
     }
 
-    /// It has used so much fuel since its start.
+    /// Sets its fuel since its start.
     pub fn burnt(&self, fuel: u64) {
         self.gauge.fuel.store(fuel, Ordering::Relaxed);
     }
 
-    /// It was on a thread for so long since its start, in microseconds.
+    /// Sets its time on a thread since its start, in microseconds.
     pub fn ran(&self, cpu_us: u64) {
         self.gauge.cpu_us.store(cpu_us, Ordering::Relaxed);
     }
@@ -75,26 +75,26 @@ impl GuestRecord {
         self.gauge.memory_bytes.load(Ordering::Relaxed)
     }
 
-    /// The most that they were, in bytes.
+    /// The peak of its memories, in bytes.
     #[must_use]
     pub fn memory_bytes_peak(&self) -> u64 {
         self.gauge.memory_bytes_peak.load(Ordering::Relaxed)
     }
 
-    /// Fuel that it used, up to the last time it called the host.
+    /// Its fuel, up to its last call of the host.
     #[must_use]
     pub fn fuel(&self) -> u64 {
         self.gauge.fuel.load(Ordering::Relaxed)
     }
 
-    /// Time on a thread, in microseconds, up to the last time it yielded.
+    /// Its time on a thread, in microseconds, up to its last yield.
     #[must_use]
     pub fn cpu_us(&self) -> u64 {
         self.gauge.cpu_us.load(Ordering::Relaxed)
     }
 }
 
-/// What a child is for.
+/// The kind of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChildKind {
@@ -102,7 +102,7 @@ pub enum ChildKind {
     Compiler,
     /// A check, or a program that an agent asked for.
     Program,
-    /// A program that goes on between calls, such as a browser.
+    /// A program that lives on between calls, such as a browser.
     Kept,
     /// An MCP server behind its keeper.
     McpServer,
@@ -122,20 +122,20 @@ impl std::fmt::Display for ChildKind {
     }
 }
 
-/// A child of this process, with all that it starts.
+/// A child of this process, with all its descendants.
 #[derive(Debug)]
 pub struct Child {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// What it is for.
+    /// Its kind.
     pub kind: ChildKind,
-    /// What people know it by: the check, the program, the server, the component.
+    /// Its name for people: the check, the program, the server, the component.
     pub name: String,
     /// The tree that it works on.
     pub place: Option<PathBuf>,
-    /// The most that all of it may hold together, in bytes, where who starts it has a limit of that kind.
+    /// The maximum memory of all its processes together, in bytes, if its starter sets one.
     pub memory_bytes_max: Option<u64>,
-    /// The most processes that it may be, where who starts it says so.
+    /// The maximum number of its processes, if its starter sets one.
     pub processes_max: Option<u64>,
     hit: OnceLock<LimitHit>,
 }
@@ -148,20 +148,20 @@ impl Child {
         Self { pid, kind, name: name.into(), place, memory_bytes_max, processes_max, hit }
     }
 
-    /// Notes the limit that it is ended for; the first one counts.
+    /// Notes the limit that ends it; the first one counts.
     pub fn end_for(&self, hit: LimitHit) {
-        // Whoever was before us gave the reason.
+        // An earlier call has set the reason.
         let _ = self.hit.set(hit);
     }
 
-    /// The limit that it was ended for, if it was.
+    /// The limit that ended it, if one did.
     #[must_use]
     pub fn hit(&self) -> Option<&LimitHit> {
         self.hit.get()
     }
 }
 
-/// A place in the list, until dropped.
+/// An entry in the list, until dropped.
 #[derive(Debug)]
 pub struct RegistryEntry<T: Registered> {
     number: u64,
@@ -169,7 +169,7 @@ pub struct RegistryEntry<T: Registered> {
 }
 
 impl<T: Registered> RegistryEntry<T> {
-    /// What is entered, for somebody who outlives the entry.
+    /// The registered value, for a holder that outlives the entry.
     #[must_use]
     pub fn shared(&self) -> Arc<T> {
         Arc::clone(&self.of)
@@ -190,22 +190,22 @@ impl<T: Registered> Drop for RegistryEntry<T> {
     }
 }
 
-/// What can be entered.
+/// A type that can be registered.
 pub trait Registered: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn registry() -> &'static Registry<Self>;
 
-    /// Enters it.
+    /// Registers the value.
     fn enter(self) -> RegistryEntry<Self> {
         Self::enter_shared(Arc::new(self))
     }
 
-    /// Enters what others hold too.
+    /// Registers a shared value.
     fn enter_shared(one: Arc<Self>) -> RegistryEntry<Self> {
         Self::registry().enter(one)
     }
 
-    /// All that are entered, in the order in which they came.
+    /// All registered values, in the order of registration.
     #[must_use]
     fn all() -> Vec<Arc<Self>> {
         Self::registry().lock().values().cloned().collect()

@@ -1,8 +1,8 @@
-//! Where a project is in its life, and which changes of that there are.
+//! The statuses of a project, and the changes between them.
 //!
-//! A project is a directory with a `longhaul.toml`, and its runs. Its status is not kept anywhere: it is that of
-//! its newest run, so that the two cannot disagree. What this module adds is the table that says which status may
-//! follow which; a change that is not in it goes by way of active.
+//! A project is a directory with a `longhaul.toml`, and its runs. Its status is not stored: it is that of its newest
+//! run, so that the two cannot disagree. This module adds the table of allowed changes; any other change passes through
+//! active.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ impl ProjectStatus {
     /// Every status.
     pub const ALL: [Self; 5] = [Self::Initializing, Self::Active, Self::Paused, Self::Completed, Self::Abandoned];
 
-    /// As people and JSON write it.
+    /// The name for people and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,10 +39,10 @@ impl ProjectStatus {
         }
     }
 
-    /// Whether `next` may follow at once.
+    /// Whether `next` may follow directly.
     ///
-    /// A new run makes any project that is not paused initializing. What is given up follows nothing else, and only
-    /// what is worked on can be completed. A status does not follow itself.
+    /// A new run makes any project that is not paused initializing. An abandoned project has no other successor, and
+    /// only an active one can be completed. A status does not follow itself.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use ProjectStatus::{Abandoned, Active, Completed, Initializing, Paused};
@@ -60,7 +60,7 @@ impl ProjectStatus {
         }
     }
 
-    /// Each status on the way to `next`, which is the last of them; none when nothing changes.
+    /// Each status up to `next`, which is the last of them; none when nothing changes.
     #[must_use]
     pub fn way_to(self, next: Self) -> Vec<Self> {
         if self == next {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_pair_is_allowed_or_not_as_the_table_says() {
-        // A row for what it was, a column for what it becomes.
+        // Rows are the former status, columns the next one.
         let table = [
             (Initializing, [false, true, true, false, true]),
             (Active, [true, false, true, true, true]),

@@ -1,18 +1,18 @@
-//! Taking secrets out of what passes, in the words of those who know no secret.
+//! Redaction of secrets, as a trait for code that knows no secret.
 
 use std::fmt;
 
-/// Makes streams that take out every secret that is known when one begins.
+/// Makes streams that redact every secret known at their beginning.
 pub trait Redact: fmt::Debug + Send + Sync {
-    /// One stream; none where nothing is secret.
+    /// A stream; none if there is no secret.
     fn stream(&self) -> Option<Box<dyn RedactStream>>;
 }
 
-/// What bytes pass through, in pieces of which one may end inside a secret.
+/// Redacts a stream of bytes, of which a piece may end inside a secret.
 pub trait RedactStream: Send {
-    /// The bytes that are certain so far.
+    /// The certain bytes so far.
     fn push(&mut self, piece: &[u8]) -> Vec<u8>;
 
-    /// The bytes that were held back: nothing more comes.
+    /// The held-back bytes: nothing more follows.
     fn finish(&mut self) -> Vec<u8>;
 }

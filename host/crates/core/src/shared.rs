@@ -1,53 +1,53 @@
-//! Runs that several machines know of: snapshots with a lifetime, and leases that say who may go on with one.
+//! Runs that several machines share: snapshots with an expiry, and leases that decide who may continue a run.
 //!
-//! A lease has a fencing number that grows with each new lease. Whoever writes says its number, and a number that is
-//! not the newest writes nothing: so a process that comes back from a long sleep changes nothing any more. Who has the
-//! run gets the next lease. Another one has to say that it takes over, and has the run once it says that it did.
+//! A lease has a fencing number that grows with each new lease. A write names its number, and an outdated number writes
+//! nothing: so a process that wakes from a long sleep changes nothing any more. The holder of the run gets the next
+//! lease. Another machine has to request a takeover, and holds the run once it claims it.
 
 use crate::Outage;
 
-/// The right to go on with a run.
+/// The right to continue a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The run.
     pub key: String,
-    /// Who has it.
+    /// Its holder.
     pub holder: String,
     /// Grows with each new lease.
     pub fence: u64,
 }
 
-/// Why something was not done with a run that is shared.
+/// Why an operation on a shared run failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SharedError {
-    /// Where runs are shared is not there now.
+    /// The server is unavailable.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Somebody else works on this run.
+    /// Another holder works on this run.
     #[error("`{key}` is worked on by {holder} for another {left_ms} ms at least; wait, or stop it there")]
     Held {
         /// The run.
         key: String,
-        /// Who works on it.
+        /// The holder.
         holder: String,
-        /// When its lease ends unless it is renewed.
+        /// Time until its lease ends without renewal, in milliseconds.
         left_ms: u64,
     },
-    /// Somebody else worked on this run last.
+    /// Another holder worked on this run last.
     #[error("{holder} has gone on with `{key}`; take it over from there")]
     Moved {
         /// The run.
         key: String,
-        /// Who worked on it.
+        /// The last holder.
         holder: String,
     },
-    /// Somebody else has taken the run over since.
+    /// Another holder has taken over the run since.
     #[error("`{key}` was taken over by another process since (fencing number {fence}); nothing was written")]
     Fenced {
         /// The run.
         key: String,
-        /// The number that is too old.
+        /// The outdated number.
         fence: u64,
     },
     /// Anything else.
@@ -66,36 +66,37 @@ impl SharedError {
     }
 }
 
-/// Where runs are shared. It forgets, and is the only place of nothing: the truth is the store of who holds the lease.
+/// A server that shares runs. It may lose data, and is the only place of nothing: the source of truth is the store of
+/// the lease's holder.
 #[async_trait::async_trait]
 pub trait RunShare: Send + Sync {
-    /// Takes the right to go on with a run for so long, or renews it. Who takes over has the run once it says so with
+    /// Acquires the lease of a run for this time, or renews it. A holder that takes over holds the run once it calls
     /// [`Self::claim`].
     ///
     /// # Errors
-    /// [`SharedError::Held`] when somebody else has it, and [`SharedError::Moved`] when somebody else has the run and
-    /// this holder does not take over.
+    /// [`SharedError::Held`] when another holder has the lease, and [`SharedError::Moved`] when another holder has the
+    /// run and this one does not take over.
     async fn acquire(&self, key: &str, holder: &str, for_ms: u64, takes_over: bool) -> Result<Lease, SharedError>;
 
-    /// Says that the run is here from now on: nobody else goes on with it who does not take over.
+    /// Claims the run for this holder: others can continue it only by a takeover.
     ///
     /// # Errors
-    /// [`SharedError::Fenced`] when somebody else has taken the run over since.
+    /// [`SharedError::Fenced`] when another holder has taken over the run since.
     async fn claim(&self, lease: &Lease) -> Result<(), SharedError>;
 
-    /// Gives the right back, if it is still this holder's.
+    /// Releases the lease, if it is still this holder's.
     ///
     /// # Errors
     /// [`SharedError::Unavailable`].
     async fn release(&self, lease: &Lease) -> Result<(), SharedError>;
 
-    /// Keeps a snapshot, in place of the one before.
+    /// Stores a snapshot, in place of the one before.
     ///
     /// # Errors
-    /// [`SharedError::Fenced`] when somebody else has taken the run over since.
+    /// [`SharedError::Fenced`] when another holder has taken over the run since.
     async fn put(&self, lease: &Lease, snapshot: &[u8]) -> Result<(), SharedError>;
 
-    /// The snapshot of a run, if it is not over.
+    /// The snapshot of a run, unless it has expired.
     ///
     /// # Errors
     /// [`SharedError::Unavailable`].

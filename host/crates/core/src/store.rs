@@ -1,9 +1,9 @@
-//! What the rest asks of a store: ordered tables, content by digest, and batches that commit whole.
+//! The trait of a store: ordered tables, content by digest, and atomic batches.
 
 use crate::Digest;
 use std::path::Path;
 
-/// The tables. What is in each, and how its keys look, is documented in the store's `tables.rs`.
+/// The tables. The store's `tables.rs` documents their content and their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "documented with their keys in tables.rs")]
 pub enum Table {
@@ -47,7 +47,7 @@ impl Table {
 pub struct Key(Vec<u8>);
 
 impl Key {
-    /// A key as a store gave it.
+    /// A key from a store.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -59,11 +59,11 @@ impl Key {
         Self::default().and(text)
     }
 
-    /// With one more part.
+    /// Appends a text part.
     #[must_use]
     pub fn and(mut self, text: &str) -> Self {
         for byte in text.bytes() {
-            // 0 ends a part, so a 0 within one becomes 0 255, which sorts behind the end.
+            // 0 ends a part, so a 0 within one becomes 0 255, which sorts after the end.
             self.0.push(byte);
             if byte == 0 {
                 self.0.push(255);
@@ -73,7 +73,7 @@ impl Key {
         self
     }
 
-    /// With one more part, a number.
+    /// Appends a number part.
     #[must_use]
     pub fn number(mut self, number: u64) -> Self {
         self.0.extend(number.to_be_bytes());
@@ -86,7 +86,7 @@ impl Key {
         &self.0
     }
 
-    /// The first bytes behind every key that starts with this one; none when there is no such.
+    /// The first bytes after every key with this prefix; none when there are none.
     #[must_use]
     pub fn end(&self) -> Option<Vec<u8>> {
         let last = self.0.iter().rposition(|byte| *byte != u8::MAX)?;
@@ -95,7 +95,7 @@ impl Key {
         Some(end)
     }
 
-    /// The number that a key ends in.
+    /// The number at the end of a key.
     #[must_use]
     pub fn last_number(bytes: &[u8]) -> Option<u64> {
         let start = bytes.len().checked_sub(8)?;
@@ -111,20 +111,20 @@ pub type Row = (Vec<u8>, Vec<u8>);
 pub enum Op {
     /// Writes a value.
     Put(Table, Key, Vec<u8>),
-    /// Writes a value where there must be none: append at an expected position.
+    /// Writes a value if there is none: append at an expected position.
     Insert(Table, Key, Vec<u8>),
-    /// Writes a value where the old one must have this digest: compare and swap.
+    /// Writes a value if the old one has this digest: compare and swap.
     Swap(Table, Key, Digest, Vec<u8>),
-    /// Removes a value, if there.
+    /// Removes a value, if it exists.
     Delete(Table, Key),
-    /// Keeps content under its digest.
+    /// Stores content under its digest.
     Blob(Digest, Vec<u8>),
 }
 
 /// Changes that become durable together or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// In the order in which they are applied.
+    /// The changes, in the order in which they are applied.
     pub ops: Vec<Op>,
 }
 
@@ -147,14 +147,14 @@ impl Batch {
         self
     }
 
-    /// Writes a value where there must be none.
+    /// Writes a value if there is none.
     #[must_use]
     pub fn insert(mut self, table: Table, key: Key, value: impl Into<Vec<u8>>) -> Self {
         self.push(Op::Insert(table, key, value.into()));
         self
     }
 
-    /// Keeps content and answers the digest under which it is found.
+    /// Stores content and returns its digest.
     pub fn blob(&mut self, bytes: Vec<u8>) -> Digest {
         let digest = Digest::of(&bytes);
         self.push(Op::Blob(digest, bytes));
@@ -168,7 +168,7 @@ impl Batch {
     }
 }
 
-/// What was read, or copied.
+/// The totals of a reading or a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReadTotals {
     /// Rows, of all tables and of content.
@@ -185,28 +185,28 @@ impl ReadTotals {
     }
 }
 
-/// What became of content.
+/// The result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CollectedContent {
-    /// How many are named by something.
+    /// Referenced contents.
     pub kept: u64,
-    /// How many are named by nothing.
+    /// Unreferenced contents.
     pub removed: u64,
-    /// What those took, in bytes. The file keeps its length, and uses the room again.
+    /// Their bytes. The file keeps its length, and reuses the space.
     pub bytes: u64,
 }
 
-/// Says which digests a key, a value or a content names.
+/// Finds the digests that a key, a value or a content names.
 pub type Names = dyn Fn(&[u8]) -> Vec<Digest> + Sync;
 
-/// Why a store did not do it.
+/// Why an operation of a store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// An [`Op::Insert`] or [`Op::Swap`] found something else. Nothing of the batch was written.
+    /// An [`Op::Insert`] or [`Op::Swap`] found another value. Nothing of the batch was written.
     #[error("`{key}` in {table:?} was changed by another writer; read it again and retry")]
     Conflict {
-        /// Where.
+        /// The table.
         table: Table,
         /// The key, as far as it is text.
         key: String,
@@ -228,27 +228,27 @@ pub enum StoreError {
     Format {
         /// The data directory.
         path: String,
-        /// What it has.
+        /// The file's version.
         found: u64,
-        /// What we read.
+        /// The supported version.
         expected: u64,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// The stored bytes are not what was written.
+    /// The stored bytes differ from those written.
     #[error("the store in `{path}` is damaged: {detail}; restore it from a backup, or move it away to start anew")]
     Damaged {
         /// The data directory.
         path: String,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
-    /// Anything else that the system said.
+    /// Any other error of the system.
     #[error("the store in `{path}` failed: {detail}")]
     Failed {
         /// The data directory.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         detail: String,
     },
 }
@@ -287,28 +287,28 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Damaged`] when the bytes do not have the digest, or [`StoreError::Failed`].
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Copies all that is there at this moment into a new file, which this store can be opened from. Blocks as long as
-    /// that takes, while others read and write.
+    /// Copies the present state into a new file, from which this store can be opened. Blocks as long as that takes,
+    /// while others read and write.
     ///
     /// # Errors
-    /// [`StoreError::Failed`], also of a store that is in no file; the file may be there in part.
+    /// [`StoreError::Failed`], also for a store without a file; the file may exist in part.
     fn copy_to(&self, _file: &Path) -> Result<ReadTotals, StoreError> {
         Err(StoreError::Failed { path: String::new(), detail: "this store cannot be copied into a file".into() })
     }
 
-    /// Reads all that is there, and compares content with its digests. Blocks as long as that takes.
+    /// Reads everything, and compares content with its digests. Blocks as long as that takes.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with the first thing that is.
+    /// [`StoreError::Damaged`] with the first damage.
     fn read_all(&self) -> Result<ReadTotals, StoreError> {
         Err(StoreError::Failed { path: String::new(), detail: "this store cannot be read as a whole".into() })
     }
 
-    /// Removes content that nothing names: `names` says which digests a key, a value or a content names. Nothing is
-    /// written meanwhile, so who writes waits as long as it takes to read everything.
+    /// Removes unreferenced content: `names` finds the digests in a key, a value or a content. Nothing is written
+    /// meanwhile, so writers wait as long as it takes to read everything.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`]; what was removed was named by nothing.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`]; removed content was unreferenced.
     async fn collect(&self, _names: &Names, _dry_run: bool) -> Result<CollectedContent, StoreError> {
         Err(StoreError::Failed { path: String::new(), detail: "this store keeps all content".into() })
     }

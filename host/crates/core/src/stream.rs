@@ -1,18 +1,18 @@
-//! The stream of a run, as others read it: one JSON object a line, of one shape, with a version.
+//! The public stream of a run: one JSON object a line, of one shape, with a version.
 //!
-//! What matters is durable: it has a `number`, counts from 1 without gaps, and can be read again from any
-//! number. What a model is saying right now is a live view and is not kept: it has the number that it comes
-//! `after` and a `part`, and who comes late gets what was said so far as one part. The stream never waits for
-//! who reads it: who is slow loses live parts, and is told so; who does not read at all is let go, and goes on
-//! from the last number. The JSON Schema of a line is [`schema`]; `tests/events.schema.json` is that.
+//! Events are durable: each has a `number`, counted from 1 without gaps, and can be read again from any number. A
+//! model's reply in progress is a live view and is not stored: it has the number that it comes `after` and a `part`,
+//! and a late subscriber gets the reply so far as one part. The stream never waits for a reader: a slow one loses live
+//! parts, and is notified; one that does not read is disconnected, and can resume from the last number. The JSON Schema
+//! of a line is [`schema`]; `tests/events.schema.json` is that.
 
 use crate::{Event, InvocationId, RunEvent, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The version of a line. It counts up when a field changes its meaning or goes; more may come within one, and
-/// who reads passes over kinds and fields that are not known.
+/// The version of a line. It increases when a field changes its meaning or is removed; new kinds and fields may appear
+/// within one, and readers ignore those that they do not know.
 pub const VERSION: u32 = 1;
 
 /// One line.
@@ -20,39 +20,39 @@ pub const VERSION: u32 = 1;
 pub struct StreamLine {
     /// The run.
     pub run: RunId,
-    /// What it says.
+    /// Its content.
     pub content: Content,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// Something durable.
+    /// A durable event.
     Event {
         /// Counts from 1 within the run, without gaps.
         number: u64,
         /// Milliseconds since 1970-01-01 UTC.
         at_ms: u64,
-        /// What happened.
+        /// The event.
         event: Event,
     },
-    /// A part of what a model says.
+    /// A part of a model's reply.
     Token(StreamToken),
-    /// Live parts were lost, since they were not read in time. Nothing durable is ever lost.
+    /// Live parts were lost, since they were not read in time. Durable events are never lost.
     Lagged {
         /// The last number before.
         after: u64,
     },
-    /// The reader was let go, since it did not read: it may come again, for what is after this number.
+    /// The reader was disconnected, since it did not read: it may reconnect, for events after this number.
     Dropped {
         /// The last number that was sent.
         after: u64,
     },
-    /// Nobody works on the run any more: it ended, waits, was paused, or its process stops.
+    /// The run is not worked on any more: it ended, waits, was paused, or its process stops.
     End {
         /// The last number.
         after: u64,
-        /// What broke it off, if something did.
+        /// The error that interrupted it, if there was one.
         error: Option<String>,
     },
 }
@@ -130,7 +130,7 @@ pub enum LineKind {
     End,
 }
 
-/// The field of an event that says what it is, where it is stored. A line has its [`LineKind`] in its place.
+/// The tag field of a stored event. A line has its [`LineKind`] in its place.
 const TAG: &str = "type";
 
 impl StreamLine {
@@ -141,7 +141,7 @@ impl StreamLine {
         Self { run, content: Content::Event { number, at_ms, event } }
     }
 
-    /// What it is about.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> LineKind {
         match &self.content {
@@ -154,7 +154,7 @@ impl StreamLine {
         }
     }
 
-    /// The feature, or step of a plan, that it is about.
+    /// The feature, or step of a plan, of the line.
     #[must_use]
     pub fn task(&self) -> Option<&str> {
         match &self.content {
@@ -164,7 +164,7 @@ impl StreamLine {
         }
     }
 
-    /// The table of `longhaul.toml` whose component did it.
+    /// The table of `longhaul.toml` of the component.
     #[must_use]
     pub fn agent(&self) -> Option<&str> {
         let Content::Event { event, .. } = &self.content else { return None };
@@ -182,10 +182,10 @@ impl StreamLine {
     }
 }
 
-/// What a line says of each event: the event, its tag where it is stored, and the kind of its line.
+/// The event, its stored tag, and the kind of its line.
 macro_rules! kinds {
     ($($event:ident $tag:literal $kind:ident,)*) => {
-        /// The kind of a line that says this.
+        /// The kind of the event's line.
         #[must_use]
         pub fn kind(event: &Event) -> LineKind {
             match event {
@@ -194,7 +194,7 @@ macro_rules! kinds {
             }
         }
 
-        /// What an event is called where it is stored.
+        /// The stored tag of an event.
         #[must_use]
         pub fn tag(event: &Event) -> &'static str {
             match event {
@@ -244,7 +244,7 @@ kinds! {
     RunEnded "run_ended" Done,
 }
 
-/// The feature, or step of a plan, that an event is about.
+/// The feature, or step of a plan, of an event.
 #[must_use]
 pub fn task(event: &Event) -> Option<&str> {
     match event {
@@ -260,7 +260,7 @@ pub fn task(event: &Event) -> Option<&str> {
     }
 }
 
-/// The invocation that an event is about.
+/// The invocation of an event.
 #[must_use]
 pub fn invocation(event: &Event) -> Option<&InvocationId> {
     match event {
@@ -279,7 +279,7 @@ pub fn invocation(event: &Event) -> Option<&InvocationId> {
     }
 }
 
-/// A line as it is written.
+/// A line in its written form.
 #[derive(Serialize, Deserialize)]
 struct Written {
     version: u32,
@@ -339,10 +339,10 @@ impl Serialize for StreamLine {
     }
 }
 
-/// JSON Schema of a line, made of the types themselves.
+/// JSON Schema of a line, generated from the types.
 ///
 /// # Panics
-/// Never: the schema of plain data has the parts that are looked for.
+/// Never: the schema of plain data has these parts.
 #[must_use]
 pub fn schema() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
@@ -382,7 +382,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// The lines of one event: the kinds that it can have, and its fields without the tag.
+/// The lines of one event: its possible kinds, and its fields without the tag.
 fn durable(mut variant: Value) -> Vec<Value> {
     let tag = variant["properties"][TAG]["const"].as_str().unwrap_or_default().to_owned();
     let description = variant["description"].take();
@@ -403,7 +403,7 @@ fn durable(mut variant: Value) -> Vec<Value> {
     kinds_of(&tag).map(line).collect()
 }
 
-/// The kinds that an event of this tag can have.
+/// The possible kinds of an event with this tag.
 fn kinds_of(tag: &str) -> impl Iterator<Item = LineKind> {
     let own = KINDS.iter().find(|(known, _)| *known == tag).map(|(_, kind)| *kind);
     own.into_iter().chain((own == Some(LineKind::Done)).then_some(LineKind::Error))
@@ -413,7 +413,7 @@ fn live(kind: &str, required: &[&str], payload: Value) -> Value {
     json!({ "properties": { "type": { "const": kind }, "payload": payload }, "required": required })
 }
 
-/// Without what only the top of a schema has.
+/// Removes the parts that only the top of a schema has.
 fn plain(mut schema: Value) -> Value {
     if let Some(fields) = schema.as_object_mut() {
         for name in ["$schema", "$defs", "title", "description"] {
@@ -423,7 +423,7 @@ fn plain(mut schema: Value) -> Value {
     schema
 }
 
-/// A line that was read.
+/// A parsed line.
 impl<'de> Deserialize<'de> for StreamLine {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut written = Written::deserialize(deserializer)?;
@@ -454,9 +454,9 @@ fn content(written: &mut Written) -> Result<Content, String> {
     Ok(Content::Event { number, at_ms: written.at_ms.unwrap_or_default(), event })
 }
 
-/// The event of that kind which has these fields: some kinds are those of several events.
+/// The event of that kind with these fields: some kinds belong to several events.
 fn durable_event(kind: LineKind, payload: &mut Value) -> Result<Event, String> {
-    // What a line says is outside input.
+    // The content of a line is outside input.
     let Some(fields) = payload.as_object_mut() else { return Err("the payload of a line is no object".to_owned()) };
     let mut wrong = format!("a line of {kind:?} is never durable, and this one has a number");
     for (tag, _) in KINDS.iter().filter(|(tag, _)| kinds_of(tag).any(|own| own == kind)) {

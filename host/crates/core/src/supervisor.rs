@@ -1,4 +1,4 @@
-//! Who looks after an invocation from outside while it runs: what it may still spend, and what people say to it.
+//! The supervision of a running invocation: its budget, and people's corrections.
 
 use crate::model::{Cost, Usage, UsageTally};
 use crate::store::Batch;
@@ -6,27 +6,27 @@ use crate::{InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 
-/// What an invocation used up, in all its attempts, as the ledger of its run keeps it.
+/// The usage of an invocation, in all its attempts, as the ledger of its run stores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InvocationUsage {
-    /// Tokens and money, those of answers that were of no use included.
+    /// Tokens and money, unusable answers included.
     pub usage: Usage,
-    /// Answers of models, which are an agent's steps.
+    /// Replies of models, which are an agent's steps.
     pub model_calls: u32,
-    /// Calls of tools.
+    /// Tool calls.
     pub tool_calls: u32,
-    /// Instructions, in wasmtime's fuel, those of its tools included.
+    /// Fuel, that of its tools included.
     pub fuel: u64,
-    /// The highest sum of its memories, in bytes.
+    /// Peak memory, in bytes.
     pub memory_bytes_peak: u64,
-    /// Bytes of requests that left, for models and from its tools.
+    /// Sent bytes of requests, for models and from its tools.
     pub egress_bytes: u64,
-    /// Bytes of answers that were stored in its journal.
+    /// Stored bytes of answers in its journal.
     pub stored_bytes: u64,
-    /// Calls of models that were cut off: each was made again, or may be, and nobody knows whether it was paid.
+    /// Interrupted model calls: each was repeated, or may be, and may have been paid.
     pub possibly_paid_twice: u32,
-    /// The most that those may have cost. It counts against the caps and is in `usage` no part.
+    /// The highest cost of those. It counts against the caps and is not part of `usage`.
     pub cut_off: Usage,
 }
 
@@ -47,59 +47,58 @@ impl InvocationUsage {
         }
     }
 
-    /// What counts against the caps of tokens and money.
+    /// The usage that counts against the caps of tokens and money.
     #[must_use]
     pub fn charged(&self) -> Usage {
         self.usage.plus(self.cut_off)
     }
 }
 
-/// What an invocation did since its start. Each attempt does it again from the start and comes to the same, so it is
-/// not added up.
+/// The totals of an invocation since its start. Each attempt repeats them from the start, so they are not added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InvocationTotals {
-    /// Answers of models.
+    /// Replies of models.
     pub model_calls: u32,
-    /// Calls of tools.
+    /// Tool calls.
     pub tool_calls: u32,
-    /// Instructions of its own, in wasmtime's fuel.
+    /// Its own fuel.
     pub fuel: u64,
-    /// The highest sum of its memories, in bytes.
+    /// Peak memory, in bytes.
     pub memory_bytes_peak: u64,
 }
 
-/// What was used up besides, since this was last told.
+/// Further usage since the last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UsageDelta {
     /// Tokens and money.
     pub usage: Usage,
-    /// Instructions of its tools.
+    /// Fuel of its tools.
     pub tool_fuel: u64,
-    /// Bytes of requests that left for models.
+    /// Sent bytes of requests to models.
     pub egress_bytes: u64,
-    /// Bytes of answers that are stored in its journal.
+    /// Stored bytes of answers in its journal.
     pub stored_bytes: u64,
 }
 
-/// Held while a call of a model is on its way. Dropping it says that nobody knows whether the call was paid: what it
-/// held stays charged.
+/// Held while a model call is in flight. Dropping it means that the call may have been paid: its reservation stays
+/// charged.
 #[async_trait::async_trait]
 pub trait Reservation: Send + Sync {
-    /// Whether the same call was cut off before, so that it may be paid twice.
+    /// Whether the same call was interrupted before, so that it may be paid twice.
     fn was_cut_off(&self) -> bool;
 
-    /// Holds as much for one more try, beside what the tries before it `wasted`. Waits as [`Supervisor::reserve`] does,
-    /// and holds only what was wasted meanwhile.
+    /// Reserves the same for one more attempt, beside the `wasted` usage of the attempts before. Waits as
+    /// [`Supervisor::reserve`] does, and meanwhile reserves only the wasted usage.
     ///
     /// # Errors
-    /// The cap of the run that has no room for it.
+    /// The cap of the run without budget for it.
     async fn again(&self, wasted: Usage) -> Result<(), LimitHit>;
 
-    /// The call is over, and what it cost is known. Gives back what was held.
+    /// The call is over, and its cost is known. Releases the reservation.
     fn settle(self: Box<Self>);
 }
 
-/// Nothing is held.
+/// A reservation of nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoReservation {
     /// See [`Reservation::was_cut_off`].
@@ -119,7 +118,7 @@ impl Reservation for NoReservation {
     fn settle(self: Box<Self>) {}
 }
 
-/// Counts what a call of a model costs beside its reply, and lets no further try leave that is not held.
+/// Counts a model call's cost beside its reply, and allows no further attempt without a reservation.
 pub struct Tries<'a> {
     held: &'a dyn Reservation,
     tally: UsageTally,
@@ -127,13 +126,13 @@ pub struct Tries<'a> {
 }
 
 impl<'a> Tries<'a> {
-    /// Those of the call that this is held for.
+    /// The attempts of the call with this reservation.
     #[must_use]
     pub fn new(held: &'a dyn Reservation) -> Self {
         Self { held, tally: UsageTally::default(), over: Mutex::default() }
     }
 
-    /// What they cost beside the reply, and the cap that had no room for one more, if that is why they ended.
+    /// Their cost beside the reply, and the cap that prevented another attempt, if one did.
     pub fn end(self) -> (UsageTally, Option<LimitHit>) {
         (self.tally, self.over.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -158,29 +157,29 @@ impl Cost for Tries<'_> {
     }
 }
 
-/// Nobody looks after it.
+/// No supervision.
 #[derive(Clone, Copy, Debug)]
 pub struct Unsupervised;
 
 impl Supervisor for Unsupervised {}
 
-/// Who looks after invocations. The defaults bound nothing and say nothing.
+/// Supervises invocations. The defaults bound nothing and send nothing.
 #[async_trait::async_trait]
 pub trait Supervisor: Send + Sync {
-    /// Counts what an invocation did, before it does more.
+    /// Counts the work of an invocation, before it continues.
     ///
     /// # Errors
-    /// The cap of the run that has no room for more; what is over it by `done` is not counted.
+    /// The cap of the run without budget for more; `done` beyond it is not counted.
     fn go_on(&self, _invocation: &InvocationId, _done: InvocationTotals, _more: UsageDelta) -> Result<(), LimitHit> {
         Ok(())
     }
 
-    /// Reserves the most that a call of a model may cost, before it leaves. Waits while only what others hold stands
-    /// in its way. `again`: the call may have been made before, by a process that was killed; what that one held is
-    /// charged, durably, unless it is already.
+    /// Reserves the highest cost of a model call, before it is sent. Waits while only other reservations prevent it.
+    /// `again`: the call may have been made before, by a process that was killed; that one's reservation is charged,
+    /// durably, unless it is already.
     ///
     /// # Errors
-    /// The cap of the run that has no room for it.
+    /// The cap of the run without budget for it.
     async fn reserve(
         &self,
         _invocation: &InvocationId,
@@ -190,21 +189,20 @@ pub trait Supervisor: Send + Sync {
         Ok(Box::new(NoReservation { was_cut_off: again }))
     }
 
-    /// What an invocation did and spent by now; the batch is stored with the answer that it was spent for.
+    /// The work and spending of an invocation so far; the batch is stored with the answer that was paid for.
     fn spent(&self, _invocation: &InvocationId, _done: InvocationTotals, _more: UsageDelta) -> Batch {
         Batch::new()
     }
 
-    /// Counts bytes that are to leave for the network, before they do.
+    /// Counts bytes before they are sent to the network.
     ///
     /// # Errors
-    /// The cap of the run that has no room for them; they are not counted then.
+    /// The cap of the run without budget for them; then they are not counted.
     fn sends(&self, _invocation: &InvocationId, _bytes: u64) -> Result<(), LimitHit> {
         Ok(())
     }
 
-    /// What people said to it that it has not heard; the batch, which forgets it, is stored with the entry that keeps
-    /// it.
+    /// People's undelivered corrections; the batch, which deletes them, is stored with the entry that records them.
     fn corrections(&self, _invocation: &InvocationId) -> (Vec<String>, Batch) {
         (Vec::new(), Batch::new())
     }

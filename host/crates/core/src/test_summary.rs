@@ -1,15 +1,15 @@
-//! What a test runner says at its end, in a few words: `2 failed, 5 passed`.
+//! The summary of a test runner's output, in a few words: `2 failed, 5 passed`.
 //!
-//! Knows the summary lines of pytest, unittest, cargo test, nextest, go test, Jest, Vitest, Mocha and Node's own runner.
-//! What is read was printed by the code under test, so it decides nothing and is shown to people alone. Refuses to guess:
-//! without such a line there is no summary.
+//! Knows the summary lines of pytest, unittest, cargo test, nextest, go test, Jest, Vitest, Mocha and Node's own
+//! runner. The code under test printed the output, so the summary decides nothing and is shown to people alone. Refuses
+//! to guess: without such a line there is no summary.
 
-/// Tests of one run, by what became of them.
+/// The results of one test run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestSummary {
     /// Tests that failed.
     pub failed: u64,
-    /// Tests, or files of them, that could not be run.
+    /// Tests, or test files, that could not be run.
     pub errors: u64,
     /// Tests that passed.
     pub passed: u64,
@@ -28,12 +28,12 @@ impl std::fmt::Display for TestSummary {
     }
 }
 
-/// The summary at the end of what a test runner printed, if one is there.
+/// The summary at the end of a test runner's output, if there is one.
 #[must_use]
 pub fn test_summary(text: &str) -> Option<TestSummary> {
     let text = without_escapes(text);
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    // One runner may start another, so the one that speaks last counts; those that say several lines come after.
+    // One runner may start another, so the last one counts; runners with several lines come after.
     let of_one_line = lines.iter().rev().find_map(|line| pytest(line).or_else(|| nextest(line)).or_else(|| jest(line)));
     of_one_line
         .or_else(|| cargo_test(&lines))
@@ -42,7 +42,7 @@ pub fn test_summary(text: &str) -> Option<TestSummary> {
         .or_else(|| go(&lines))
 }
 
-/// Without escape sequences, which colour summaries.
+/// Removes escape sequences, which colour summaries.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -88,7 +88,7 @@ fn nextest(line: &str) -> Option<TestSummary> {
     let mut summary = TestSummary::default();
     for part in counts.split(", ") {
         let part = part.split_once(" (").map_or(part, |(part, _)| part);
-        // A remark within brackets has commas of its own.
+        // A remark in brackets has commas of its own.
         let Some((count, word)) = counted(part) else { continue };
         match word {
             "passed" => summary.passed += count,

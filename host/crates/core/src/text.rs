@@ -1,14 +1,13 @@
-//! Making text that others wrote fit to be kept and shown.
+//! Makes foreign text fit to be stored and shown.
 //!
-//! One rule for everything that reaches a terminal: a character that a terminal obeys, that shows nothing of its own,
-//! or that reorders its neighbours is written as its escape of JSON. So a cleaned JSON text is the same JSON value, and
+//! One rule for everything that reaches a terminal: a character that controls a terminal, that is invisible, or that
+//! reorders its neighbours is written as its escape of JSON. So a cleaned JSON text is the same JSON value, and
 //! programs lose nothing. Nothing here prints, and nothing here is a colour.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What stands before each line of a text of several lines that others wrote, so that none of them passes for a line of
-/// the host.
+/// The prefix of each further line of a foreign text, so that none of them passes for a line of the host.
 pub const CONTINUATION: &str = "  | ";
 
 /// Cuts `text` to at most `bytes_max` bytes, on a character boundary, and says how much is missing.
@@ -50,8 +49,8 @@ pub fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// `text` cleaned, as one message of the host with `breaks` line breaks of its own. With more of them, some came with
-/// words of others: each further line begins with [`CONTINUATION`] then.
+/// `text` cleaned, as one message of the host with `breaks` line breaks of its own. If it has more, some came with
+/// foreign text: then each further line begins with [`CONTINUATION`].
 #[must_use]
 pub fn message(text: &str, breaks: usize) -> String {
     let shown = cleaned(text.trim_end_matches('\n'));
@@ -61,7 +60,7 @@ pub fn message(text: &str, breaks: usize) -> String {
     shown.replace('\n', &format!("\n{CONTINUATION}"))
 }
 
-/// Whether a terminal obeys it, or shows nothing for it, or shows its neighbours differently because of it.
+/// Whether a character controls a terminal, is invisible, or changes how its neighbours are shown.
 #[must_use]
 pub fn is_hidden(char: char) -> bool {
     char.is_control()
@@ -81,7 +80,7 @@ fn escape(shown: &mut String, char: char) {
     }
 }
 
-/// So many of them: `1 commit`, `2 commits`, `2 matches`, `2 entries`.
+/// A number with its noun: `1 commit`, `2 commits`, `2 matches`, `2 entries`.
 #[must_use]
 pub fn count(number: usize, of: &str) -> String {
     if number == 1 {

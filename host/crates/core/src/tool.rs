@@ -1,4 +1,4 @@
-//! Tools, checks and sub-agents, as a capability reaches them.
+//! Tools, checks and sub-agents, as a capability calls them.
 
 use crate::event::WorkUsage;
 use crate::journal::{EffectClass, EffectQuestion, JournalError};
@@ -20,13 +20,13 @@ pub use line::{call_line, line_changes, outcome_line};
 pub struct FunctionInfo {
     /// Unique within its tool.
     pub name: String,
-    /// What it does, for a model.
+    /// Its description, for a model.
     pub description: String,
     /// JSON Schema (2020-12) of its arguments.
     pub parameters: String,
-    /// The class of its effect, after the host looked at the claim.
+    /// The class of its effect, after the host weighed the claim.
     pub effect: EffectClass,
-    /// What the tool says of itself, where that is another class.
+    /// The tool's own claim, if that is another class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<EffectClass>,
 }
@@ -46,7 +46,7 @@ impl FunctionInfo {
         Self { name, description, parameters: parameters.to_string(), effect, claim: None }
     }
 
-    /// Whether it only reads, by its own words.
+    /// Whether it claims only to read.
     #[must_use]
     pub fn says_it_reads(&self) -> bool {
         self.claim.unwrap_or(self.effect) == EffectClass::ReadOnly
@@ -58,9 +58,9 @@ impl FunctionInfo {
 pub struct ToolInfo {
     /// The name under which it was granted.
     pub id: String,
-    /// What it is for, for a model.
+    /// Its purpose, for a model.
     pub description: String,
-    /// What it can do.
+    /// Its functions.
     pub functions: Vec<FunctionInfo>,
 }
 
@@ -76,14 +76,14 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// What a person reads in the journal: the function and the beginning of its arguments.
+    /// The summary for a person in the journal: the function and the beginning of its arguments.
     #[must_use]
     pub fn summary(&self) -> String {
         crate::text::truncate(&format!("{}.{} {}", self.tool, self.function, self.arguments), 160)
     }
 
-    /// Where its arguments say that it goes: `https://example.com`, for each text that begins like an address, and for
-    /// each in a field that is named so. What is no address there is kept as it is: it is like no other.
+    /// The destinations in its arguments: `https://example.com`, for each text that begins like an address, and for
+    /// each field that is named like one. An invalid address is kept literally: it equals no other.
     #[must_use]
     pub fn origins(&self) -> Vec<String> {
         let mut found = BTreeSet::new();
@@ -91,7 +91,7 @@ impl ToolCall {
         bounded(found)
     }
 
-    /// The arguments, read strictly. None at all are an empty object.
+    /// The arguments, parsed strictly. Missing ones are an empty object.
     ///
     /// # Errors
     /// [`ToolError::InvalidArguments`] with the place.
@@ -101,24 +101,24 @@ impl ToolCall {
     }
 }
 
-/// Ends of the names of fields that hold an address: letters in lower case, without the `s` of several.
+/// Endings of the names of fields with an address: in lower case, without the `s` of a plural.
 const ADDRESS_FIELDS: [&str; 14] = [
     "url", "uri", "href", "link", "address", "addresse", "endpoint", "host", "hostname", "domain", "server", "webhook",
     "origin", "target",
 ];
 
-/// Schemes that readers of addresses take without slashes, or with slashes that lean the other way.
+/// Schemes that address parsers accept without slashes, or with backslashes.
 const LENIENT_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
-/// Characters in which a scheme and its slashes are looked for; the longest registered scheme has 36.
+/// Characters in which a scheme and its slashes are searched; the longest registered scheme has 36.
 const SCHEME_CHARS_MAX: usize = 64;
 
-/// Origins of one call that are told apart, and bytes of one that are shown. What is over is told by its digest, so that
-/// no two lists and no two addresses look alike.
+/// Distinct origins of one call, and bytes of one that are shown. Longer ones are replaced by a digest, so that no two
+/// lists and no two addresses look alike.
 const ORIGINS_MAX: usize = 32;
 const ORIGIN_BYTES_MAX: usize = 200;
 
-/// Arguments come from a reader that allows 128 levels.
+/// The parser of arguments allows 128 levels.
 fn collect_origins(value: &Value, is_address: bool, found: &mut BTreeSet<String>) {
     match value {
         Value::String(text) if text.trim().is_empty() => {}
@@ -142,8 +142,7 @@ fn is_address_field(name: &str) -> bool {
     ADDRESS_FIELDS.iter().any(|field| one.ends_with(field) || letters.ends_with(field))
 }
 
-/// Whether some reader takes a text for an address. Browsers pass over spaces in front, and over tabs and line breaks
-/// everywhere.
+/// Whether some parser takes a text for an address. Browsers skip leading spaces, and tabs and line breaks everywhere.
 fn begins_like_address(text: &str) -> bool {
     let seen = text.chars().filter(|c| !c.is_control()).skip_while(|c| c.is_whitespace());
     let start: String = seen.take(SCHEME_CHARS_MAX).collect();
@@ -180,7 +179,7 @@ fn bounded(found: BTreeSet<String>) -> Vec<String> {
     kept
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
     /// JSON.
@@ -196,7 +195,7 @@ pub enum ToolError {
     /// No such function or tool.
     #[error("there is no function `{0}`")]
     UnknownFunction(String),
-    /// The arguments are not what the schema says.
+    /// The arguments do not match the schema.
     #[error("the arguments are invalid: {0}")]
     InvalidArguments(String),
     /// Not allowed.
@@ -205,13 +204,13 @@ pub enum ToolError {
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Not there now.
+    /// Unavailable.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Given up after that many milliseconds.
+    /// Cancelled after this number of milliseconds.
     #[error("given up after {0} ms")]
     TimedOut(u32),
-    /// It left and no answer came, so nobody knows what it did. Where that matters a person is asked, and the caller sees
+    /// It was sent and no answer came, so its effect is unknown. If that matters a person is asked, and the caller sees
     /// no answer until then.
     #[error("{0}, and what the call did is unknown")]
     OutcomeUnknown(String),
@@ -220,61 +219,61 @@ pub enum ToolError {
     Failed(String),
 }
 
-/// What a tool says about a call that was cut off.
+/// A tool's finding about an interrupted call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verification {
-    /// It happened, and this is what it would have answered.
+    /// It happened, with this answer.
     Happened(ToolOutput),
-    /// It did not.
+    /// It did not happen.
     DidNotHappen,
-    /// Cannot be told.
+    /// It cannot be found out.
     Unknown(String),
 }
 
-/// The tools of an invocation. Whether one was granted, the capability has checked before.
+/// The tools of an invocation. The capability has checked the grant before.
 #[async_trait::async_trait]
 pub trait Tools: Send + Sync {
-    /// What is there. The same during the whole run.
+    /// All tools. The same during the whole run.
     ///
     /// # Errors
     /// When a tool cannot describe itself.
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError>;
 
-    /// What `verify` will need. Has no effect.
+    /// The note for `verify`. Has no effect.
     ///
     /// # Errors
     /// Every [`ToolError`].
     async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError>;
 
-    /// Whether a call that was cut off has happened.
+    /// Whether an interrupted call has happened.
     ///
     /// # Errors
     /// Every [`ToolError`].
     async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError>;
 
-    /// Does it. `key` is the same for every attempt of one call.
+    /// Executes the call. `key` is the same for every attempt of one call.
     ///
     /// # Errors
     /// Every [`ToolError`].
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError>;
 
-    /// Whether what a tool answers may have come over the network: what an agent remembers after that is marked so.
+    /// Whether a tool's answers may come from the network: later memories of the agent are marked so.
     fn is_web(&self, _tool: &str) -> bool {
         true
     }
 }
 
-/// A tool that is the host's own code, or that speaks for a program beside the host. What it says of its effects is
-/// believed.
+/// A tool that the host itself implements, or that represents a program beside the host. Its claims about effects are
+/// trusted.
 #[async_trait::async_trait]
 pub trait HostTool: Send + Sync {
-    /// The tool under the name that it was granted by. The same during the whole run.
+    /// The description under the name of its grant. The same during the whole run.
     ///
     /// # Errors
-    /// When it cannot be known what the tool does: what it speaks for is not there.
+    /// When its functions are unknown, because its program is unavailable.
     async fn info(&self, name: &str) -> Result<ToolInfo, ToolError>;
 
-    /// What `verify` will need. Has no effect. Asked only of functions that are `verifiable`.
+    /// The note for `verify`. Has no effect. Called only for functions that are `verifiable`.
     ///
     /// # Errors
     /// Every [`ToolError`].
@@ -282,7 +281,7 @@ pub trait HostTool: Send + Sync {
         Ok(String::new())
     }
 
-    /// Whether a call that was cut off has happened. Asked only of functions that are `verifiable`.
+    /// Whether an interrupted call has happened. Called only for functions that are `verifiable`.
     ///
     /// # Errors
     /// Every [`ToolError`].
@@ -290,24 +289,23 @@ pub trait HostTool: Send + Sync {
         Ok(Verification::Unknown("this tool cannot tell".to_owned()))
     }
 
-    /// Why the call will be refused whoever approves of it, as far as that is known now: nobody is asked about it.
+    /// Why the call will be refused even with an approval, as far as that is known now: no person is asked about it.
     fn refusal(&self, _call: &ToolCall) -> Option<ToolError> {
         None
     }
 
-    /// Bytes of a call that it hands to a program or a server beside the host, which the ledger counts as sent. What
-    /// it sends on the way of its own it tells the run's supervisor itself.
+    /// Bytes of a call that it passes to a program or a server beside the host, which the ledger counts as sent. Its
+    /// own network traffic it reports to the run's supervisor itself.
     fn hands_over(&self, _call: &ToolCall) -> u64 {
         0
     }
 
-    /// The least sandbox level that has held its programs so far, where that is less than `full`: whoever works on the run
-    /// is told, once.
+    /// The lowest sandbox level of its programs so far, if that is below `full`: the run reports it once.
     fn held_by(&self) -> Option<String> {
         None
     }
 
-    /// Does it, for `caller`. `key` is the same for every attempt of one call.
+    /// Executes the call, for `caller`. `key` is the same for every attempt of one call.
     ///
     /// # Errors
     /// Every [`ToolError`].
@@ -320,12 +318,12 @@ pub trait HostTool: Send + Sync {
     ) -> Result<ToolOutput, ToolError>;
 }
 
-/// A pinned check, without what it runs.
+/// A pinned check, without its command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckInfo {
     /// Its name.
     pub name: String,
-    /// What it runs, in one line.
+    /// Its command, in one line.
     pub description: String,
     /// Whether it passed before the work began.
     pub vacuous: bool,
@@ -344,7 +342,7 @@ pub enum CheckError {
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// What runs it is not there now.
+    /// Its executor is unavailable.
     #[error(transparent)]
     Unavailable(Outage),
     /// Anything else.
@@ -352,20 +350,20 @@ pub enum CheckError {
     Failed(String),
 }
 
-/// The pinned checks of what is worked on or judged.
+/// The pinned checks of the feature at work, or under judgement.
 #[async_trait::async_trait]
 pub trait Checks: Send + Sync {
-    /// What is there.
+    /// All checks.
     fn list(&self) -> Vec<CheckInfo>;
 
-    /// Runs one, from its pinned copy, in a fresh sandbox, on the tree as it is.
+    /// Runs one, from its pinned copy, in a fresh sandbox, on the tree as it stands.
     ///
     /// # Errors
     /// Every [`CheckError`]. A check that fails is a report and no error.
     async fn run(&self, name: &str) -> Result<CheckReport, CheckError>;
 }
 
-/// Why a sub-agent did not deliver.
+/// Why a sub-agent failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelegateError {
@@ -378,7 +376,7 @@ pub enum DelegateError {
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Not there now.
+    /// Unavailable.
     #[error(transparent)]
     Unavailable(Outage),
     /// The sub-agent needs an answer from a person.
@@ -389,16 +387,16 @@ pub enum DelegateError {
     Failed(String),
 }
 
-/// What came of a delegation.
+/// The result of a delegation.
 #[derive(Debug)]
 pub struct Delegated {
-    /// What the sub-agent delivered, or why it did not.
+    /// The sub-agent's outcome, or its error.
     pub answer: Result<Outcome, DelegateError>,
-    /// What it used, its own sub-agents included.
+    /// Its usage, that of its own sub-agents included.
     pub used: WorkUsage,
-    /// The least trusted words that it heard, which may be in its answer.
+    /// The lowest trust of text that it read, which may be in its answer.
     pub heard: Trust,
-    /// The end of its journal, to be kept in one transaction with the caller's entry.
+    /// The end of its journal, to be stored in one transaction with the caller's entry.
     pub closing: Batch,
 }
 
@@ -410,37 +408,37 @@ impl Delegated {
     }
 }
 
-/// Why a sub-agent came to no end. Its caller comes to none either, and finds it where it was later.
+/// Why a sub-agent was interrupted. Its caller is interrupted too, and later finds it in its present state.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Interrupted {
     /// A person is asked about an effect of the sub-agent.
     #[error("{}", .0.text)]
     Parked(EffectQuestion),
-    /// A service that it cannot do without is not there.
+    /// A required service is unavailable.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Its journal says so.
+    /// Its journal ended it.
     #[error(transparent)]
     Journal(JournalError),
-    /// A cap of the run has no room for what it does next.
+    /// A cap of the run leaves no budget for its next effect.
     #[error(transparent)]
     Budget(LimitHit),
-    /// A provider refuses what it needs, until a person mends something.
+    /// A provider refuses a request until a person corrects something.
     #[error(transparent)]
     Rejected(Denial),
-    /// The run is paused or called off.
+    /// The run is paused or cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// Sub-agents. Whether one was granted, and how many may be asked, the capability has checked before.
+/// Sub-agents. The capability has checked the grant and the number before.
 #[async_trait::async_trait]
 pub trait Delegate: Send + Sync {
-    /// Runs the agent on the task, as the invocation `child`, which continues where it was cut off. `told`: the least
-    /// trusted words that its caller has heard, which may be in the task.
+    /// Runs the agent on the task, as the invocation `child`, which continues where it was interrupted. `told`: the
+    /// lowest trust of text that its caller has read, which may be in the task.
     ///
     /// # Errors
-    /// Every [`Interrupted`]; the call is made again when the caller goes on.
+    /// Every [`Interrupted`]; the call is made again when the caller continues.
     async fn run(&self, child: InvocationId, agent: &str, task: Task, told: Trust) -> Result<Delegated, Interrupted>;
 }
 

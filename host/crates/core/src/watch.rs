@@ -1,32 +1,32 @@
-//! Watchers of running work: they are told live what a model says and what an invocation does.
+//! Live watchers of running work: they receive a model's reply and an invocation's steps as they come.
 //!
-//! Nothing of it is kept here. What has to last is an [`Event`], which whoever does the work puts into the store; a
-//! watcher that misses something has lost it.
+//! Nothing is stored here. A durable fact is an [`Event`], which the actor stores; a watcher that misses something has
+//! lost it.
 
 use crate::model::Message;
 use crate::{Event, InvocationId};
 
-/// Who watches live, beside the events that are kept.
+/// Receives live updates, beside the stored events.
 pub trait Watch: Send + Sync {
-    /// A model said something more.
+    /// A model's reply continues.
     fn heard(&self, invocation: &InvocationId, text: &str);
 
-    /// A model begins to reply: what was heard of it before is over.
+    /// A model begins a reply: an earlier part of it is void.
     fn begins(&self, _invocation: &InvocationId) {}
 
-    /// A step of the work: something thought, done or seen. Counts from 1 within the invocation; an invocation
-    /// that is resumed says its first steps again, under the same numbers.
+    /// A step of the work: a thought, an action or an observation. Counts from 1 within the invocation; a resumed
+    /// invocation repeats its first steps, under the same numbers.
     fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
 
-    /// Something is new in a conversation, counted from 0; also when what made it so came from a journal.
+    /// A conversation has an update, counted from 0; also when a journal caused it.
     fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
 }
 
-/// What is new in a conversation.
+/// An update of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub enum ConversationUpdate<'a> {
-    /// It began, with these words.
+    /// It began, with this system prompt.
     System(&'a str),
-    /// A message, of the guest's or of the model's.
+    /// A message of the guest or of the model.
     Message(&'a Message),
 }

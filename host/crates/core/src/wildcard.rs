@@ -1,7 +1,7 @@
 //! Patterns over names and texts, in which `*` stands for any characters and `?` for one.
 //!
-//! Patterns and texts may both be an agent's, so a match goes back to the last `*` only and takes no more steps than
-//! the product of their lengths. Classes and alternatives are not known: every other character stands for itself.
+//! Patterns and texts may both be an agent's, so a match backtracks to the last `*` only and takes no more steps than
+//! the product of their lengths. Classes and alternatives are not supported: every other character stands for itself.
 
 /// Whether `pattern` covers the whole of `text`. `*` and `?` never stand for `separator`.
 #[must_use]
@@ -9,7 +9,7 @@ pub fn covers(pattern: &str, text: &str, separator: Option<char>) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let is_open = |at: usize| Some(text[at]) != separator;
     let (mut p, mut t) = (0, 0);
-    // Where the last star stood, and what it has taken so far.
+    // The place of the last star, and its match so far.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

@@ -1,4 +1,4 @@
-//! The words of the work itself: features, checks, outcomes and verdicts.
+//! The types of the work itself: features, checks, outcomes and verdicts.
 
 use crate::{Denial, LimitHit, Outage};
 use schemars::JsonSchema;
@@ -9,32 +9,32 @@ use serde::{Deserialize, Serialize};
 pub struct Criterion {
     /// Unique within its feature.
     pub id: String,
-    /// What must hold.
+    /// The requirement.
     pub text: String,
     /// The pinned check that decides it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }
 
-/// Something specific that is wrong.
+/// A specific fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
     /// The criterion that it breaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub text: String,
 }
 
 impl Issue {
-    /// An issue of no one criterion.
+    /// An issue without a criterion.
     #[must_use]
     pub fn general(text: impl Into<String>) -> Self {
         Self { criterion: None, text: text.into() }
     }
 }
 
-/// What a check runs.
+/// The body of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckBody {
@@ -49,26 +49,26 @@ pub enum CheckBody {
 pub struct CheckSpec {
     /// Unique within its feature.
     pub name: String,
-    /// What it runs.
+    /// Its body.
     pub body: CheckBody,
 }
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Its name.
     pub name: String,
     /// Whether it exited with 0, and, where it runs tests, showed that they passed.
     pub passed: bool,
-    /// What it exited with; -1 when a limit ended it.
+    /// Its exit code; -1 when a limit ended it.
     pub exit_code: i32,
-    /// What it printed, cut at the limit.
+    /// Its standard output, cut at the limit.
     pub stdout: String,
-    /// What it printed as errors, cut at the limit.
+    /// Its standard error, cut at the limit.
     pub stderr: String,
     /// Whether either was cut.
     pub truncated: bool,
-    /// The level of the sandbox that held it, where that is less than `full`.
+    /// Its sandbox level, if that is below `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
 }
@@ -97,23 +97,23 @@ impl FeatureStatus {
         [Self::NotStarted, Self::InProgress, Self::Passing, Self::Failing, Self::Blocked, Self::Dropped];
 }
 
-/// What is to be built, one commit of it.
+/// A feature to build, as one commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureSpec {
     /// Unique within the project: letters, digits, `-` and `_`.
     pub id: String,
     /// One line, the subject of its commit.
     pub title: String,
-    /// What the agent is told.
+    /// The instruction for the agent.
     pub instruction: String,
     /// `functional`, `ui`, `performance`, `security`, `integration`, `testing` or `documentation`.
     pub category: String,
     /// 1 to 10; higher goes first. Default 5.
     pub priority: u8,
-    /// The agent that is to do it; none: by category.
+    /// Its agent; none: chosen by category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What must hold.
+    /// The criteria.
     pub criteria: Vec<Criterion>,
     /// The checks that decide it.
     pub checks: Vec<CheckSpec>,
@@ -121,17 +121,17 @@ pub struct FeatureSpec {
     pub depends_on: Vec<String>,
 }
 
-/// What a planner wants done when a step fails.
+/// What follows a failed step, by the planner's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// Try again, so many times.
+    /// Retry, this many times.
     Retry(u32),
-    /// Go on without it.
+    /// Continue without it.
     Skip,
     /// Ask the planner again.
     Replan,
-    /// Give up.
+    /// Abort.
     Abort,
 }
 
@@ -144,33 +144,33 @@ impl Default for OnFailure {
 /// One step of a plan. The harness takes its [`FeatureSpec`] and has rules of its own for failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
-    /// What is to be built.
+    /// The feature of the step.
     #[serde(flatten)]
     pub spec: FeatureSpec,
-    /// What the planner wants done when it fails. Plans that were kept before it was have the default.
+    /// What follows its failure, by the planner's choice. Plans from before this field have the default.
     #[serde(default)]
     pub on_failure: OnFailure,
 }
 
-/// What a planner hands back.
+/// The result of a planner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// In the planner's order.
+    /// The steps, in the planner's order.
     pub steps: Vec<PlanStep>,
-    /// For people.
+    /// Notes for people.
     pub notes: String,
 }
 
-/// How a step went, for a planner that plans again or sums up.
+/// The result of a step, for a planner that replans or synthesises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// The step's id.
     pub step: String,
     /// Whether it was judged to pass.
     pub passed: bool,
-    /// What its agent handed back, if it did.
+    /// Its agent's outcome, if there is one.
     pub outcome: Option<Outcome>,
-    /// What was found wrong.
+    /// The issues that were found.
     pub issues: Vec<Issue>,
 }
 
@@ -181,22 +181,22 @@ pub struct Synthesis {
     pub answer: String,
     /// Between 0 and 1, in the planner's own opinion.
     pub confidence: f64,
-    /// Where results contradict each other.
+    /// Contradictions between results.
     pub conflicts: Vec<String>,
-    /// What could not be found out.
+    /// Questions that stayed open.
     pub unknowns: Vec<String>,
 }
 
 /// A goal, for a planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
-    /// What the operator wrote.
+    /// The operator's text.
     pub text: String,
-    /// What the harness knows that helps, an object.
+    /// The harness's context, an object.
     pub context: serde_json::Value,
-    /// What the operator set for this planner, an object.
+    /// The operator's settings for this planner, an object.
     pub settings: serde_json::Value,
-    /// What must hold of the whole. Left out when empty, so that the digest of an earlier goal stays.
+    /// Criteria for the whole. Left out when empty, so that the digest of an earlier goal stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
 }
@@ -206,21 +206,21 @@ pub struct Goal {
 pub struct Task {
     /// The feature or step.
     pub id: String,
-    /// What to do.
+    /// The instruction.
     pub instruction: String,
-    /// What the harness knows that helps, an object.
+    /// The harness's context, an object.
     pub context: serde_json::Value,
-    /// What the operator set for this agent, an object.
+    /// The operator's settings for this agent, an object.
     pub settings: serde_json::Value,
-    /// What must hold.
+    /// The criteria.
     pub criteria: Vec<Criterion>,
-    /// What the evaluator said of the round before.
+    /// The evaluator's issues of the round before.
     pub feedback: Vec<Issue>,
     /// Counts rounds, from 1.
     pub attempt: u32,
 }
 
-/// What an agent hands back. It cannot mark its own work as passing.
+/// The result of an agent. It cannot mark its own work as passing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// JSON.
@@ -229,14 +229,14 @@ pub struct Outcome {
     pub summary: String,
     /// Between 0 and 1, in the agent's own opinion.
     pub confidence: Option<f64>,
-    /// What it could not find out.
+    /// Questions that stayed open.
     pub unknowns: Vec<String>,
 }
 
-/// What an evaluator sees: the output, never how it came to be.
+/// The evaluator's input: the output, never how it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// What was asked for.
+    /// The instruction.
     pub instruction: String,
     /// The agent's output, JSON.
     pub output: String,
@@ -244,12 +244,12 @@ pub struct Subject {
     pub evidence: Vec<(String, String)>,
 }
 
-/// What is judged by.
+/// The criteria of a judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rubric {
-    /// One mark each.
+    /// The criteria; each gets one mark.
     pub criteria: Vec<Criterion>,
-    /// What the operator set for this evaluator, an object.
+    /// The operator's settings for this evaluator, an object.
     pub settings: serde_json::Value,
 }
 
@@ -294,18 +294,18 @@ pub enum Evidence {
     Reading,
 }
 
-/// What an evaluator hands back.
+/// The result of an evaluator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// One for each criterion.
     pub judgements: Vec<Judgement>,
-    /// What to mend.
+    /// Issues to fix.
     pub issues: Vec<Issue>,
 }
 
 impl Verdict {
-    /// True when each of `criteria` has the mark PASS. A criterion without a mark is not passed, and
-    /// a rubric without criteria passes nobody.
+    /// True when each of `criteria` has the mark PASS. A criterion without a mark is not passed, and a rubric without
+    /// criteria never passes.
     #[must_use]
     pub fn passes(&self, criteria: &[Criterion]) -> bool {
         let passed = |criterion: &Criterion| {
@@ -316,7 +316,7 @@ impl Verdict {
     }
 }
 
-/// Why an export returned an error, in words that every role shares.
+/// Why an export returned an error, in cases that every role shares.
 ///
 /// Lossy on purpose: the harness acts on the class and shows the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

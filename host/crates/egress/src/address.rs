@@ -1,7 +1,7 @@
-//! Names and addresses: what a name leads to, and which addresses a guest may not reach.
+//! Names and addresses: resolution, and the addresses that a guest may not reach.
 //!
-//! Refused is all that is not a global unicast address: the machine itself, its networks, and blocks
-//! from which a request could be carried there by another protocol.
+//! Every address that is not a global unicast address is refused: the machine itself, its networks, and blocks from
+//! which another protocol could carry a request there.
 
 use longhaul_core::Denial;
 use reqwest::Url;
@@ -25,8 +25,8 @@ impl Resolve for System {
     }
 }
 
-/// The resolver of the client: whatever it asks for, it gets the addresses that were checked. So a
-/// name that changes its mind between the check and the connection changes nothing.
+/// The resolver of the client: for every name it returns the checked addresses. So a name that changes its addresses
+/// between the check and the connection has no effect.
 pub(crate) struct Checked(pub(crate) Vec<SocketAddr>);
 
 impl reqwest::dns::Resolve for Checked {
@@ -36,13 +36,13 @@ impl reqwest::dns::Resolve for Checked {
     }
 }
 
-/// The address that a host of a URL is, if it is one.
+/// The address in a URL's host, if it is one.
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     bare.parse().ok()
 }
 
-/// Why an address is not one to be reached; none for what is public.
+/// Why an address may not be reached; none for a public one.
 pub fn special(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => special_v4(ip),
@@ -56,7 +56,7 @@ pub(crate) fn denial(table: &str, url: &Url, ip: IpAddr, kind: &str) -> Denial {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let literal = match ip {
         IpAddr::V4(ip) => ip.to_string(),
-        // As the client writes it, which is what a grant is compared with.
+        // In the client's notation, which the grant is compared with.
         IpAddr::V6(ip) => Url::parse(&format!("http://[{ip}]"))
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned))
@@ -68,7 +68,7 @@ pub(crate) fn denial(table: &str, url: &Url, ip: IpAddr, kind: &str) -> Denial {
     }
 }
 
-/// What allows a host. Code that is run by itself has no table.
+/// The grant that allows a host. Code that is run by itself has no table.
 pub(crate) fn fix(table: &str, url: &str) -> String {
     match table {
         "" => format!("run it with --allow-host {url}"),
@@ -76,7 +76,7 @@ pub(crate) fn fix(table: &str, url: &str) -> String {
     }
 }
 
-/// The registry of special blocks (IANA, 2025), and what is reserved.
+/// The registry of special blocks (IANA, 2025), and reserved blocks.
 fn special_v4(ip: Ipv4Addr) -> Option<&'static str> {
     match ip.octets() {
         [0, ..] => Some("an unspecified address"),
@@ -98,7 +98,7 @@ fn special_v6(ip: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0, 0, 0] => Some("an unspecified address"),
         [0, 0, 0, 0, 0, 0, 0, 1] => Some("a loopback address"),
         [0, 0, 0, 0, 0, 0xffff, ..] => Some("an IPv4 address in disguise"),
-        // A network without IPv4 reaches every IPv4 host like this: what counts is the one inside.
+        // A network without IPv4 reaches every IPv4 host in this way: the embedded address counts.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => special_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),
         [0xfc00..=0xfdff, ..] => Some("a unique local address"),
         [0xfe80..=0xfebf, ..] => Some("a link-local address"),

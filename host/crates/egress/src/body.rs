@@ -1,4 +1,4 @@
-//! The answer of a server, read piece by piece within its caps.
+//! The response of a server, read piece by piece within its caps.
 
 use crate::decode::Cleaner;
 use crate::error::EgressError;
@@ -10,13 +10,13 @@ use reqwest::{Response, Url};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// An answer. Its head is here, its body still comes.
+/// A response with its head; its body still follows.
 pub struct Fetched {
-    /// What the server says.
+    /// The status of the response.
     pub status: StatusCode,
-    /// As the server sent them, but for what described a compression that is undone.
+    /// The server's headers, except those of a compression that is undone.
     pub headers: HeaderMap,
-    /// Who answered at last, after all redirects.
+    /// The URL that finally answered, after all redirects.
     pub url: Url,
     response: Response,
     cleaner: Option<Cleaner>,
@@ -26,7 +26,7 @@ pub struct Fetched {
     read_bytes: u64,
 }
 
-/// The head of an answer is held to the same cap as ours.
+/// The head of a response has the same cap as that of a request.
 pub(crate) fn check_head(headers: &HeaderMap) -> Result<(), EgressError> {
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if bytes > FIELD_BYTES_MAX {
@@ -47,7 +47,7 @@ impl Fetched {
     /// The next piece of the body; none at its end.
     ///
     /// # Errors
-    /// A cap, a time, or a connection that broke. Nothing more comes after an error.
+    /// A cap, a timeout, or a broken connection. Nothing follows after an error.
     pub async fn next(&mut self) -> Result<Option<Bytes>, EgressError> {
         loop {
             let Some(piece) = self.receive().await? else { return self.finish() };
@@ -101,7 +101,7 @@ impl Fetched {
     }
 
     fn finish(&mut self) -> Result<Option<Bytes>, EgressError> {
-        // An answer to HEAD says how its body would be compressed, and has none.
+        // A response to HEAD names the compression of its body, and has none.
         let Some(mut cleaner) = self.cleaner.take().filter(|_| self.sent_bytes > 0) else { return Ok(None) };
         let rest = cleaner.finish(self.caps.response_bytes_max.saturating_sub(self.read_bytes))?;
         self.read_bytes = self.count(self.read_bytes, &rest)?;

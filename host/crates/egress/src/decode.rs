@@ -1,5 +1,5 @@
-//! What a body passes through on its way in: decompression that stops at a cap instead of filling the memory first,
-//! and the search for secrets.
+//! The processing of an incoming body: decompression that stops at a cap instead of filling the memory first, and the
+//! search for secrets.
 
 use crate::error::EgressError;
 use crate::stream_redactor::StreamRedactor;
@@ -9,18 +9,19 @@ use http::{HeaderMap, header};
 use longhaul_core::LimitHit;
 use std::io::Write as _;
 
-/// How much is given to the decoder at once: deflate makes at most 1032 bytes of one, so this bounds what is held
-/// beyond the cap to half a mebibyte.
+/// Bytes that the decoder gets at once: deflate makes at most 1032 bytes of one, so this bounds the memory beyond the
+/// cap to half a mebibyte.
 const STEP_BYTES: usize = 512;
 
-/// What a body passes through.
+/// The processing of an incoming body.
 pub struct Cleaner {
     decoder: Option<Decoder>,
     stream_redactor: Option<StreamRedactor>,
 }
 
 impl Cleaner {
-    /// For an answer with this head, which says no more of a compression that is undone, or of a length that changes.
+    /// For a response with this head, from which the headers of an undone compression, or of a changing length, are
+    /// removed.
     pub(crate) fn new(headers: &mut HeaderMap, stream_redactor: Option<StreamRedactor>) -> Result<Self, EgressError> {
         let decoder = Decoder::of(headers)?;
         if decoder.is_some() {
@@ -32,10 +33,10 @@ impl Cleaner {
         Ok(Self { decoder, stream_redactor })
     }
 
-    /// What a piece becomes, which may be nothing yet.
+    /// The processed piece, which may be empty yet.
     ///
     /// # Errors
-    /// More than `bytes_max` bytes, or a body that cannot be read.
+    /// More than `bytes_max` bytes, or an unreadable body.
     pub fn push(&mut self, piece: Bytes, bytes_max: u64) -> Result<Bytes, EgressError> {
         let plain = match &mut self.decoder {
             Some(decoder) => decoder.push(&piece, bytes_max)?,
@@ -47,7 +48,7 @@ impl Cleaner {
         })
     }
 
-    /// What was held back. A body that ends in the middle of its compression is damaged.
+    /// The remaining bytes. A body that ends in the middle of its compression is damaged.
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -70,7 +71,7 @@ enum Decoder {
 }
 
 impl Decoder {
-    /// The decoder that the head of an answer asks for; none where nothing is compressed.
+    /// The decoder for the head of a response; none without compression.
     fn of(headers: &HeaderMap) -> Result<Option<Self>, EgressError> {
         let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
         let Some(coding) = codings.next() else { return Ok(None) };
@@ -79,14 +80,14 @@ impl Decoder {
             ("" | "identity", None) => Ok(None),
             ("gzip" | "x-gzip", None) => Ok(Some(Self::Gzip(MultiGzDecoder::new(Vec::new())))),
             ("deflate", None) => Ok(Some(Self::Deflate(ZlibDecoder::new(Vec::new())))),
-            // One layer in another is how a small body becomes a large one twice.
+            // Nested compression would let a small body grow twice.
             _ => Err(EgressError::refused(&format!(
                 "the answer is compressed as `{coding}`, which is not undone; only gzip and deflate are, and one at a time"
             ))),
         }
     }
 
-    /// What a piece becomes.
+    /// The decompressed piece.
     fn push(&mut self, piece: &[u8], bytes_max: u64) -> Result<Bytes, EgressError> {
         for step in piece.chunks(STEP_BYTES) {
             let written = match self {
@@ -99,7 +100,7 @@ impl Decoder {
         Ok(std::mem::take(self.held()).into())
     }
 
-    /// What was held back. A body that ends in the middle is damaged.
+    /// The remaining bytes. A body that ends in the middle is damaged.
     fn finish(self, bytes_max: u64) -> Result<Bytes, EgressError> {
         let rest = match self {
             Self::Gzip(decoder) => decoder.finish(),

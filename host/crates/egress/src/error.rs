@@ -1,60 +1,60 @@
-//! Why nothing was sent, or no answer came.
+//! Why a request was not sent, or got no response.
 
 use longhaul_core::text::truncate;
 use longhaul_core::{Denial, LimitHit};
 
-/// How much of a message that others wrote is repeated, in bytes.
+/// Bytes of a foreign message that an error repeats.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// Why a request did not leave, or its answer did not arrive. No case repeats an address with its query or a user,
+/// Why a request was not sent, or its response did not arrive. No case repeats an address with its query or a user,
 /// where secrets are.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {
-    /// Not granted; carries the line that would.
+    /// Not granted; carries the line that would grant it.
     #[error(transparent)]
     Denied(Denial),
-    /// Refused whatever is granted.
+    /// Refused regardless of grants.
     #[error("{0}")]
     Refused(String),
-    /// Not an address of HTTP.
+    /// Not an HTTP address.
     #[error("this is no address of http or https; write it like `https://api.example.com/path`")]
     BadAddress,
     /// A tunnel through a granted host would end at a host that is not.
     #[error("`{0}` is not a method of plain requests; use GET, POST or another one that the grant names")]
     BadMethod(String),
-    /// The name has no address, or none can be asked for.
+    /// The name has no address, or cannot be resolved.
     #[error("`{host}` has no address: {reason}")]
     Unresolved {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         reason: String,
     },
-    /// The name is known and leads nowhere.
+    /// The name exists and has no address.
     #[error("`{0}` leads to no address")]
     NoAddress(String),
-    /// Somebody took too long.
+    /// A timeout.
     #[error("given up after {ms} ms: {what}")]
     TimedOut {
-        /// What was waited for.
+        /// The awaited event.
         what: &'static str,
-        /// How long.
+        /// The timeout, in milliseconds.
         ms: u64,
     },
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// The answer cannot be read as what it says it is.
+    /// The response is not what it claims to be.
     #[error("the answer is damaged: {0}")]
     Damaged(String),
-    /// Nobody accepts connections at any address of the name.
+    /// No address of the name accepts connections.
     #[error("it cannot be connected to: {0}")]
     Unconnected(String),
     /// The connection failed.
     #[error("{}", innermost(.0))]
     Client(reqwest::Error),
-    /// TLS cannot be used.
+    /// TLS is unavailable.
     #[error("TLS cannot be used on this machine: {0}; install the package of certificate authorities")]
     Tls(String),
 }
@@ -93,7 +93,7 @@ impl From<reqwest::Error> for EgressError {
     }
 }
 
-/// The innermost cause says most.
+/// The innermost cause is the most specific.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &(dyn std::error::Error + 'static) = error;
     while let Some(inner) = cause.source() {

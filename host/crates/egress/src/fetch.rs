@@ -1,5 +1,5 @@
-//! A whole exchange for a caller of the host: each hop through all gates, headers that may not be set refused, and
-//! one time for all of it.
+//! A whole exchange for a caller in the host: each hop passes all gates, forbidden headers are refused, and one timeout
+//! covers everything.
 
 use crate::body::{self, Fetched};
 use crate::error::EgressError;
@@ -13,7 +13,7 @@ use reqwest::Url;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Headers that steer the connection, or say another destination than the one that was checked.
+/// Headers that control the connection, or name another destination than the checked one.
 pub(crate) const NOT_YOURS: [&str; 11] = [
     "host",
     "connection",
@@ -28,10 +28,10 @@ pub(crate) const NOT_YOURS: [&str; 11] = [
     "upgrade",
 ];
 
-/// Headers that say who asks: meant for the host that they were written for, and for no other.
+/// Headers that identify the caller: meant for their own host, and for no other.
 const WHO_ASKS: [HeaderName; 2] = [header::AUTHORIZATION, header::COOKIE];
 
-/// What is left to send on a hop.
+/// The remaining request of a hop.
 pub(crate) struct Hop {
     method: Method,
     uri: Uri,
@@ -47,11 +47,11 @@ impl Hop {
 }
 
 impl Guard {
-    /// Sends a request, follows up to `redirects_max` redirects, and gives an answer that is read within the caps.
-    /// The body comes decompressed where the server sent it as gzip or deflate.
+    /// Sends a request, follows up to `redirects_max` redirects, and returns a response that is read within the caps.
+    /// The body is decompressed if the server sent it as gzip or deflate.
     ///
     /// # Errors
-    /// Every [`EgressError`]. A status that is not a success is an answer.
+    /// Every [`EgressError`]. An unsuccessful status is a response.
     #[tracing::instrument(name = "egress.fetch", skip_all, fields(method = %request.method()))]
     pub async fn fetch(&self, request: Request<Bytes>) -> Result<Fetched, EgressError> {
         let until = Instant::now() + Duration::from_millis(self.caps.total_ms_max);
@@ -116,7 +116,7 @@ fn redirect(response: &reqwest::Response) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
-/// Where a redirect leads, with what may go along.
+/// The target of a redirect, with the headers that may go along.
 pub(crate) fn next_hop(hop: Hop, from: &Url, status: StatusCode, location: &str) -> Result<Hop, EgressError> {
     let to =
         from.join(location).map_err(|_| EgressError::refused("a redirect to what is no address is not followed"))?;

@@ -1,7 +1,7 @@
 //! The gates of one caller, in their order, and the client behind them.
 //!
-//! [`Guard::check`] is the first and asks nobody; [`Guard::look_up`] is the second; [`Guard::send`] connects to what
-//! they gave, once. Who wants redirects followed, answers read and times kept takes [`Guard::fetch`].
+//! [`Guard::check`] is the first gate and uses no network; [`Guard::look_up`] is the second; [`Guard::send`] connects
+//! to the checked addresses, once. [`Guard::fetch`] also follows redirects, reads responses and enforces timeouts.
 
 use crate::address::{self, Checked, Resolve, System};
 use crate::decode::Cleaner;
@@ -21,10 +21,10 @@ use tokio::time::timeout;
 /// Bytes of the headers of one message, in either direction; servers commonly take 8 to 32 KiB.
 pub const FIELD_BYTES_MAX: usize = 64 << 10;
 
-/// Headers of one response: hyper's own default, said here so that it stays.
+/// Headers of one response: hyper's own default, set here so that it stays.
 const FIELDS_MAX: usize = 100;
 
-/// What one request may cost. Each field has its default in [`RequestLimits::default`].
+/// The caps of one request. Each field has its default in [`RequestLimits::default`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
     /// Bytes of the body of a request. Default 1 MiB. One byte more, and nothing is sent.
@@ -58,7 +58,7 @@ impl Default for RequestLimits {
     }
 }
 
-/// What one caller may reach, and at what cost.
+/// The grants and caps of one caller.
 #[derive(Clone)]
 pub struct Guard {
     grants: Grants,
@@ -67,7 +67,7 @@ pub struct Guard {
     pub(crate) placeholders: Arc<SecretPlaceholders>,
 }
 
-/// A request's way out, checked: an address as the client reads it, and where it leads.
+/// A checked route: an address as the client reads it, and its resolved addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedRoute {
     pub(crate) url: Url,
@@ -81,7 +81,7 @@ impl CheckedRoute {
         &self.url
     }
 
-    /// What is connected to, in this order, and nothing else.
+    /// The addresses to connect to, in this order, and no others.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -89,27 +89,28 @@ impl CheckedRoute {
 }
 
 impl Guard {
-    /// A guard for the hosts of `grants`; of the rest only the table is used, for refusals.
+    /// A guard for the hosts of `grants`; of the other fields only the table is used, for refusals.
     #[must_use]
     pub fn new(grants: Grants, caps: RequestLimits) -> Self {
         Self { grants, caps, resolver: Arc::new(System), placeholders: Arc::default() }
     }
 
-    /// Puts these secrets into requests, and takes them out of answers.
+    /// Puts these secrets into requests, and redacts them in responses.
     #[must_use]
     pub fn with_placeholders(mut self, placeholders: Arc<SecretPlaceholders>) -> Self {
         self.placeholders = placeholders;
         self
     }
 
-    /// Asks another resolver than the machine's.
+    /// Uses another resolver than the machine's.
     #[must_use]
     pub fn with_resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.resolver = resolver;
         self
     }
 
-    /// The first gate: what the operator granted, and the form of the address. Gives it as the client will read it.
+    /// The first gate: the operator's grants, and the form of the address. Returns the address as the client will read
+    /// it.
     ///
     /// # Errors
     /// The refusal, with its fix where there is one.
@@ -128,8 +129,8 @@ impl Guard {
             return Err(EgressError::BadMethod(method.to_string()));
         }
         let url = Url::parse(&uri.to_string()).map_err(|_| EgressError::BadAddress)?;
-        // The client reads `0177.0.0.1` and `0x7f.1` as 127.0.0.1; the grant compared the text. Where
-        // the two see different hosts, nothing is sent.
+        // The client reads `0177.0.0.1` and `0x7f.1` as 127.0.0.1; the grant compares the text. If the two see
+        // different hosts, nothing is sent.
         let (read, written) = (url.host_str().unwrap_or_default(), uri.host().unwrap_or_default());
         if !read.eq_ignore_ascii_case(written) {
             return Err(EgressError::refused(&format!("the host `{written}` means `{read}`; write it like that")));
@@ -137,9 +138,9 @@ impl Guard {
         Ok(url)
     }
 
-    /// The first gate of a tunnel to `authority`, `host:port`. What goes through it cannot be read, so it needs a grant
-    /// of all methods, or of `CONNECT` by that name. Gives the address as which it was granted: where that is https,
-    /// nothing but TLS may go through.
+    /// The first gate of a tunnel to `authority`, `host:port`. Its content cannot be read, so it needs a grant of all
+    /// methods, or of `CONNECT` by that name. Returns the address of the grant: if that is https, only TLS may go
+    /// through.
     ///
     /// # Errors
     /// The refusal, with its fix where there is one.
@@ -150,7 +151,7 @@ impl Guard {
         let as_https = self.check_grant(&Method::CONNECT, "https", authority);
         let scheme = match as_https {
             Ok(()) => "https",
-            // A web socket without TLS comes this way too.
+            // A web socket without TLS uses this gate too.
             Err(refusal) => {
                 self.check_grant(&Method::CONNECT, "http", authority).map(|()| "http").map_err(|_| refusal)?
             }
@@ -178,8 +179,8 @@ impl Guard {
         Err(EgressError::Denied(Denial { reason, fix: fix(&format!("{method} {shown}")) }))
     }
 
-    /// The second gate: where the name leads. One address that is refused refuses the request, or an
-    /// attacker's name could hide it among good ones.
+    /// The second gate: the addresses of the name. One refused address refuses the request, or an attacker's name could
+    /// hide it among good ones.
     ///
     /// # Errors
     /// The refusal, or that the name has no address.
@@ -216,22 +217,22 @@ impl Guard {
         })
     }
 
-    /// Whether a grant says exactly this, not by a wildcard: `*.0.0.1` covers the text of an address.
+    /// Whether a grant names exactly this, not by a wildcard: `*.0.0.1` covers the text of an address.
     fn is_named(&self, scheme: &str, host: &str, port: u16) -> bool {
         self.grants.hosts.iter().any(|pattern| pattern.origin() == format!("{scheme}://{host}:{port}"))
     }
 
-    /// Sends one request to where its way leads and gives the head of the answer. Follows no redirect and counts no
-    /// byte: that is the caller's part.
+    /// Sends one request along its route and returns the head of the response. Follows no redirect and counts no byte:
+    /// the caller does.
     ///
     /// # Errors
-    /// A secret where it does not belong, or what the client says.
+    /// A secret in a wrong place, or an error of the client.
     pub async fn send(
         &self,
         way: &CheckedRoute,
         mut request: reqwest::Request,
     ) -> Result<reqwest::Response, EgressError> {
-        // The way was checked, and the request is the caller's: what was not checked does not leave.
+        // The route was checked, and the request is the caller's: an unchecked destination is refused.
         if request.url().origin() != way.url.origin() {
             return Err(EgressError::refused("the request has another destination than the one that was checked"));
         }
@@ -240,11 +241,11 @@ impl Guard {
         Ok(client.execute(request).await?)
     }
 
-    /// Takes the secrets out of the head of an answer, and gives what its body has to pass through: none where there
-    /// are no secrets. What is compressed is searched too, so it is no longer compressed behind it.
+    /// Redacts the secrets in the head of a response, and returns the processing of its body: none without secrets. A
+    /// compressed body is searched too, so it is decompressed afterwards.
     ///
     /// # Errors
-    /// When the body is compressed as nobody here can read.
+    /// When the compression of the body is unknown.
     pub fn cleaner(&self, headers: &mut HeaderMap) -> Result<Option<Cleaner>, EgressError> {
         let Some(stream_redactor) = self.placeholders.stream_redactor() else { return Ok(None) };
         self.placeholders.clean_head(headers);
@@ -266,7 +267,7 @@ impl Guard {
             .connect_timeout(Duration::from_millis(self.caps.connect_ms_max))
             .tls_backend_preconfigured(tls)
             .dns_resolver(Arc::new(Checked(way.addresses.clone())))
-            // The caller sees what the server sent, so that what is counted is what it gets.
+            // The caller sees the server's bytes, so that the counted bytes are the ones it gets.
             .no_gzip()
             .no_brotli()
             .no_zstd()
@@ -275,9 +276,8 @@ impl Guard {
     }
 }
 
-/// Refuses a path that could be read as part of what stands before it: behind `a.com:80`, `81/` would be part of the
-/// port, and `.evil.com/` part of the host. The parser of addresses refuses most of them today; older ones of its line
-/// take them.
+/// Refuses a path that could be read as part of the text before it: after `a.com:80`, `81/` would be part of the port,
+/// and `.evil.com/` part of the host. The parser of addresses refuses most of them today; older versions accept them.
 pub(crate) fn check_path(path: &str) -> Result<(), EgressError> {
     if path.is_empty() || path.starts_with(['/', '?']) {
         return Ok(());

@@ -1,10 +1,10 @@
-//! The one way out of the host for tools and MCP servers: who may be reached, how, and with which secret.
+//! Outgoing network access of tools and MCP servers: allowed destinations, their gates, and secrets.
 //!
 //! A request passes its gates in order: the grant (scheme, host, port, method), the form of its address, the addresses
-//! behind the name. The name is resolved once, every address is checked, and only checked addresses are connected to.
-//! A redirect is followed only for callers of the host, and each hop passes all gates anew. There is no proxy of the
-//! environment, no cookie, no retry, no connection kept for the next request. Secrets are put into a request behind
-//! the gates and taken out of the answer before anybody sees it. A program that makes requests of its own, such as a
+//! of the name. The name is resolved once, every address is checked, and only checked addresses are connected to. A
+//! redirect is followed only for callers in the host, and each hop passes all gates again. There is no proxy of the
+//! environment, no cookie, no retry, no connection kept for the next request. Secrets are put into a request behind the
+//! gates and redacted in the response before any caller sees it. A program that makes requests of its own, such as a
 //! browser, gets a proxy behind the same gates.
 
 mod address;

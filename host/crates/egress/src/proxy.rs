@@ -1,10 +1,10 @@
-//! A forward proxy for one program that speaks for pages: every request and every tunnel passes the gates of a guard.
+//! A forward proxy for one program: every request and every tunnel passes the gates of a guard.
 //!
-//! It serves connections that it is handed, so that nobody who was not given one can use it. A plain request is checked
-//! with its method; what goes through a tunnel cannot be read here, so a tunnel needs a grant of all methods, and one
-//! that was granted as https must begin as TLS does. Redirects are answers: who follows one comes here again. Nothing
-//! is kept, retried or decompressed, and all bytes of both directions count against one cap. What was refused can be
-//! asked for, since the program may hide it.
+//! It serves connections that it is given, so that only their holder can use it. A plain request is checked with its
+//! method; the content of a tunnel cannot be read here, so a tunnel needs a grant of all methods, and one that was
+//! granted as https must begin as TLS does. Redirects are responses: a client that follows one comes here again.
+//! Nothing is cached, retried or decompressed, and all bytes of both directions count against one cap. Refusals can be
+//! queried, since the program may hide them.
 
 use crate::body::check_head;
 use crate::error::EgressError;
@@ -36,10 +36,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Connections of the program that are served at once, tunnels among them. A browser holds 32 to one proxy.
+/// Parallel connections of the program, tunnels included. A browser holds 32 to one proxy.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Refusals that are kept until they are asked for; the oldest goes first.
+/// Refusals that are kept until they are queried; the oldest is dropped first.
 const REFUSALS_MAX: usize = 32;
 
 /// The first byte of a TLS handshake.
@@ -50,10 +50,10 @@ const PIECE_BYTES: usize = 16 << 10;
 
 type Body = UnsyncBoxBody<Bytes, EgressError>;
 
-/// Between two tries where a connection could not be taken, such as for want of file descriptors.
+/// Wait after a failed accept, for example for lack of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// A socket in a directory, whatever the length of its path: it is bound by a descriptor of the directory.
+/// A socket in a directory, regardless of the length of its path: it is bound by a descriptor of the directory.
 ///
 /// # Errors
 /// When it cannot be bound.
@@ -80,24 +80,24 @@ impl Proxy {
         Self { guard, bytes_max, bytes_used: AtomicU64::new(0), seats, refused: Mutex::default(), told: None }
     }
 
-    /// Has what leaves counted as sent by an invocation, before it does; a request counts with its head.
+    /// Reports outgoing bytes to a supervisor as an invocation's, before they are sent; a request counts with its head.
     #[must_use]
     pub fn telling(self, supervisor: Arc<dyn Supervisor>, caller: InvocationId) -> Self {
         Self { told: Some((supervisor, caller)), ..self }
     }
 
-    /// The guard that everything passes.
+    /// The guard of all traffic.
     #[must_use]
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// What was refused since the last time that somebody asked, in order, each once.
+    /// The refusals since the last query, in order, each once.
     pub fn take_refusals(&self) -> Vec<EgressError> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
-    /// Serves one connection to its end. One more than are served at once is closed.
+    /// Serves one connection to its end. A connection beyond the limit is closed.
     pub async fn serve(self: Arc<Self>, connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() else { return };
         let seat = Arc::new(seat);
@@ -110,7 +110,7 @@ impl Proxy {
             .max_buf_size(FIELD_BYTES_MAX)
             .serve_connection(TokioIo::new(connection), service)
             .with_upgrades();
-        // An error is one of the program's side, which has seen it.
+        // An error is on the program's side, which has seen it.
         let _ = served.await;
     }
 
@@ -121,7 +121,7 @@ impl Proxy {
             tokio::select! {
                 accepted = socket.accept() => match accepted {
                     Ok((connection, _)) => drop(served.spawn(Arc::clone(&self).serve(connection))),
-                    // What is short now comes back when others close.
+                    // The resource returns when others close.
                     Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
                 },
                 Some(_) = served.join_next() => {}
@@ -170,7 +170,7 @@ impl Proxy {
         supervisor.sends(caller, bytes as u64).map_err(EgressError::Limit)
     }
 
-    // Requests that can be read.
+    // Readable requests.
 
     async fn forward(self: &Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, EgressError> {
         let until = Instant::now() + Duration::from_millis(self.guard.caps.total_ms_max);
@@ -190,7 +190,7 @@ impl Proxy {
         check_head(answer.headers())?;
         let mut response = Response::new(());
         *response.status_mut() = answer.status();
-        // What says how long the body is stays: it comes as the server sent it.
+        // The headers of the body's length stay: the body is forwarded unchanged.
         *response.headers_mut() = end_to_end(answer.headers().clone());
         if let Some(length) = answer.headers().get(http::header::CONTENT_LENGTH) {
             response.headers_mut().insert(http::header::CONTENT_LENGTH, length.clone());
@@ -206,7 +206,7 @@ impl Proxy {
         Ok(collected.map_err(|_| over())?.to_bytes())
     }
 
-    /// The body of an answer, within the caps; an error breaks the connection off.
+    /// The body of a response, within the caps; an error breaks off the connection.
     fn pieces(
         self: &Arc<Self>,
         answer: reqwest::Response,
@@ -252,7 +252,7 @@ impl Proxy {
         let server = self.connect(&way).await?;
         let (proxy, upgraded) = (Arc::clone(self), hyper::upgrade::on(request));
         tokio::spawn(async move {
-            // A tunnel goes on behind the end of its connection.
+            // A tunnel outlives its connection's request.
             let _seat = seat;
             let Ok(client) = upgraded.await else { return };
             if let Err(error) = proxy.carry(TokioIo::new(client), server, begins_as_tls).await {
@@ -269,7 +269,7 @@ impl Proxy {
         connected.map_err(|error| EgressError::Unconnected(error.to_string()))
     }
 
-    /// Carries bytes both ways until one side has no more.
+    /// Forwards bytes in both directions until one side ends.
     async fn carry(
         &self,
         client: impl AsyncRead + AsyncWrite,
@@ -310,7 +310,7 @@ async fn pump(
     Ok(())
 }
 
-/// About as many as the head of a request takes.
+/// The approximate size of a request's head.
 fn head_bytes(parts: &http::request::Parts) -> usize {
     let fields = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>();
     parts.method.as_str().len() + parts.uri.to_string().len() + fields + 12
@@ -320,7 +320,7 @@ fn whole(text: String) -> Body {
     Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
-/// Headers that are meant for the other end, and not for who carries them.
+/// Headers for the other end, without hop-by-hop headers.
 fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     let listed = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let listed: Vec<HeaderName> =

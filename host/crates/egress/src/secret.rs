@@ -1,9 +1,9 @@
-//! Secrets on their way: a caller holds a placeholder, and the value takes its place behind the gates.
+//! Secrets in requests: a caller holds a placeholder, and the value replaces it behind the gates.
 //!
-//! A placeholder is random for each invocation and worth nothing elsewhere. It becomes the value in one header, on
-//! the way to one of the hosts that were granted for it; anywhere else the request is refused. What comes back is
-//! searched for the value, as it is and in the forms that servers commonly give back ([`crate::StreamRedactor`]). A
-//! server that was given a secret and sends it back in a cipher of its own cannot be kept from it.
+//! A placeholder is random for each invocation and worthless elsewhere. It becomes the value in one header, in requests
+//! to one of its granted hosts; anywhere else the request is refused. Responses are searched for the value, literally
+//! and in the forms that servers commonly return ([`crate::StreamRedactor`]). A server that got a secret and returns it
+//! in a cipher of its own cannot be caught.
 
 use crate::error::EgressError;
 use crate::secret_value::{SHOWN, Secret};
@@ -16,30 +16,30 @@ use reqwest::Url;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a placeholder starts with.
+/// The prefix of a placeholder.
 const PREFIX: &str = "longhaul-secret-";
 
-/// A secret that one caller may send: where, and in which header.
+/// A secret that one caller may send: its hosts, and its header.
 #[derive(Clone, Debug)]
 pub struct HeaderSecret {
     /// Its name.
     pub name: String,
     /// Its value.
     pub secret: Secret,
-    /// Where it may go.
+    /// The hosts that it may be sent to.
     pub hosts: Vec<HostPattern>,
     /// The header that may carry it.
     pub header: HeaderName,
 }
 
-/// Takes values out of texts and streams, in every form of [`StreamRedactor`].
+/// Redacts values in texts and streams, in every form of [`StreamRedactor`].
 #[derive(Clone, Default)]
 pub struct SecretRedactor {
     patterns: Option<Arc<Patterns>>,
 }
 
 impl SecretRedactor {
-    /// For these values.
+    /// The redactor for these values.
     #[must_use]
     pub fn of(secrets: &[Secret]) -> Self {
         Self { patterns: Patterns::of(secrets.iter()).map(Arc::new) }
@@ -51,11 +51,11 @@ impl SecretRedactor {
         let Some(mut stream_redactor) = self.stream_redactor() else { return text.to_owned() };
         let mut clean = stream_redactor.push(text.as_bytes());
         clean.extend(stream_redactor.finish());
-        // A form of a value is ASCII, so what is cut out begins and ends between characters.
+        // A form of a value is ASCII, so a cut begins and ends between characters.
         String::from_utf8_lossy(&clean).into_owned()
     }
 
-    /// What a stream passes through; none where there is nothing to take out.
+    /// The redactor of a stream; none when there is nothing to redact.
     #[must_use]
     pub fn stream_redactor(&self) -> Option<StreamRedactor> {
         self.patterns.as_ref().map(|patterns| StreamRedactor::new(Arc::clone(patterns)))
@@ -74,7 +74,7 @@ impl Redact for SecretRedactor {
     }
 }
 
-/// The secrets of one invocation, with the placeholders that stand for them in it.
+/// The secrets of one invocation, with their placeholders.
 #[derive(Default)]
 pub struct SecretPlaceholders {
     table: String,
@@ -83,20 +83,20 @@ pub struct SecretPlaceholders {
 }
 
 impl SecretPlaceholders {
-    /// Makes placeholders for `keys`. `random` gives bytes that nobody can guess; `table` is for refusals.
+    /// Makes placeholders for `keys`. `random` returns unguessable bytes; `table` is for refusals.
     pub fn new(table: &str, keys: Vec<HeaderSecret>, mut random: impl FnMut() -> [u8; 32]) -> Self {
         let patterns = Patterns::of(keys.iter().map(|key| &key.secret)).map(Arc::new);
         let keys = keys.into_iter().map(|key| (placeholder(random()), key)).collect();
         Self { table: table.to_owned(), keys, redactor: SecretRedactor { patterns } }
     }
 
-    /// What stands for a secret in this invocation.
+    /// The placeholder of a secret in this invocation.
     #[must_use]
     pub fn placeholder(&self, name: &str) -> Option<&str> {
         self.keys.iter().find(|(_, key)| key.name == name).map(|(placeholder, _)| placeholder.as_str())
     }
 
-    /// What takes the values out.
+    /// The redactor of the values.
     #[must_use]
     pub fn redactor(&self) -> &SecretRedactor {
         &self.redactor
@@ -108,7 +108,7 @@ impl SecretPlaceholders {
         self.redactor.scrub(text)
     }
 
-    /// What the answers of a request pass through; none where there is nothing to take out.
+    /// The redactor of a request's responses; none when there is nothing to redact.
     #[must_use]
     pub fn stream_redactor(&self) -> Option<StreamRedactor> {
         self.redactor.stream_redactor()
@@ -165,7 +165,7 @@ impl SecretPlaceholders {
         Ok(())
     }
 
-    /// Takes the values out of the head of an answer.
+    /// Redacts the values in the head of a response.
     pub fn clean_head(&self, headers: &mut HeaderMap) {
         let Some(patterns) = &self.redactor.patterns else { return };
         let named: Vec<HeaderName> =
@@ -184,7 +184,7 @@ impl SecretPlaceholders {
     }
 }
 
-/// Whether a header carries a placeholder, and so may not go along to another host.
+/// Whether a header contains a placeholder, and so may not go to another host.
 pub(crate) fn is_held(value: &HeaderValue) -> bool {
     contains(value, PREFIX)
 }

@@ -1,17 +1,17 @@
 //! The value of a secret, which no text of the host shows.
 //!
-//! `Debug` prints [`SHOWN`] in its place, and there is no `Display`. A value that is too short to be found again in what
-//! servers answer, or that no header can carry, is refused.
+//! `Debug` prints [`SHOWN`] in its place, and there is no `Display`. A value that is too short to be found reliably in
+//! responses, or that no header can carry, is refused.
 
 use std::fmt;
 
-/// What stands where a value was.
+/// The replacement of a value in texts.
 pub const SHOWN: &str = "[secret]";
 
-/// Fewer bytes would be found in texts that have nothing to do with it.
+/// A shorter value would match unrelated texts.
 const BYTES_MIN: usize = 8;
 
-/// More than any token; a header has to hold it.
+/// Longer than any token; a header has to hold it.
 const BYTES_MAX: usize = 4_096;
 
 /// A value that nothing shows.

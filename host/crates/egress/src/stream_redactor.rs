@@ -1,8 +1,8 @@
-//! Takes secrets out of what passes, also when a piece ends in the middle of one.
+//! Redacts secrets in a stream, even when a piece ends in the middle of one.
 //!
-//! Looked for are the value itself; base64, with both alphabets and at each of the three places in a longer text where
-//! it can begin; hexadecimal; percent-encoding; the escapes of HTML; and those of JSON as the usual writers of it
-//! choose them. What could still become one of these is held back until more comes.
+//! The searched forms are the value itself; base64, with both alphabets and at each of its three possible offsets in a
+//! longer text; hexadecimal; percent-encoding; the escapes of HTML; and those of JSON as the usual writers choose them.
+//! Bytes that could still become one of these are held back until more arrive.
 
 use crate::secret_value::{SHOWN, Secret};
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -11,9 +11,9 @@ use longhaul_core::redact::RedactStream;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What writers of JSON escape of visible ASCII: with a backslash alone, and with `\u` and four digits.
+/// Visible ASCII that writers of JSON escape: with a backslash alone, and with `\u` and four digits.
 const JSON_WRITERS: [(&str, &str); 7] = [
-    // What JSON asks for: JavaScript, Python, Rust.
+    // Required by JSON: JavaScript, Python, Rust.
     ("\"\\", ""),
     // PHP.
     ("\"\\/", ""),
@@ -37,23 +37,23 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// None where there is no secret.
+    /// None if there is no secret.
     pub(crate) fn of<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Option<Self> {
         let values: Vec<&str> = secrets.map(Secret::expose).collect();
         let forms: BTreeSet<String> = values.iter().flat_map(|value| forms(value)).collect();
         let forms: Vec<Vec<u8>> = forms.into_iter().map(String::into_bytes).collect();
         let bytes_max = forms.iter().map(Vec::len).max()?;
-        // A few hundred short patterns are far below what it can hold.
+        // A few hundred short patterns are far below its capacity.
         let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok()?;
         Some(Self { forms, names: values.iter().map(|value| value.to_ascii_lowercase()).collect(), bytes_max, finder })
     }
 
-    /// Whether the name of a header, which is in small letters, has a value in it.
+    /// Whether the name of a header, which is in small letters, contains a value.
     pub(crate) fn is_in_name(&self, name: &str) -> bool {
         self.names.iter().any(|value| name.contains(value))
     }
 
-    /// Where the longest end of `text` begins that could become a form.
+    /// The beginning of the longest suffix of `text` that could become a form.
     fn open_from(&self, text: &[u8]) -> usize {
         let first = text.len().saturating_sub(self.bytes_max.saturating_sub(1));
         let could = |from: &usize| {
@@ -64,7 +64,7 @@ impl Patterns {
     }
 }
 
-/// What a stream passes through.
+/// The redactor of a stream.
 pub struct StreamRedactor {
     patterns: Arc<Patterns>,
     held: Vec<u8>,
@@ -75,19 +75,19 @@ impl StreamRedactor {
         Self { patterns, held: Vec::new() }
     }
 
-    /// What is certain so far; at most the length of the longest form is held back.
+    /// The certain part so far; at most the length of the longest form is held back.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let open = self.patterns.open_from(&self.held);
         self.pass(open)
     }
 
-    /// What was held back: nothing more comes.
+    /// The remaining bytes: nothing more arrives.
     pub fn finish(&mut self) -> Vec<u8> {
         self.pass(self.held.len())
     }
 
-    /// Lets go of what lies before `open`, and of forms that begin there.
+    /// Releases the bytes before `open`, and forms that begin there.
     fn pass(&mut self, open: usize) -> Vec<u8> {
         let (mut clean, mut done) = (Vec::with_capacity(open), 0);
         let patterns = Arc::clone(&self.patterns);
@@ -137,7 +137,7 @@ fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// The characters of base64 that `value` alone decides when `before` bytes stand before it.
+/// The characters of base64 that `value` alone decides after `before` bytes.
 fn aligned(engine: &impl base64::Engine, value: &str, before: usize) -> String {
     let mut bytes = vec![0; before];
     bytes.extend_from_slice(value.as_bytes());

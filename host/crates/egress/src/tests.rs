@@ -1,4 +1,4 @@
-//! Against servers on loopback; names lead where each test says.
+//! Against servers on loopback; each test sets where names lead.
 
 use super::*;
 use bytes::Bytes;
@@ -81,7 +81,7 @@ async fn answer(mut stream: TcpStream, status: &str, headers: &str, body: &[u8])
     let _ = stream.write_all(body).await;
 }
 
-/// Where the gates lead, without a connection.
+/// The result of the gates, without a connection.
 async fn verdict(hosts: &[&str], script: &[&[&str]], url: &str) -> String {
     let Ok(uri) = url.parse::<Uri>() else { return "no address".into() };
     let guard = guard(hosts, script, RequestLimits::default());
@@ -110,7 +110,7 @@ async fn each_address_is_allowed_or_refused_with_its_reason() {
         ("https://a.com", &[&["93.184.216.34", "127.0.0.1"]], "https://a.com/", "a loopback address"),
         ("https://a.com", &[&["::ffff:8.8.8.8"]], "https://a.com/", "in disguise"),
         ("https://a.com", &[&[]], "https://a.com/", "leads to no address"),
-        // Written otherwise than it is read.
+        // Read differently from its notation.
         ("http://0177.0.0.1", public, "http://0177.0.0.1/", "means `127.0.0.1`"),
         ("http://0x7f.1", public, "http://0x7f.1/", "means `127.0.0.1`"),
         ("http://127.1", public, "http://127.1/", "means `127.0.0.1`"),
@@ -118,7 +118,7 @@ async fn each_address_is_allowed_or_refused_with_its_reason() {
         ("http://0", public, "http://0/", "means `0.0.0.0`"),
         ("http://127.0.0.1", public, "http://127.0.0.1./", "may not reach"),
         ("http://[::1]", public, "http://[0:0:0:0:0:0:0:1]/", "may not reach"),
-        // Named, so meant.
+        // Named explicitly, so allowed.
         ("http://127.0.0.1:8080", public, "http://127.0.0.1:8080/", "[127.0.0.1:8080]"),
         ("http://127.0.0.1:8080", public, "http://127.0.0.1:8081/", "may not reach"),
         ("http://169.254.169.254", public, "http://169.254.169.254/", "[169.254.169.254:80]"),
@@ -136,7 +136,7 @@ async fn each_address_is_allowed_or_refused_with_its_reason() {
     }
 }
 
-/// A guest hands over the path apart, so it need not be one: behind a port it could be read as more of its digits.
+/// A guest passes the path separately, so it may be anything: after a port it could be read as more of its digits.
 #[test]
 fn a_path_that_is_an_address_leads_to_no_other_host_or_port() {
     let guard = guard(&["http://a.com", "http://a.com:80", "http://a.com:8"], &[], RequestLimits::default());
@@ -154,7 +154,7 @@ fn a_path_that_is_an_address_leads_to_no_other_host_or_port() {
     ];
     let mut refused_by = BTreeMap::new();
     for (authority, path) in attempts {
-        // Also where the parser of addresses takes no such path today.
+        // Even if the parser of addresses accepts no such path today.
         let rule = crate::guard::check_path(path).expect_err(path).to_string();
         let layer = match Uri::builder().scheme("http").authority(authority).path_and_query(path).build() {
             Err(_) => "the parser of addresses",
@@ -199,16 +199,16 @@ async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
     let server = Server::start(|_, stream| answer(stream, "200 OK", "", b"inside")).await;
     let host = format!("http://rebind.test:{}", server.port);
     let uri: Uri = format!("{host}/").parse().unwrap();
-    // Public when it was checked, loopback if it were asked again.
+    // Public when it was checked, loopback if it were resolved again.
     let flop = guard(&[&host], &[&["93.184.216.34"], &["127.0.0.1"]], RequestLimits::default());
     let way = flop.look_up(flop.check(&Method::GET, &uri).unwrap()).await.unwrap();
     assert_eq!(way.addresses(), [SocketAddr::new("93.184.216.34".parse().unwrap(), server.port)]);
-    // The client asks nobody: a name that no resolver knows leads to what it was given.
+    // The client resolves nothing: a name that no resolver knows leads to the given address.
     let given =
         CheckedRoute { addresses: vec![SocketAddr::new("127.0.0.1".parse().unwrap(), server.port)], ..way.clone() };
     let answer = flop.send(&given, reqwest::Request::new(Method::GET, way.url().clone())).await.unwrap();
     assert_eq!(answer.text().await.unwrap(), "inside");
-    // The other way round: every request is checked anew.
+    // The opposite: every request is checked again.
     let flip = guard(&[&host], &[&["127.0.0.1"]], RequestLimits::default());
     let error = flip.fetch(get(&uri.to_string())).await.err().unwrap();
     assert!(error.to_string().contains("a loopback address"), "{error}");

@@ -1,5 +1,5 @@
-//! Attempts to get around the guard and the placeholders, each with the words that refuse it. Servers are real and on
-//! loopback; names lead where each attempt says.
+//! Attempts to bypass the guard and the placeholders, each with the words of its refusal. Servers are real and on
+//! loopback; each attempt sets where names lead.
 //!
 //! An attempt that is not refused fails by its name. Adding one is adding a line.
 
@@ -44,7 +44,7 @@ fn guard(hosts: &[&str], caps: RequestLimits) -> Guard {
     guard_leading(hosts, &[&["93.184.216.34"]], caps)
 }
 
-/// What came of a request: all of it, so that a value that got through is seen wherever it is.
+/// The result of a request: all of it, so that a leaked value is seen anywhere.
 async fn outcome(guard: &Guard, request: Request<Bytes>) -> String {
     let answered = async {
         let mut fetched = guard.fetch(request).await?;
@@ -67,7 +67,7 @@ fn refused(name: &str, said: &str, because: &str) {
     assert!(said.starts_with("refused: ") && said.contains(because), "{name}: {said}");
 }
 
-/// The attempt, what was granted, where names lead, what is asked for, what refuses it.
+/// The attempt, the grant, the addresses of names, the request, the refusal.
 type Reaching = (&'static str, &'static str, &'static [&'static [&'static str]], &'static str, &'static str);
 
 #[tokio::test]
@@ -328,10 +328,10 @@ async fn attempts_to_send_a_secret_where_it_does_not_belong() {
         assert!(!said.contains(VALUE), "{name}: {said}");
     }
     assert!(friend.seen().is_empty() && other.seen().is_empty());
-    // In a body it stays what it is: worth nothing.
+    // In a body it stays a placeholder: worthless.
     let body = Request::post(friend.url()).body(Bytes::from(mine.clone())).unwrap();
     assert!(outcome(&guard, body).await.contains("reached"));
-    // Where it belongs, it arrives.
+    // In its right place, it arrives.
     let fine = outcome(&guard, with(&friend.url(), "authorization", &format!("Bearer {mine}"))).await;
     assert!(fine.contains("reached"), "{fine}");
     let heads = friend.seen();

@@ -1,4 +1,4 @@
-//! Attempts of a program behind the proxy to reach what it must not, each with the words that refuse it.
+//! Attempts of a program behind the proxy to reach forbidden targets, each with the words of its refusal.
 //!
 //! An attempt that is not refused fails by its name. Adding one is adding a line.
 
@@ -23,7 +23,7 @@ impl Resolve for Script {
     }
 }
 
-/// A run with a cap on what it may send.
+/// A run with a cap on outgoing bytes.
 struct Capped {
     sent: Mutex<u64>,
     max: u64,
@@ -60,17 +60,17 @@ fn connected(proxy: &Arc<Proxy>) -> DuplexStream {
     ours
 }
 
-/// All that comes back for a request.
+/// The whole response to a request.
 async fn asked(proxy: &Arc<Proxy>, request: &str) -> String {
     let mut connection = connected(proxy);
     connection.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // Broken off is an end as well.
+    // A broken connection is an end as well.
     let _ = connection.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A server that answers every connection with these bytes, and what it was sent first.
+/// A server that answers every connection with these bytes, and the first bytes that it got.
 async fn server(answer: Vec<u8>) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -158,7 +158,7 @@ async fn attempts_through_the_proxy() {
 #[tokio::test]
 async fn a_name_is_checked_again_for_each_request() {
     let flips = proxy("http://a.com", &["93.184.216.34", "127.0.0.1"], 1 << 20);
-    // The first answer of the resolver is used up by this one, which is never sent anywhere.
+    // This request, which is never sent, uses up the first answer of the resolver.
     let first = flips.guard().check(&http::Method::GET, &"http://a.com/".parse().unwrap()).unwrap();
     assert!(flips.guard().look_up(first).await.is_ok());
     let said = asked(&flips, "GET http://a.com/ HTTP/1.1\r\nconnection: close\r\n\r\n").await;
@@ -198,7 +198,7 @@ async fn what_goes_through_is_bounded_in_both_directions() {
     assert!(said.contains("request_bytes_max"), "{said}");
 }
 
-/// A server that has several names answers by this header, and the address alone was granted.
+/// A server with several names answers by this header, and only the address was granted.
 #[tokio::test]
 async fn a_forged_host_leaves_as_the_host_of_the_address() {
     let (port, heard) = server(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec()).await;
@@ -249,7 +249,7 @@ async fn a_program_that_opens_connections_without_end_gets_no_more_of_them() {
     let open: Vec<DuplexStream> = (0..256).map(|_| connected(&proxy)).collect();
     assert_eq!(asked(&proxy, &get).await, "");
     drop(open);
-    // So that their ends are seen.
+    // So that their ends are noticed.
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }

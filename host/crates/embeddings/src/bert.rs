@@ -1,7 +1,7 @@
-//! The forward pass of all-MiniLM-L6-v2: a BERT of six layers, whose mean over all pieces is what a sentence means.
+//! The forward pass of all-MiniLM-L6-v2: a BERT of six layers, whose mean over all pieces is the vector of a sentence.
 //!
-//! Its shape is written down here and not read from a file: the weights are those of one digest. What a file has beyond
-//! them is not looked at.
+//! Its shape is written down here and not read from a file: the weights are those of one digest. Further content of a
+//! file is ignored.
 
 use crate::EmbeddingsError;
 use candle_core::{Device, Module as _, Tensor};
@@ -9,7 +9,7 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::{LayerNorm, Linear};
 use std::collections::HashMap;
 
-/// Pieces of a sentence that the model was made for, its marks included. What is behind them is not read.
+/// The longest sentence that the model was made for, in pieces with its marks. Further pieces are ignored.
 pub(crate) const PIECES_MAX: usize = 256;
 
 /// Numbers of a vector.

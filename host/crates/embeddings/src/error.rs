@@ -1,4 +1,4 @@
-//! Errors of the sentence model. Each text carries the remedy.
+//! Errors of the sentence model. Each text has the remedy.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub enum EmbeddingsError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A file is not the one that was tried.
+    /// A file is not the tested one.
     #[error("`{path}` has the digest {found} and not {expected}; remove it and pull the model again")]
     Other {
         /// The file.
@@ -24,7 +24,7 @@ pub enum EmbeddingsError {
         /// Digest that the file must have.
         expected: String,
     },
-    /// The vocabulary is none.
+    /// The vocabulary is invalid.
     #[error("the vocabulary is none: {reason}; pull the model again")]
     Vocabulary {
         /// The part that does not fit.
@@ -33,7 +33,7 @@ pub enum EmbeddingsError {
     /// The tensor library refused.
     #[error("the sentence model failed to compute: {reason}")]
     Compute {
-        /// The model's words.
+        /// The model's message.
         reason: String,
     },
 }

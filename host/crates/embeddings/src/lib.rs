@@ -7,9 +7,9 @@
 //! | `sentences.rs` | the model as an [`Embedder`](longhaul_core::memory::Embedder), behind the same |
 //!
 //! The model runs within the caller's process. Its two files must have the digests that they are named with, and the
-//! digest is taken of the very bytes that are read then: so the model is always the one that was tried, and never one
-//! that was made to harm. Its input is anybody's text, of which it reads a bounded beginning. It opens no socket,
-//! downloads nothing, and reads no other file.
+//! digest is computed from the same bytes that are then used: so the model is always the tested one, and never one that
+//! was made to harm. Its input is untrusted text, of which it reads a bounded beginning. It opens no socket, downloads
+//! nothing, and reads no other file.
 
 #[cfg(feature = "inference")]
 mod bert;

@@ -15,7 +15,7 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Texts mean the animal, the vehicle or the plant that is in them, or nothing of that.
+/// An embedder in which the meaning of a text is its animal, vehicle or plant, or nothing.
 struct FakeEmbedder {
     name: &'static str,
     embedded: AtomicUsize,
@@ -144,7 +144,7 @@ async fn what_is_forgotten_or_over_leaves_no_vector() {
     assert_eq!(lab.vectors("episodic/p"), 3);
     assert!(memory.delete("episodic/p", "a").await.expect("deleted"));
     assert_eq!(lab.vectors("episodic/p"), 2);
-    // Over: it goes with the next search.
+    // The entry has expired: the next search drops it.
     memory
         .put("episodic/p", MemoryEntry { expires_at_ms: Some(1.0), ..entry("b", "a fast lorry") })
         .await

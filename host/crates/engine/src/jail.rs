@@ -1,5 +1,6 @@
 //! Compiling in a child process of the same binary, with a limit on memory and on processor time, and a
 //! deadline behind them.
+//!
 //! wasmtime's own promises do not cover the compilation of hostile modules: a module may be made to take minutes and
 //! gigabytes, or to break the compiler. So the host never compiles; it loads only code that its own child wrote. The
 //! child reads the component from a pipe and writes code into a file that the host opened for it. Before it reads a

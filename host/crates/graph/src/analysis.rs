@@ -1,9 +1,9 @@
-//! What a step's source reads, writes and mutates, found without running it.
+//! The names that a step's source reads, writes and mutates, found without running it.
 //!
-//! Names are those of the steps' one global namespace; locals of functions, classes and comprehensions never appear.
-//! An analysis errs towards more: a name that may be written on one path is a write. What a source does through other
-//! names (aliases, imported modules, text given to `exec`) is not seen here; [`Analysis::sees_all`] says when that is
-//! certain to matter, and what steps do is observed when they run.
+//! Names are those of the steps' one global namespace; locals of functions, classes and comprehensions never appear. An
+//! analysis errs towards more: a name that may be written on one path is a write. Accesses through other names
+//! (aliases, imported modules, text given to `exec`) are not seen here; [`Analysis::sees_all`] reports the certain
+//! cases, and every run of a step is observed.
 
 mod builtins;
 mod facts;
@@ -40,7 +40,7 @@ pub const LEANING_MAX: usize = 10_000;
 
 /// A language that steps are written in.
 pub trait StepLanguage: Send + Sync {
-    /// What the source reads, writes and mutates.
+    /// Finds the names that the source reads, writes and mutates.
     ///
     /// # Errors
     /// [`SyntaxError`] when it does not parse, is longer than [`SOURCE_BYTES_MAX`], or nests deeper than
@@ -54,11 +54,11 @@ pub trait StepLanguage: Send + Sync {
 /// Python 3, parsed as CPython 3.14 would.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Python {
-    /// How much is taken for a mutation.
+    /// The mode that decides what counts as a mutation.
     pub mode: AnalysisMode,
 }
 
-/// How much is taken for a mutation of a value.
+/// The accesses that count as a mutation of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnalysisMode {
@@ -69,10 +69,10 @@ pub enum AnalysisMode {
     Precise,
 }
 
-/// What a source reads, writes and mutates in the steps' namespace.
+/// The names of the steps' namespace that a source reads, writes and mutates.
 ///
-/// All that is known of a name is one entry: a graph keeps an analysis for each of its steps, most of which use two or
-/// three names, and asks of each of them what it is used for.
+/// One entry holds all facts of a name: a graph keeps an analysis for each of its steps, most of which use two or three
+/// names, and looks up each of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Analysis {
     /// In the order of the names, each once.
@@ -80,7 +80,7 @@ pub struct Analysis {
     sees_all: Option<Box<Reason>>,
 }
 
-/// What a source does with one name.
+/// The uses of one name in a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameUse {
     /// The name.
@@ -89,17 +89,17 @@ pub struct NameUse {
     pub read: Option<Span>,
     /// True when it is read and a builtin: the read matters only when an earlier step binds the name.
     pub builtin: bool,
-    /// True when it may be bound or bound anew.
+    /// True when it may be bound or rebound.
     pub written: bool,
     /// True when it may be unbound.
     pub deleted: bool,
-    /// What is certain of it at the end, whichever path the source took.
+    /// The certain fact of the name at the end, on every path.
     pub settled: Option<Settled>,
-    /// Why its value may be changed in place, if it may: the first reason.
+    /// The first reason why its value may be changed in place; none if it may not.
     pub mutated: Option<Box<Reason>>,
 }
 
-/// What is certain of a name: what it was before cannot be seen after.
+/// The certain fact of a name: later steps cannot see its earlier value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Settled {
     /// It is bound on every path.
@@ -121,7 +121,7 @@ pub struct Span {
     pub column: u32,
 }
 
-/// Why a step that does not bind a name may still change what later steps see under it.
+/// The reason why a step may change the value that later steps see under a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -153,25 +153,25 @@ pub enum Reason {
     },
     /// Code from text: `exec`, `eval`, `compile`.
     CodeFromText {
-        /// What was called.
+        /// The called function.
         function: VariableName,
     },
     /// The namespace itself in hand: `globals()`, `locals()`, `vars()`, `dir()`.
     Namespace {
-        /// What was called.
+        /// The called function.
         function: VariableName,
     },
-    /// Not found by analysis, seen when the step ran.
+    /// Seen when the step ran, and not found by analysis.
     Observed,
-    /// An edge that was asked for.
+    /// A requested edge.
     Explicit,
 }
 
-/// A source that is not the language's.
+/// A syntax error of a source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct SyntaxError {
-    /// What is wrong, in one line.
+    /// The error, in one line.
     pub message: String,
     /// Line, from 1.
     pub line: u32,
@@ -180,7 +180,7 @@ pub struct SyntaxError {
 }
 
 impl Analysis {
-    /// Of names in any order; of several entries of one name, the first.
+    /// An analysis of names in any order; of several entries of one name, the first.
     #[must_use]
     pub fn new(mut names: Vec<NameUse>, sees_all: Option<Reason>) -> Self {
         names.sort_by(|one, other| one.name.cmp(&other.name));
@@ -188,19 +188,19 @@ impl Analysis {
         Self { names: names.into(), sees_all: sees_all.map(Box::new) }
     }
 
-    /// Why the source may read and write any name at all, if it may.
+    /// The reason why the source may read and write any name; none if it may not.
     #[must_use]
     pub fn sees_all(&self) -> Option<&Reason> {
         self.sees_all.as_deref()
     }
 
-    /// Every name that the source does something with, in their order.
+    /// Every name that the source uses, in their order.
     #[must_use]
     pub fn names(&self) -> &[NameUse] {
         &self.names
     }
 
-    /// What the source does with a name, if it does something with it.
+    /// The use of a name in the source, if there is one.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<&NameUse> {
         let at = self.names.binary_search_by(|one| (*one.name).cmp(name)).ok()?;
@@ -212,17 +212,17 @@ impl Analysis {
         self.that(|one| one.read.is_some() && !one.builtin)
     }
 
-    /// Builtins that are read so.
+    /// Builtins that are read before they are bound on every path.
     pub fn builtins(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.builtin)
     }
 
-    /// Names that may be bound or bound anew.
+    /// Names that may be bound or rebound.
     pub fn writes(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.written)
     }
 
-    /// Names that are bound when the source came to its end, whichever path it took.
+    /// Names that are bound at the end of the source, on every path.
     pub fn definite_writes(&self) -> impl Iterator<Item = &VariableName> {
         self.that(|one| one.settled == Some(Settled::Bound))
     }
@@ -243,7 +243,7 @@ impl Analysis {
 }
 
 impl NameUse {
-    /// A name that nothing is done with yet.
+    /// A name without any use yet.
     #[must_use]
     pub fn new(name: VariableName) -> Self {
         Self { name, read: None, builtin: false, written: false, deleted: false, settled: None, mutated: None }

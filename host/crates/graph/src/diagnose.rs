@@ -1,7 +1,7 @@
-//! From a failure to the step that is likely at fault, by rules.
+//! Finds the step that is likely at fault for a failure, by rules.
 //!
-//! A diagnosis reads the failure, the graph and nothing else: it runs no code and asks no model. What it says is
-//! likely and not certain; [`crate::patch`] turns it into sources to try.
+//! A diagnosis reads only the failure and the graph: it runs no code and asks no model. Its result is likely and not
+//! certain; [`crate::patch`] turns it into candidate sources.
 
 use crate::analysis::VariableName;
 use crate::graph::{Graph, NodeState, StepGraphError, StepId};
@@ -9,23 +9,23 @@ use crate::similar_names::closest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most variables that one diagnosis tells of.
+/// Most variables in one diagnosis.
 pub const VARIABLES_MAX: usize = 20;
 
-/// Most steps that are named as those that a variable comes from, the nearest.
+/// Most producing steps of a variable that are listed, the nearest.
 const PRODUCERS_MAX: usize = 8;
 
-/// Longest text of a failure that rules read, in bytes: 4,096. What is longer is cut.
+/// Longest text of a failure that rules read, in bytes: 4,096. A longer text is cut.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4_096;
 
-/// What a run that raised tells. Every text in it was written by the step, and is taken for no more than text.
+/// The failure of a run that raised. The step wrote every text in it, so each is treated only as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RaisedFailure {
     /// The step whose run raised.
     pub step: StepId,
     /// The exception's type, for example `KeyError`.
     pub exception: String,
-    /// What `str` says of it.
+    /// The exception's `str`.
     pub message: String,
     /// The line of the step's source, from 1, if it is known.
     pub line: Option<u32>,
@@ -33,15 +33,15 @@ pub struct RaisedFailure {
     pub values: BTreeMap<VariableName, ObservedValue>,
 }
 
-/// A value, as far as it was looked at.
+/// A value, as far as it was inspected.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ObservedValue {
-    /// What `repr` says of it, cut.
+    /// Its `repr`, cut.
     pub shown: String,
-    /// Its type's name; empty when that is not known.
+    /// Its type's name; empty when it is unknown.
     pub kind: String,
-    /// What `repr` says of the keys of a dictionary.
+    /// The `repr` of the keys of a dictionary.
     pub keys: Vec<String>,
     /// Its length.
     pub len: Option<u64>,
@@ -49,37 +49,37 @@ pub struct ObservedValue {
     pub attributes: Vec<String>,
 }
 
-/// What is likely wrong.
+/// The likely cause of a failure.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Diagnosis {
     /// The step whose run raised.
     pub step: StepId,
     /// The exception's type.
     pub exception: String,
-    /// What the exception says.
+    /// The exception's message.
     pub message: String,
     /// The line of the step's source.
     pub line: Option<u32>,
     /// The step that is likely at fault.
     pub culprit: StepId,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
     /// The variables involved, those of the failing line first.
     pub variables: Vec<Involved>,
 }
 
-/// A variable that has to do with a failure.
+/// A variable that is involved in a failure.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Involved {
     /// Its name.
     pub name: VariableName,
-    /// Its value in short, if it was looked at.
+    /// Its value in short, if it was inspected.
     pub shown: Option<String>,
-    /// The steps that it comes from, the nearest last; empty for one that no step writes.
+    /// The steps that produce it, the nearest last; empty if no step writes it.
     pub producers: Vec<StepId>,
 }
 
-/// What is likely wrong.
+/// Finds the likely cause of a failure.
 ///
 /// # Errors
 /// [`StepGraphError::UnknownStep`] when the graph does not have the failure's step.
@@ -108,12 +108,12 @@ impl RaisedFailure {
         &self.message[..self.message.floor_char_boundary(MESSAGE_BYTES_MAX)]
     }
 
-    /// The `at`th text of the message that stands between single quotes, from 0.
+    /// The `at`th text between single quotes in the message, from 0.
     pub(crate) fn quoted(&self, at: usize) -> Option<&str> {
         self.told().split('\'').skip(1).step_by(2).nth(at)
     }
 
-    /// The name that a `NameError` or `UnboundLocalError` is about.
+    /// The missing name of a `NameError` or `UnboundLocalError`.
     pub(crate) fn missing_name(&self) -> Option<&str> {
         matches!(self.kind(), "NameError" | "UnboundLocalError").then(|| self.quoted(0)).flatten()
     }
@@ -150,7 +150,7 @@ fn involved(graph: &Graph, failure: &RaisedFailure) -> Result<Vec<Involved>, Ste
     Ok(names.into_iter().take(VARIABLES_MAX).map(|(_, name)| one(name)).collect())
 }
 
-/// The step at fault, and why.
+/// The step at fault, and the reason.
 fn blame(graph: &Graph, failure: &RaisedFailure, variables: &[Involved]) -> Result<(StepId, String), StepGraphError> {
     let node = graph.node(&failure.step)?;
     if let NodeState::Broken(error) = &node.state {
@@ -217,7 +217,7 @@ pub(crate) fn names_before(graph: &Graph, step: &StepId) -> BTreeSet<VariableNam
     before.flat_map(|node| node.analysis.writes().cloned()).collect()
 }
 
-/// A variable that is `None`, with the step that it comes from.
+/// A variable that is `None`, with the step that produced it.
 fn none_of(failure: &RaisedFailure, variables: &[Involved]) -> Option<(VariableName, StepId)> {
     let none = |one: &&Involved| failure.values.get(&one.name).is_some_and(ObservedValue::is_none);
     let variable = variables.iter().find(none)?;

@@ -1,14 +1,14 @@
-//! A graph as lines for a terminal: a step a line, with its state, its first line and what it depends on.
+//! A graph as lines for a terminal: a step a line, with its state, its first line and its dependencies.
 //!
-//! Every line is plain ASCII of a bounded width: what is not is written as an escape, so that no source moves the
-//! cursor or looks like another. Lines are made as they are asked for, each from a bounded number of edges.
+//! Every line is plain ASCII of a bounded width: other characters are escaped, so that no source moves the cursor or
+//! looks like another. Lines are made on request, each from a bounded number of edges.
 
 use crate::graph::{Edge, Graph, Node, NodeState, StepId};
 
-/// Narrowest drawing, in columns; a smaller width is taken for this one.
+/// Narrowest drawing, in columns; a smaller width is raised to this one.
 pub const WIDTH_MIN: usize = 40;
 
-/// Dependencies that a line names: the nearest 6. That there are more is said.
+/// Dependencies that a line names: the nearest 6. The line says if there are more.
 pub const DEPENDENCIES_MAX: usize = 6;
 
 /// Widest column of names, in characters.
@@ -16,7 +16,7 @@ const NAME_WIDTH_MAX: usize = 24;
 
 /// The lines of a drawing, `width` columns wide at most, without line ends.
 ///
-/// `state` says the state of a step in a word; without an opinion, [`state_of`] has one.
+/// `state` returns the state of a step as a word; if it returns none, [`state_of`] applies.
 pub fn lines<'g>(
     graph: &'g Graph,
     width: usize,
@@ -51,7 +51,7 @@ pub fn state_of(graph: &Graph, node: &Node) -> &'static str {
     }
 }
 
-/// Printable ASCII as it is, everything else as an escape; `...` at the end of what is longer than `columns`.
+/// Printable ASCII unchanged, everything else as an escape; `...` at the end of a text longer than `columns`.
 #[must_use]
 pub fn visible(text: &str, columns: usize) -> String {
     let mut shown = String::new();

@@ -1,6 +1,6 @@
 //! A graph for other programs: as JSON and in the language of Graphviz.
 //!
-//! An export is a picture and no backup: what runs left behind is not in it.
+//! An export is a picture and no backup: it does not contain the results of runs.
 
 use crate::analysis::{NameUse, Reason, SyntaxError, VariableName};
 use crate::graph::{Edge, Graph, Node, NodeState, StepId};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Most edges of one export: 200,000. That there are more is told in it.
+/// Most edges of one export: 200,000. The export says if there are more.
 ///
 /// Steps that all append to one list have as many edges as pairs of steps.
 pub const EXPORT_EDGES_MAX: usize = 200_000;
@@ -17,7 +17,7 @@ pub const EXPORT_EDGES_MAX: usize = 200_000;
 /// Version of the form of [`Export`].
 pub const EXPORT_VERSION: u32 = 1;
 
-/// A graph as JSON has it.
+/// A graph in JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Export {
     /// [`EXPORT_VERSION`].
@@ -26,13 +26,13 @@ pub struct Export {
     pub language: &'static str,
     /// In insertion order.
     pub steps: Vec<ExportedStep>,
-    /// By the step that depends, in insertion order.
+    /// In the order of the depending step, in insertion order.
     pub edges: Vec<Edge>,
-    /// True when there are more than [`EXPORT_EDGES_MAX`], of which the first are here.
+    /// True when there are more than [`EXPORT_EDGES_MAX`]; the first are listed here.
     pub edges_left_out: bool,
 }
 
-/// One step as JSON has it.
+/// One step in JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExportedStep {
     /// Its name.
@@ -43,13 +43,13 @@ pub struct ExportedStep {
     pub stale: bool,
     /// True when its last run raised.
     pub failed: bool,
-    /// Why its source does not parse, if it does not.
+    /// The reason why its source does not parse, if it does not.
     pub error: Option<SyntaxError>,
     /// Names that it reads from earlier steps.
     pub reads: BTreeSet<VariableName>,
     /// Names that it may bind.
     pub writes: BTreeSet<VariableName>,
-    /// Names whose value it may change in place, with why.
+    /// Names whose value it may change in place, with the reason.
     pub mutates: BTreeMap<VariableName, Reason>,
     /// Names that it may unbind.
     pub deletes: BTreeSet<VariableName>,
@@ -68,7 +68,7 @@ pub fn export(graph: &Graph) -> Export {
 /// The graph as JSON, with line ends and indented.
 #[must_use]
 pub fn json(graph: &Graph) -> String {
-    // Names, texts and numbers alone: there is nothing that could not be written.
+    // It has only names, texts and numbers, which always serialize.
     serde_json::to_string_pretty(&export(graph)).unwrap_or_default()
 }
 

@@ -1,8 +1,8 @@
-//! The graph: steps in insertion order, what depends on what, what is stale.
+//! The graph: steps in insertion order, their dependencies, and the stale steps.
 //!
 //! Inferred edges are not stored. An index holds, for each name, the positions of the steps that read, write or settle
-//! it; edges, ancestors, descendants and what a change makes stale are walks over it, which cost in proportion to what
-//! they meet. So a change of one step of many touches the names of that step and nothing else.
+//! it; edges, ancestors, descendants and the stale steps after a change are walks over it, which cost in proportion to
+//! the steps that they meet. So a change of one step touches only the names of that step.
 
 mod closure;
 mod edge;
@@ -37,15 +37,15 @@ pub use variables::Variables;
 /// Adding one more is [`StepGraphError::TooManySteps`].
 pub const STEPS_MAX: usize = 100_000;
 
-/// Most edges that may be asked for against insertion order: 1,000.
+/// Most requested edges against insertion order: 1,000.
 ///
-/// Each is looked at after every change, for the cycle that it may be part of. Edges along insertion order have no cap.
+/// Each is checked for a cycle after every change. Edges along insertion order have no cap.
 pub const BACKWARD_EDGES_MAX: usize = 1_000;
 
-/// Most missed edges that one [`Graph::observe`] tells: 1,000. What it takes in has no cap.
+/// Most missed edges in one result of [`Graph::observe`]: 1,000. It accepts any number of names.
 pub const MISSED_EDGES_MAX: usize = 1_000;
 
-/// Steps in insertion order and what depends on what.
+/// Steps in insertion order and their dependencies.
 #[derive(Clone)]
 pub struct Graph {
     language: Arc<dyn StepLanguage>,
@@ -59,12 +59,12 @@ pub struct Graph {
 /// The positions of steps.
 type Positions = HashMap<StepId, Place, RandomState>;
 
-/// Edges that were asked for.
+/// The requested edges.
 #[derive(Clone, Debug, Default)]
 struct RequestedEdges {
     into: BTreeMap<Place, BTreeMap<Place, BTreeSet<VariableName>>>,
     out: BTreeMap<Place, BTreeSet<Place>>,
-    /// Those against insertion order: (from, to).
+    /// The edges against insertion order: (from, to).
     backward: BTreeSet<(Place, Place)>,
 }
 
@@ -100,10 +100,11 @@ impl Graph {
         Ok(())
     }
 
-    /// Adds steps at the end, as [`Graph::add_step`] would one after another, and analyses many on all cores.
+    /// Adds steps at the end, as [`Graph::add_step`] would one after another; the sources of many steps are analysed on
+    /// all cores.
     ///
     /// # Errors
-    /// The first that [`Graph::add_step`] would meet; nothing is changed then, and no step is added.
+    /// The first error that [`Graph::add_step`] would meet; nothing is changed then, and no step is added.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = (StepId, String)>) -> Result<(), StepGraphError> {
         let Self { language, nodes, places, index, stale, .. } = self;
         let (first, steps) = (nodes.next(), steps.into_iter());
@@ -119,14 +120,14 @@ impl Graph {
         added
     }
 
-    /// Gives a step another source. Answers what is stale now because of it, in replay order; nothing, when the source
-    /// is the one that it has.
+    /// Gives a step another source. Returns the steps that became stale because of it, in replay order; none when the
+    /// source is unchanged.
     ///
-    /// What runs of the old source were seen to do is forgotten.
+    /// Observations from runs of the old source are forgotten.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`]; [`StepGraphError::Cycle`] when a name that it now reads or writes closes one
-    /// with an edge that was asked for. Nothing is changed then.
+    /// with a requested edge. Nothing is changed then.
     pub fn change_step(&mut self, id: &StepId, source: String) -> Result<Vec<StepId>, StepGraphError> {
         let place = self.place(id)?;
         let node = &self.nodes[place];
@@ -154,7 +155,7 @@ impl Graph {
         Ok(self.ordered(&touched))
     }
 
-    /// Takes a step out. Answers what is stale now because of it, in replay order.
+    /// Removes a step. Returns the steps that became stale because of it, in replay order.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`] and, as for [`Graph::change_step`], [`StepGraphError::Cycle`].
@@ -177,7 +178,7 @@ impl Graph {
         Ok(self.ordered(&touched))
     }
 
-    /// Adds an edge that was asked for; `variables` may be empty. An edge that is there already gains the names.
+    /// Adds a requested edge; `variables` may be empty. An existing edge gains the names.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`], [`StepGraphError::Cycle`] and [`StepGraphError::TooManyBackwardEdges`]; nothing
@@ -200,11 +201,11 @@ impl Graph {
         Ok(())
     }
 
-    /// Takes in what a run of a step was seen to do, and answers the dependencies that analysis missed, the first
+    /// Takes in the observations from a run of a step, and returns the dependencies that analysis missed, the first
     /// [`MISSED_EDGES_MAX`] of them.
     ///
-    /// A run that raised makes what the step writes uncertain, until one does not. Nothing becomes stale: whoever runs
-    /// the steps knows what changed. Names that would close a cycle with an edge that was asked for are left out.
+    /// After a run that raised, the step's writes are uncertain, until a run does not raise. No step becomes stale: the
+    /// runner of the steps knows the changes. Names that would close a cycle with a requested edge are left out.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`]; nothing is changed then.
@@ -229,7 +230,7 @@ impl Graph {
         Ok(self.missed(place, &reads, &writes))
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -260,8 +261,8 @@ impl Graph {
         self.nodes.get(position)
     }
 
-    /// What a step depends on, directly or not, in insertion order; with `variables`, only what those of its reads
-    /// depend on, and edges that were asked for without names.
+    /// The steps that a step depends on, directly or not, in insertion order; with `variables`, only the dependencies
+    /// of those of its reads, and requested edges without names.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -274,7 +275,7 @@ impl Graph {
         Ok(self.named(&found))
     }
 
-    /// What depends on a step, directly or not, in insertion order, without the step.
+    /// The steps that depend on a step, directly or not, in insertion order, without the step.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -285,7 +286,7 @@ impl Graph {
         Ok(self.named(&found))
     }
 
-    /// A step and what depends on it, in insertion order.
+    /// A step and the steps that depend on it, in insertion order.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -293,8 +294,7 @@ impl Graph {
         Ok(self.named(&self.dependants(self.place(id)?)))
     }
 
-    /// A step and what depends on it, in the order in which they are run again: dependencies first, ties in insertion
-    /// order.
+    /// A step and the steps that depend on it, in replay order: dependencies first, ties in insertion order.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -302,7 +302,7 @@ impl Graph {
         Ok(self.ordered(&self.dependants(self.place(id)?)))
     }
 
-    /// Marks a step and what depends on it stale, and answers them in insertion order.
+    /// Marks a step and the steps that depend on it stale, and returns them in insertion order.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -312,7 +312,7 @@ impl Graph {
         Ok(self.named(&found))
     }
 
-    /// Marks one step stale, and nothing that depends on it.
+    /// Marks only this one step stale.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -350,7 +350,7 @@ impl Graph {
         self.places.get(id).copied().ok_or_else(|| StepGraphError::UnknownStep { id: id.clone() })
     }
 
-    /// Puts a node in the place of the one that has its position, and answers that one.
+    /// Replaces the node at its position, and returns the old one.
     fn put(&mut self, node: impl Into<Arc<Node>>) -> Arc<Node> {
         let node = node.into();
         self.index.remove(&self.nodes[node.position]);
@@ -366,7 +366,7 @@ impl Graph {
     }
 }
 
-/// Gives a new step its position.
+/// Assigns a new step its position.
 fn give(places: &mut Positions, id: &StepId, place: Place) -> Result<(), StepGraphError> {
     let count = places.len();
     match places.entry(id.clone()) {
@@ -379,7 +379,7 @@ fn give(places: &mut Positions, id: &StepId, place: Place) -> Result<(), StepGra
     }
 }
 
-/// Takes in a step that has its position, the next one, and never ran.
+/// Takes in a step that has the next position, and never ran.
 fn take_in(index: &mut Index, stale: &mut Marks, nodes: &mut Nodes, node: Arc<Node>) {
     index.insert(&node);
     stale.insert(node.position);

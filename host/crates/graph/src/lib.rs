@@ -1,9 +1,9 @@
-//! The graph of an agent's steps of code: what each step reads and writes, which steps depend on which, what is stale
-//! after a change and in which order it is run again.
+//! The graph of an agent's steps of code: the names that each step reads and writes, the dependencies between steps,
+//! the stale steps after a change, and their replay order.
 //!
 //! Pure: nothing here runs code, reads a clock or does input and output. Sources are hostile: every analysis has caps,
-//! and an answer about a source is a promise only about names, never about what the code does. Running steps is the
-//! host's, which tells this crate what it observed.
+//! and its result is reliable only for names, never for the code's behaviour. The host runs steps, and reports its
+//! observations to this crate.
 
 pub mod analysis;
 pub mod diagnose;

@@ -1,8 +1,8 @@
-//! From a failure to sources to try, by rules for the common mistakes.
+//! Makes candidate sources for a failure, by rules for the common mistakes.
 //!
 //! A candidate is a whole new source of one step, made by edits at places that the parser gave, never by a search in
-//! the text. Nothing here says that a candidate is right: who asks runs it on a copy of the graph and keeps it only if
-//! the failure is gone. Patches are made for Python alone.
+//! the text. A candidate may be wrong: the caller runs it on a copy of the graph and keeps it only if the failure is
+//! gone. Patches exist only for Python.
 
 mod calls;
 mod names;
@@ -20,22 +20,22 @@ use std::collections::BTreeSet;
 /// Most candidates for one failure: 16, the likeliest.
 pub const CANDIDATES_MAX: usize = 16;
 
-/// A source to try.
+/// A candidate source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Candidate {
-    /// The step that it is for.
+    /// The step of the source.
     pub step: StepId,
     /// The whole new source.
     pub source: String,
     /// The rule that made it, for example `name-typo`.
     pub rule: &'static str,
-    /// What it changes, for example ``line 3: `totl` becomes `total` ``.
+    /// The change, for example ``line 3: `totl` becomes `total` ``.
     pub change: String,
-    /// Why that may help.
+    /// The reason why it may help.
     pub reason: String,
 }
 
-/// Sources to try for a failure, the likeliest first. Each parses and differs from the source that the step has.
+/// Candidate sources for a failure, the likeliest first. Each parses and differs from the step's source.
 ///
 /// # Errors
 /// [`StepGraphError::UnknownStep`] when the graph does not have the failure's step.
@@ -73,7 +73,7 @@ fn for_step(graph: &Graph, step: &StepId, facts: Facts, rules: Rules) -> Result<
     let source = graph.node(step)?.source.clone();
     let proposals = match proposals(&source, facts, rules) {
         Ok(proposals) => proposals,
-        // What does not parse has no places to edit.
+        // A source that does not parse has no places to edit.
         Err(SyntaxError { .. }) => return Ok(Vec::new()),
     };
     let made = proposals.into_iter().filter_map(|proposal| {
@@ -90,7 +90,7 @@ fn for_step(graph: &Graph, step: &StepId, facts: Facts, rules: Rules) -> Result<
     Ok(made.take(CANDIDATES_MAX).collect())
 }
 
-/// What the rules propose at the failing line, or anywhere when they find nothing there.
+/// The rules' proposals at the failing line, or anywhere when there are none at that line.
 fn proposals(source: &str, facts: Facts, rules: Rules) -> Result<Vec<Proposal>, SyntaxError> {
     with_python(source, move |source, module| {
         let line = facts.failure.line;
@@ -121,7 +121,7 @@ fn rules_for_culprit(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
     facts.none.as_ref().map(|variable| calls::none_kept(sites, variable)).unwrap_or_default()
 }
 
-/// The source with the edits made; `None` when they overlap.
+/// The edited source; `None` when the edits overlap.
 fn edited(source: &str, edits: &[Edit]) -> Option<String> {
     let mut edits = edits.to_vec();
     edits.sort();
@@ -136,7 +136,7 @@ fn edited(source: &str, edits: &[Edit]) -> Option<String> {
     Some(patched)
 }
 
-/// The first edit in words.
+/// A description of the first edit.
 fn described(source: &str, edits: &[Edit]) -> String {
     const SHOWN: usize = 60;
     let Some(first) = edits.iter().min() else { return String::new() };

@@ -1,7 +1,7 @@
-//! A graph as it lies in a store: a head, a row for each step, a row for each of the last changes.
+//! The rows of a graph in a store: a head, a row for each step, a row for each of the last changes.
 //!
-//! What can be found again by analysis is not kept: edges come from sources and from what runs were seen to do. A
-//! reader ignores fields that it does not know, new fields have a default, and a head of a later [`FORMAT`] is refused.
+//! Results of analysis are not stored: edges are derived from sources and from observations of runs. A reader ignores
+//! unknown fields, new fields have a default, and a head of a later [`FORMAT`] is refused.
 
 use crate::analysis::{AnalysisMode, VariableName};
 use crate::graph::StepId;
@@ -11,16 +11,16 @@ use longhaul_core::store::{Batch, Key, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The format that is written. It changes when a reader of the old one could misread the new one.
+/// The written format. It changes when a reader of the old one could misread the new one.
 pub const FORMAT: u32 = 1;
 
-/// Changes whose rows are kept; older ones go as new ones come.
+/// The number of changes whose rows are kept; each new one removes the oldest.
 pub const VERSIONS_MAX: u64 = 1_000;
 
-/// Bytes of a source that lies in the row of its step; a longer one is content by its digest.
+/// The longest source in the row of its step, in bytes; a longer one is a blob under its digest.
 pub const INLINE_BYTES_MAX: usize = 4 << 10;
 
-/// Requests that are known when they come again.
+/// The number of request tokens that are kept, to recognise repeated requests.
 const TOKENS_MAX: usize = 8;
 
 /// The key of a graph's head.
@@ -29,7 +29,7 @@ pub fn head_key(name: &str) -> Key {
     Key::of("head").and(name)
 }
 
-/// What the keys of all heads begin with.
+/// The prefix of the keys of all heads.
 #[must_use]
 pub fn heads() -> Key {
     Key::of("head")
@@ -41,7 +41,7 @@ pub fn step_key(name: &str, row: u64) -> Key {
     steps(name).number(row)
 }
 
-/// What the keys of a graph's steps begin with.
+/// The prefix of the keys of a graph's steps.
 #[must_use]
 pub fn steps(name: &str) -> Key {
     Key::of("step").and(name)
@@ -53,57 +53,57 @@ pub fn version_key(name: &str, number: u64) -> Key {
     versions(name).number(number)
 }
 
-/// What the keys of a graph's changes begin with.
+/// The prefix of the keys of a graph's changes.
 #[must_use]
 pub fn versions(name: &str) -> Key {
     Key::of("version").and(name)
 }
 
-/// What a graph is made of, and where it stands.
+/// The settings and the position of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphHead {
     /// [`FORMAT`].
     pub format: u32,
     /// Its name.
     pub name: String,
-    /// The invocation whose it is, if it is an agent's.
+    /// The invocation that owns it, if it is an agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// `python`. Graphs of earlier versions may have `javascript`, which this one does not read.
     pub language: String,
-    /// How much analysis takes for a mutation.
+    /// The mode that decides what counts as a mutation.
     #[serde(default)]
     pub mode: AnalysisMode,
-    /// Where the randomness of its steps comes from.
+    /// The source of its steps' randomness.
     pub seed: Digest,
-    /// What its steps see.
+    /// The environment of its steps.
     #[serde(default)]
     pub surroundings: StepEnvironment,
-    /// Counts what was asked for and changed it.
+    /// The number of requests that changed it.
     pub version: u64,
-    /// Counts what was written: several times while a run goes on.
+    /// The number of writes: several during one run.
     pub revision: u64,
     /// The number of the next step's row.
     pub next_row: u64,
-    /// How many steps there are, and how many of them are stale.
+    /// The number of its steps.
     pub steps: u64,
-    /// Likewise.
+    /// The number of its stale steps.
     pub stale: u64,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// The time of its creation, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When it was last written.
+    /// The time of the last write.
     pub changed_ms: u64,
     /// The last requests that changed it.
     #[serde(default)]
     pub tokens: Vec<RequestToken>,
 }
 
-/// A request that was carried out.
+/// A completed request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestToken {
-    /// What it calls itself.
+    /// The token that the caller gave it.
     pub token: String,
-    /// What it was answered, where that cannot be told from the graph.
+    /// The response, if it does not follow from the graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<PatchView>,
 }
@@ -131,10 +131,10 @@ impl GraphHead {
         }
     }
 
-    /// Reads one.
+    /// Reads a head.
     ///
     /// # Errors
-    /// In words, when a later longhaul wrote it, or it is damaged.
+    /// A text, when a later longhaul wrote it, or it is damaged.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let head: Self =
             serde_json::from_slice(bytes).map_err(|error| format!("a graph's head is damaged: {error}"))?;
@@ -147,7 +147,7 @@ impl GraphHead {
         Ok(head)
     }
 
-    /// In short.
+    /// A summary of the head.
     #[must_use]
     pub fn summary(&self) -> GraphSummary {
         GraphSummary {
@@ -162,13 +162,13 @@ impl GraphHead {
         }
     }
 
-    /// The request of this token, if it was carried out.
+    /// The completed request with this token, if there is one.
     #[must_use]
     pub fn done(&self, token: &str) -> Option<&RequestToken> {
         self.tokens.iter().find(|done| done.token == token && !token.is_empty())
     }
 
-    /// Notes that a request was carried out.
+    /// Records that a request was completed.
     pub fn note(&mut self, token: &str, patch: Option<PatchView>) {
         if token.is_empty() {
             return;
@@ -180,18 +180,18 @@ impl GraphHead {
     }
 }
 
-/// A text that lies in its row, or beside it.
+/// A text in its row, or in a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Text {
     /// The text.
     Inline(String),
-    /// The digest of it.
+    /// Its digest.
     Blob(Digest),
 }
 
 impl Text {
-    /// Keeps a text, a long one as content.
+    /// Stores a text, a long one as a blob.
     #[must_use]
     pub fn keep(text: &str, batch: &mut Batch) -> Self {
         if text.len() <= INLINE_BYTES_MAX {
@@ -204,7 +204,7 @@ impl Text {
     /// The text.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when it is not there, and those of the store.
+    /// [`StoreError::Damaged`] when the blob is missing, and those of the store.
     pub fn read(&self, store: &dyn Store) -> Result<String, StoreError> {
         let digest = match self {
             Self::Inline(text) => return Ok(text.clone()),
@@ -216,39 +216,39 @@ impl Text {
     }
 }
 
-/// A step. `H` is what its runs gave.
+/// A step. `H` is the results of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRow<H> {
     /// Its name.
     pub id: StepId,
     /// Its source.
     pub source: Text,
-    /// Its last source that could be read, where this one cannot.
+    /// Its last source that parsed, if this one does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Text>,
-    /// Whether it is to run.
+    /// Whether it is stale.
     pub stale: bool,
-    /// What its runs were seen to read.
+    /// Names that its runs were observed to read.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub observed_reads: BTreeSet<VariableName>,
-    /// What its runs were seen to change.
+    /// Names that its runs were observed to change.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub observed_writes: BTreeSet<VariableName>,
     /// Whether its last run raised.
     #[serde(default)]
     pub failed: bool,
-    /// What its runs gave.
+    /// The results of its runs.
     pub history: H,
 }
 
-/// What a change did.
+/// The effect of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRow {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What, in one line.
+    /// The change, in one line.
     pub what: String,
-    /// The step that was changed or removed, if it was one.
+    /// The changed or removed step, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
     /// Its source before.
@@ -257,7 +257,7 @@ pub struct VersionRow {
 }
 
 impl VersionRow {
-    /// In the words of the outside.
+    /// The version in the form of the interface.
     #[must_use]
     pub fn version(self, number: u64) -> GraphVersion {
         GraphVersion { number, at_ms: self.at_ms, what: self.what }

@@ -1,15 +1,15 @@
-//! The machine that decides which steps run.
+//! The state machine that decides which steps run.
 //!
-//! It owns the graph, the runs of its steps and the namespace that they leave, and does nothing itself: it says what
-//! is to be run ([`Replay::next`]) and is told what came of it ([`Replay::ran`]). A step whose source and whose looked
-//! up values are those of a run that is kept is answered by that run. A step that leaves what it left before makes
-//! nobody run; one that leaves something else has those looked at who had looked at it, whether analysis knew of them
-//! or not. So what a change costs is in proportion to what it touches.
+//! It owns the graph, the runs of its steps and the resulting namespace, and runs nothing itself: it returns the next
+//! step to run ([`Replay::next`]) and takes the report of it ([`Replay::ran`]). If a step's source and the values that
+//! it read are those of a kept run, that run is its result. A step with an unchanged result causes no further run; a
+//! changed one marks those steps that had read it, whether analysis knew of them or not. So the cost of a change is in
+//! proportion to the steps that it touches.
 //!
-//! The namespace is what Python would have after all steps in insertion order in one process, which goes on after a
-//! step that raised. A step that a limit stopped changes nothing.
+//! The namespace is the one that Python would have after all steps in insertion order in one process, which continues
+//! after a step that raised. A step that a limit stopped changes nothing.
 //!
-//! It trusts a report as far as its own graph goes, and refuses one that it did not ask for.
+//! It trusts a report only as far as its own graph goes, and refuses one that it did not request.
 
 mod history;
 mod namespace;
@@ -27,46 +27,47 @@ use namespace::{Namespace, Position};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Runs of one step in a row that looked at something that was not given. After them it is given everything.
+/// Runs of one step in a row that read a name outside the given ones. After them it is given everything.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What is the same for all steps of a graph.
+/// The settings that are the same for all steps of a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplaySettings {
-    /// What random numbers of steps come from.
+    /// The source of the steps' random numbers.
     pub seed: Digest,
-    /// Changes when limits or grants do: then no run of before answers.
+    /// A digest of limits and grants: when it changes, no earlier run is reused.
     pub grants: Digest,
-    /// Whether steps may have effects outside.
+    /// Whether steps may have external effects.
     pub acts: bool,
-    /// Whether steps run that depend on one that failed, as they would in one process. Default false.
+    /// Whether steps run that depend on a failed one, as they would in one process. Default false.
     pub keeps_going: bool,
 }
 
-/// What is to be done next.
+/// The next thing to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NextStep {
-    /// Run it, and tell [`Replay::ran`]. When `request.acts`, what [`Replay::take_changed`] names is kept first.
+    /// Run the step, and call [`Replay::ran`] with the report. If `request.acts`, first store the steps of
+    /// [`Replay::take_changed`].
     Run(StepRequest),
-    /// Nothing: the step was answered by a run that is kept.
+    /// Nothing: a kept run is the step's result.
     Answered {
         /// The step.
         step: StepId,
-        /// Whether the run is the one that was current.
+        /// Whether the run is the current one.
         is_same: bool,
     },
     /// Nothing: the step cannot run now.
     Skipped {
         /// The step.
         step: StepId,
-        /// Why.
+        /// The reason.
         why: Skip,
     },
-    /// Everything was looked at.
+    /// All stale steps are done.
     Done,
 }
 
-/// Why a step does not run.
+/// The reason why a step does not run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Skip {
     /// Its source does not parse.
@@ -76,42 +77,42 @@ pub enum Skip {
         /// That step.
         by: StepId,
     },
-    /// It may have had effects when it was cut off. [`Replay::again`] decides that it runs again.
+    /// It may have had effects when it was interrupted. [`Replay::again`] lets it run again.
     Unknown,
-    /// It needs a value that lives in the instance of a step that cannot be run a second time, since it has effects.
+    /// It needs a value that lives in the instance of a step that cannot run a second time, since it has effects.
     LiveActs {
         /// That step.
         producer: StepId,
     },
 }
 
-/// What became of a report.
+/// The outcome of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReportOutcome {
     /// It is kept, and its changes are in the namespace.
     Kept {
         /// Dependencies that analysis had missed.
         missed: Vec<MissedEdge>,
-        /// Steps that had been fresh and looked at what is another value now.
+        /// Fresh steps that had read a value that is now different.
         stale: Vec<StepId>,
-        /// Whether the step left what it had left before.
+        /// Whether the step's result is unchanged.
         is_same: bool,
     },
-    /// It is dropped: the step looked at these, which it was not given. [`Replay::next`] asks for it once more.
+    /// It is dropped: the step read these names, which it was not given. [`Replay::next`] returns it once more.
     Again {
-        /// Names that were there.
+        /// The missing names that exist.
         missing: BTreeSet<VariableName>,
     },
 }
 
-/// Why a replay was not changed.
+/// The reason why a replay was not changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// Something of the graph.
+    /// An error of the graph.
     #[error(transparent)]
     Graph(#[from] StepGraphError),
-    /// Nobody asked for this report.
+    /// This report was not requested.
     #[error("step `{step}` was not to be run; ask for the next step first")]
     NotAsked {
         /// The step of the report.
@@ -122,7 +123,7 @@ pub enum ReplayError {
     BadReport {
         /// The step.
         step: StepId,
-        /// What is wrong with it.
+        /// The fault of the report.
         reason: &'static str,
     },
 }
@@ -139,7 +140,7 @@ pub struct Replay {
     walk: Walk,
 }
 
-/// One walk over what is stale.
+/// One walk over the stale steps.
 #[derive(Clone, Default)]
 struct Walk {
     open: BTreeMap<Position, StepId>,
@@ -148,7 +149,7 @@ struct Walk {
     missing: BTreeMap<Position, Missing>,
 }
 
-/// What a step looked at and was not given, in so many runs.
+/// The names that a step read without being given them, with the number of such runs.
 #[derive(Clone, Default)]
 struct Missing {
     attempts: u32,
@@ -163,7 +164,7 @@ struct Asked {
 }
 
 impl Replay {
-    /// A graph none of whose steps ran.
+    /// A graph without any run.
     #[must_use]
     pub fn new(graph: Graph, settings: ReplaySettings) -> Self {
         Self {
@@ -177,8 +178,8 @@ impl Replay {
         }
     }
 
-    /// A graph as it was kept. Which steps are stale is the graph's; a step without a run that it holds for fresh is
-    /// made stale. What runs had shown is told to the graph again.
+    /// A graph from stored data. The graph says which steps are stale; a step without a run that it counts as fresh
+    /// becomes stale. The observations of runs are reported to the graph again.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`] for a history of a step that the graph does not have.
@@ -215,19 +216,19 @@ impl Replay {
         &self.graph
     }
 
-    /// What is the same for all steps.
+    /// The settings that are the same for all steps.
     #[must_use]
     pub fn settings(&self) -> &ReplaySettings {
         &self.settings
     }
 
-    /// Changes what is the same for all steps. Runs with other grants or another seed answer nothing from now on, but
-    /// nothing is made stale.
+    /// Changes the settings of all steps. Runs with other grants or another seed are not reused from now on, but no
+    /// step becomes stale.
     pub fn set_settings(&mut self, settings: ReplaySettings) {
         self.settings = settings;
     }
 
-    /// What is kept of a step.
+    /// The stored history of a step.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -236,7 +237,7 @@ impl Replay {
         Ok(self.histories.get(&at).map(|(_, history)| history))
     }
 
-    /// The steps whose history is another since this was last asked, in no order that means something.
+    /// The steps whose history has changed since the last call, in no particular order.
     pub fn take_changed(&mut self) -> Vec<StepId> {
         std::mem::take(&mut self.changed).into_iter().collect()
     }
@@ -257,7 +258,8 @@ impl Replay {
         Ok(self.graph.add_steps(steps)?)
     }
 
-    /// Gives a step another source; answers what is stale because of it. Its last run's changes stay until it ran.
+    /// Gives a step another source; returns the steps that became stale because of it. Its last run's changes stay
+    /// until it runs.
     ///
     /// # Errors
     /// As [`Graph::change_step`].
@@ -265,7 +267,7 @@ impl Replay {
         Ok(self.graph.change_step(id, source)?)
     }
 
-    /// Adds an edge that was asked for.
+    /// Adds a requested edge.
     ///
     /// # Errors
     /// As [`Graph::add_edge`].
@@ -278,7 +280,7 @@ impl Replay {
         Ok(self.graph.add_edge(from, to, variables)?)
     }
 
-    /// Takes a step out, with its runs and what it left; answers what is stale because of it.
+    /// Removes a step, with its runs and its values; returns the steps that became stale because of it.
     ///
     /// # Errors
     /// As [`Graph::remove_step`].
@@ -294,8 +296,8 @@ impl Replay {
         Ok(stale.into_iter().collect())
     }
 
-    /// Marks a step and what depends on it to be run again. A step that is unchanged, with the same input, is still
-    /// answered by its run; see [`Replay::again`].
+    /// Marks a step and the steps that depend on it stale. A step that is unchanged, with the same input, still reuses
+    /// its run; see [`Replay::again`].
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -303,8 +305,8 @@ impl Replay {
         Ok(self.graph.mark_stale(id)?)
     }
 
-    /// Forgets the runs of a step, so that it runs although nothing changed; also one that may have had effects when
-    /// it was cut off. What depends on it runs when it leaves something else.
+    /// Forgets the runs of a step, so that it runs although nothing changed; also one that may have had effects when it
+    /// was interrupted. Its dependents run if its result changes.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -314,7 +316,7 @@ impl Replay {
         if let Some((_, history)) = self.histories.get_mut(&at) {
             history.started = false;
             history.earlier.clear();
-            // What it left stays until it ran; no input is this one's.
+            // Its values stay until it runs; no input matches this run.
             if let Some(run) = &mut history.current {
                 Arc::make_mut(run).source = Digest::of(b"to be run again");
             }
@@ -323,7 +325,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Begins a walk over everything stale. What an earlier walk had asked for is forgotten.
+    /// Starts a walk over all stale steps. Requests of an earlier walk are forgotten.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`] when the graph names a stale step that it does not have.
@@ -337,10 +339,10 @@ impl Replay {
         failed.iter().try_for_each(|by| self.block_after(by))
     }
 
-    /// What is to be done next, in insertion order.
+    /// The next thing to do, in insertion order.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`] when a step went while the walk was under way; [`Replay::start`] again.
+    /// [`StepGraphError::UnknownStep`] when a step was removed during the walk; then call [`Replay::start`] again.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and says itself that it is done")]
     pub fn next(&mut self) -> Result<NextStep, ReplayError> {
         self.walk.asked = None;
@@ -366,11 +368,11 @@ impl Replay {
         Ok(NextStep::Run(request))
     }
 
-    /// Takes in what came of the run that was asked for.
+    /// Takes in the report of the requested run.
     ///
     /// # Errors
     /// [`ReplayError::NotAsked`] and [`ReplayError::BadReport`]; nothing is changed then, and after the second the step
-    /// is still to be run.
+    /// still has to run.
     pub fn ran(&mut self, report: StepReport) -> Result<ReportOutcome, ReplayError> {
         let asked = self.walk.asked.take().filter(|asked| asked.request.step == report.step);
         let Some(asked) = asked else { return Err(ReplayError::NotAsked { step: report.step }) };
@@ -417,7 +419,7 @@ impl Replay {
         Ok(Some(why))
     }
 
-    /// Has everything wait that depends on a step.
+    /// Blocks every step that depends on this one.
     fn block_after(&mut self, by: &StepId) -> Result<(), ReplayError> {
         if self.settings.keeps_going {
             return Ok(());
@@ -429,7 +431,7 @@ impl Replay {
         Ok(())
     }
 
-    /// A run that is kept and had the input that the step has now.
+    /// A kept run with the step's present input.
     fn answer(&self, at: Position, step: &StepId) -> Result<Option<Arc<StepRun>>, ReplayError> {
         let source = self.source_digest(&self.graph.node(step)?.source);
         let Some((_, history)) = self.histories.get(&at) else { return Ok(None) };
@@ -460,7 +462,7 @@ impl Replay {
         Ok(NextStep::Answered { step, is_same })
     }
 
-    /// Tells the graph what a run showed; answers what analysis had missed.
+    /// Reports the observations of a run to the graph; returns the missed dependencies.
     fn observe(&mut self, at: Position, step: &StepId, run: &StepRun) -> Result<Vec<MissedEdge>, ReplayError> {
         let observed = observed(run, |name| self.namespace.find(name, at).is_some());
         Ok(self.graph.observe(step, &observed)?)
@@ -476,7 +478,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Makes a run the current one. Answers the fresh steps that are stale now, and whether nothing became another.
+    /// Makes a run the current one. Returns the fresh steps that are stale now, and whether the result is unchanged.
     fn put(&mut self, at: Position, step: &StepId, run: &Arc<StepRun>) -> Result<(Vec<StepId>, bool), ReplayError> {
         let old = self.history_mut(at, step).current.clone();
         let readers = self.namespace.replace(at, old.as_deref(), Some(run));
@@ -501,7 +503,7 @@ impl Replay {
         Ok((stale, is_same))
     }
 
-    /// Marks steps stale that were fresh, and answers which.
+    /// Marks fresh steps stale, and returns them.
     fn mark_stale(&mut self, positions: &BTreeSet<Position>) -> Result<Vec<StepId>, ReplayError> {
         let mut marked = Vec::new();
         for at in positions {
@@ -523,7 +525,7 @@ impl Replay {
         Digest::of_parts(&[self.settings.seed.as_bytes(), step.as_str().as_bytes()])
     }
 
-    /// What a runner is asked, and every name that the step may look at then.
+    /// The request to a runner, and every name that the step may then read.
     fn request(
         &self,
         at: Position,
@@ -557,7 +559,7 @@ impl Replay {
         Ok(Ok((request, names)))
     }
 
-    /// Whether none of the live values among `names` is one that the step is known to look at.
+    /// Whether the step is not known to read any of the live values among `names`.
     fn is_only_offered(&self, names: &BTreeSet<VariableName>, at: Position, step: &StepId) -> bool {
         let Ok(predicted) = self.predicted(at, step) else { return false };
         let wanted = self.namespace.with_needs(predicted, at);
@@ -567,7 +569,7 @@ impl Replay {
         !names.intersection(&wanted).any(|name| is_live(&name))
     }
 
-    /// Names that the step will look at, as far as is known.
+    /// The names that the step is expected to read.
     fn predicted(&self, at: Position, step: &StepId) -> Result<BTreeSet<VariableName>, ReplayError> {
         let node = self.graph.node(step)?;
         let analysis = &node.analysis;
@@ -581,7 +583,7 @@ impl Replay {
         Ok(names)
     }
 
-    /// The step from which on all have to be run so that what cannot be kept is there again.
+    /// The first step to rerun so that the values that cannot be stored exist again.
     fn first_of_live(&self, first: Position, at: Position) -> Position {
         let mut first = first;
         loop {
@@ -597,7 +599,7 @@ impl Replay {
         }
     }
 
-    /// The steps of these places that ran, to be run again.
+    /// The steps in this range that ran and have to run again.
     fn before(&self, first: Position, at: Position) -> Vec<PrecedingStep> {
         let ran = self
             .histories
@@ -612,7 +614,7 @@ impl Replay {
             .collect()
     }
 
-    /// Names that were there, that the step looked at and was not given.
+    /// Existing names that the step read and was not given.
     fn missing(&self, asked: &Asked, report: &StepReport) -> BTreeSet<VariableName> {
         let is_missing =
             |name: &&VariableName| !asked.given.contains(*name) && self.namespace.find(name, asked.at).is_some();
@@ -620,11 +622,11 @@ impl Replay {
         if report.sees_all {
             missing.extend(self.namespace.names(asked.at).iter().filter(is_missing).cloned());
         }
-        // It acted: what it did cannot be taken back, and it was given everything that can be kept.
+        // It acted: its effects cannot be undone, and it was given every value that can be stored.
         if asked.request.acts { BTreeSet::new() } else { missing }
     }
 
-    /// The run that a report is, with its input.
+    /// The run of a report, with its input.
     fn run_of(&self, at: Position, request: &StepRequest, mut report: StepReport) -> Result<StepRun, ReplayError> {
         let source = self.source_digest(&self.graph.node(&report.step)?.source);
         report.blobs = Vec::new();
@@ -646,7 +648,7 @@ impl Replay {
     }
 }
 
-/// What stands for all that a run depends on.
+/// The digest of everything that a run depends on.
 fn input_digest(source: &Digest, reads: &BTreeMap<VariableName, Option<Digest>>, all: Option<&Digest>) -> Digest {
     let mut parts: Vec<&[u8]> = vec![source.as_bytes()];
     for (name, seen) in reads {
@@ -660,21 +662,21 @@ fn input_digest(source: &Digest, reads: &BTreeMap<VariableName, Option<Digest>>,
 /// A value's digest, with the names that share it.
 type Value<'a> = (Digest, &'a BTreeSet<VariableName>);
 
-/// What a run left, as far as others can tell.
+/// The result of a run that other steps can see.
 fn left(run: &StepRun) -> (BTreeMap<&VariableName, Value<'_>>, &BTreeSet<VariableName>) {
     let groups = run.report.delta.groups.iter();
     let values = groups.flat_map(|group| group.names.iter().map(|name| (name, (group.kept.value(), &group.names))));
     (values.collect(), &run.report.delta.deleted)
 }
 
-/// What the graph is told of a run. State that is no variable counts when some step left it.
+/// The observation of a run for the graph. State that is no variable counts when some step left it.
 fn observed(run: &StepRun, is_there: impl Fn(&str) -> bool) -> Observed {
     let is_told = |name: &&VariableName| !name.starts_with('<') || is_there(name);
     let reads = run.reads.keys().filter(is_told).cloned().collect();
     Observed { reads, writes: run.report.delta.names().cloned().collect(), failed: run.report.ended != StepEnd::Well }
 }
 
-/// A report is made beside code that nobody trusts.
+/// A report comes from a process that also runs untrusted code.
 fn what_is_wrong(report: &StepReport) -> Option<&'static str> {
     let delta = &report.delta;
     if report.reads.len().max(delta.names().count()) > NAMES_MAX {

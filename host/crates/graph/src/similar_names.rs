@@ -1,14 +1,14 @@
-//! Which words are near each other, and which names Python programs commonly mean.
+//! Similar words, and common names of Python programs.
 
 /// Longest word that is compared, in characters.
 const WORD_CHARS_MAX: usize = 64;
 
-/// Most words that are near one word.
+/// Most similar words for one word.
 const CLOSEST_MAX: usize = 3;
 
 /// The words nearest to `word`, at most three, the nearest first.
 ///
-/// One wrong letter may be in a word of up to four, two in one of up to eight, three in a longer one.
+/// A word of up to four letters may have one wrong letter, one of up to eight two, a longer one three.
 pub(crate) fn closest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
     let allowed = match word.chars().count() {
         0..=1 => 0,
@@ -23,7 +23,8 @@ pub(crate) fn closest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> V
     found.into_iter().take(CLOSEST_MAX).map(|(_, other)| other).collect()
 }
 
-/// How many letters are wrong, missing, too many or swapped with the next; `userName` and `user_name` are 1 apart.
+/// The number of letters that are wrong, missing, extra or swapped with the next; `userName` and `user_name` are 1
+/// apart.
 fn distance(one: &str, other: &str) -> Option<usize> {
     let plain =
         |text: &str| text.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect::<String>();
@@ -148,7 +149,7 @@ pub(crate) const MODULES: &[&str] = &[
     "zoneinfo",
 ];
 
-/// Names that stand for a module by habit.
+/// Names that conventionally stand for a module.
 pub(crate) const ALIASES: &[(&str, &str)] = &[
     ("dt", "import datetime as dt"),
     ("np", "import numpy as np"),
@@ -319,7 +320,7 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ("float", &["hex", "is_integer"]),
 ];
 
-/// What other languages and other types call a method: type, there, here.
+/// Names of methods in other languages and types: type, foreign name, Python's name.
 pub(crate) const CALLED_OTHERWISE: &[(&str, &str, &str)] = &[
     ("dict", "add", "update"),
     ("dict", "iteritems", "items"),

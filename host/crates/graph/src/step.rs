@@ -1,8 +1,8 @@
-//! What a runner of steps is asked, and what it says.
+//! The request to a runner of steps, and its report.
 //!
-//! Values never appear here: they lie in blobs, which are named by the digest of their bytes. Variables that share an
-//! object that can change are one [`ValueGroup`] and one blob. What a report says of a group's `value` was computed
-//! beside the step, which can make it lie; it decides about nothing but which steps of the same graph are run again.
+//! Values never appear here: they are in blobs, which are named by the digest of their bytes. Variables that share an
+//! object that can change are one [`ValueGroup`] and one blob. The `value` of a group in a report was computed in the
+//! same process as the step, which can make it lie; it affects only which steps of the same graph run again.
 
 use crate::analysis::VariableName;
 use crate::graph::StepId;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The state of Python's `random`, as a variable: there once a step drew from it or seeded it.
+/// The state of Python's `random`, as a variable: it exists after a step drew from it or seeded it.
 pub const RANDOM: &str = "<random>";
 
-/// The context of Python's `decimal` without its flags, as a variable: there once a step changed it.
+/// The context of Python's `decimal` without its flags, as a variable: it exists after a step changed it.
 pub const DECIMAL: &str = "<decimal>";
 
-/// Names of variables that one report may hold. A runner refuses a step that has more.
+/// The most names of variables in one report. A runner refuses a step that has more.
 pub const NAMES_MAX: usize = 10_000;
 
 /// Variables that share objects, as one step left them.
@@ -25,29 +25,29 @@ pub const NAMES_MAX: usize = 10_000;
 pub struct ValueGroup {
     /// The variables.
     pub names: BTreeSet<VariableName>,
-    /// Where their values are.
+    /// The place of their values.
     pub kept: KeptValues,
-    /// Names that functions in it may look up when they are called.
+    /// Names that functions in the group may look up when they are called.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub needs: BTreeSet<VariableName>,
 }
 
-/// Where the values of a group are.
+/// The place of a group's values.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum KeptValues {
     /// In a blob.
     Stored {
-        /// The blob.
+        /// The digest of the blob.
         blob: Digest,
         /// Its length.
         bytes: u64,
-        /// Equal for equal values, however they came about.
+        /// Equal for equal values, whatever produced them.
         value: Digest,
     },
-    /// Nowhere: they live in the instance that made them, and are made again when they are needed.
+    /// Not stored: they live in the instance that made them, and are made again when they are needed.
     Live {
-        /// Why they cannot be kept.
+        /// The reason why they cannot be stored.
         reason: String,
         /// Equal when the same step with the same input made them.
         value: Digest,
@@ -55,7 +55,7 @@ pub enum KeptValues {
 }
 
 impl KeptValues {
-    /// What stands for the values when inputs are compared.
+    /// The digest that represents the values when inputs are compared.
     #[must_use]
     pub fn value(&self) -> Digest {
         match self {
@@ -64,10 +64,10 @@ impl KeptValues {
     }
 }
 
-/// What a step changed of the namespace.
+/// The changes of a step to the namespace.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Delta {
-    /// Groups that it made or changed. A name is in one of them at most.
+    /// Groups that it made or changed. A name is in at most one of them.
     pub groups: Vec<Arc<ValueGroup>>,
     /// Names that it unbound.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -75,75 +75,75 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Every name that it is about.
+    /// Every name in the change.
     pub fn names(&self) -> impl Iterator<Item = &VariableName> {
         self.groups.iter().flat_map(|group| &group.names).chain(&self.deleted)
     }
 }
 
-/// A group that a step may look at.
+/// A group that a step may read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GivenGroup {
-    /// Those of its variables that no later step bound anew.
+    /// Those of its variables that no later step rebound.
     pub names: BTreeSet<VariableName>,
     /// The values.
     pub blob: Digest,
-    /// The group's value, when it still has all of its variables.
+    /// The group's value, if it still has all of its variables.
     pub value: Option<Digest>,
 }
 
-/// A step that is run first in the same instance, since what it made cannot be kept.
+/// A step that runs first in the same instance, since its values cannot be stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrecedingStep {
     /// The step.
     pub step: StepId,
     /// Its source.
     pub source: Arc<str>,
-    /// What it is seeded with.
+    /// The seed of the step.
     pub seed: Digest,
 }
 
-/// One run of one step.
+/// The request for one run of one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepRequest {
     /// The step.
     pub step: StepId,
     /// Its source.
     pub source: Arc<str>,
-    /// What its random numbers come from, unless [`RANDOM`] is given.
+    /// The source of its random numbers, unless [`RANDOM`] is given.
     pub seed: Digest,
-    /// What it may look at.
+    /// The groups that it may read.
     pub given: Vec<GivenGroup>,
-    /// Steps to be run first, in this order, without their output.
+    /// Steps to run first, in this order, without their output.
     pub before: Vec<PrecedingStep>,
-    /// How often the step was run for this already, since it looked at more than was given.
+    /// The number of earlier attempts, in which the step read more than was given.
     pub attempt: u32,
-    /// Whether the run may have effects outside. That it starts is kept before it does.
+    /// Whether the run may have external effects. Its start is stored before it has any.
     pub acts: bool,
 }
 
-/// What came of a run.
+/// The report of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StepReport {
     /// The step.
     pub step: StepId,
-    /// How it ended.
+    /// The end of the run.
     pub ended: StepEnd,
-    /// What it printed, bounded by the runner's limits.
+    /// Its standard output, bounded by the runner's limits.
     pub stdout: String,
-    /// What it complained about, likewise.
+    /// Its standard error, likewise.
     pub stderr: String,
-    /// Whether some of the two was dropped.
+    /// Whether part of the two was dropped.
     pub truncated: bool,
     /// The `repr` of its last expression when that is not `None`: at most 10,000 characters.
     pub result: Option<String>,
-    /// Names that it looked up, also those that were not there. Not those that it had bound itself.
+    /// Names that it looked up, including missing ones. Without those that it had bound itself.
     pub reads: BTreeSet<VariableName>,
-    /// Whether it looked at the namespace as a whole.
+    /// Whether it read the namespace as a whole.
     pub sees_all: bool,
-    /// What it changed. Empty when it was stopped.
+    /// Its changes. Empty when it was stopped.
     pub delta: Delta,
-    /// What it changed that no later step sees, such as `builtins.print`.
+    /// Its changes that no later step sees, such as `builtins.print`.
     pub unkept: Vec<String>,
     /// Short texts of variables that it had looked up when it raised: at most 20, of 200 characters.
     pub values: BTreeMap<VariableName, String>,
@@ -153,13 +153,13 @@ pub struct StepReport {
     pub fuel_used: u64,
     /// The most memory that it held, in bytes.
     pub memory_bytes_peak: u64,
-    /// The content of the blobs that its delta names. Kept elsewhere, by digest.
+    /// The content of the blobs that its delta names. Stored separately, by digest.
     #[serde(skip)]
     pub blobs: Vec<(Digest, Arc<[u8]>)>,
 }
 
 impl StepReport {
-    /// A report of a step that came to its end and did nothing.
+    /// A report of a step that completed and did nothing.
     #[must_use]
     pub fn of(step: StepId) -> Self {
         Self {
@@ -182,25 +182,25 @@ impl StepReport {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StepEnd {
-    /// The source came to its end.
+    /// The source completed.
     #[default]
     Well,
-    /// It raised. What it had changed until then stays changed.
+    /// It raised. Its changes until then remain.
     Raised(Exception),
     /// A limit stopped it, or its instance died. It changed nothing.
     Stopped {
         /// The limit, if it was one: `timeout_ms`, `fuel_max`, `memory_bytes_max`, `stack_bytes_max`, ...
         limit: Option<String>,
-        /// What happened, in one line.
+        /// The message, in one line.
         message: String,
     },
 }
 
-/// What a step raised.
+/// An exception that a step raised.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Exception {
     /// The class, without its module.
@@ -208,9 +208,9 @@ pub struct Exception {
     pub kind: String,
     /// Its text, at most 4,000 characters.
     pub message: String,
-    /// The line of the step's source where it was raised, or from where it called what raised; from 1.
+    /// The line of the step's source that raised it, or that called the raising code; from 1.
     pub line: Option<u32>,
-    /// Where it went through, outermost first: at most 50, from the middle of which some are left out.
+    /// The frames of the traceback, outermost first: at most 50, from the middle of which some are left out.
     pub frames: Vec<Frame>,
 }
 
@@ -226,7 +226,7 @@ pub struct Frame {
 }
 
 impl Exception {
-    /// As Python prints it, with the lines of those steps that `source_of` knows.
+    /// The traceback in Python's format, with the lines of those steps that `source_of` knows.
     #[must_use]
     pub fn traceback(&self, source_of: impl Fn(&str) -> Option<Arc<str>>) -> String {
         use std::fmt::Write as _;

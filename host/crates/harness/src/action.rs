@@ -1,36 +1,34 @@
-//! What the driver is to do.
+//! The actions for the driver.
 //!
-//! [`Action::Emit`], [`Action::Park`] and [`Action::Finish`] ride in the transaction that stores the
-//! state. [`Action::Work`] starts after it, and only if no work of the same key is running: after a
-//! pause or a crash the same work is asked for again, and goes on from its journal.
+//! [`Action::Emit`], [`Action::Park`] and [`Action::Finish`] are part of the transaction that stores the state.
+//! [`Action::Work`] starts after it, and only if no work of the same key is running: after a pause or a crash the same
+//! work is requested again, and continues from its journal.
 
 use longhaul_core::event::Event;
 use longhaul_core::work::{CheckSpec, Criterion, Goal, Issue, Plan, Task};
 use serde::{Deserialize, Serialize};
 
-/// One thing to do.
+/// One action.
 #[allow(clippy::large_enum_variant, reason = "a handful live at once, and none is stored in a list")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Carry this out, and hand in [`crate::Input::Done`] or [`crate::Input::Parked`] with its key.
+    /// Carry out this work, and report [`crate::Input::Done`] or [`crate::Input::Parked`] with its key.
     Work(Work),
-    /// The work of this key is no longer wanted: stop it. What it used is still counted when it is
-    /// handed in.
+    /// The work of this key is no longer wanted: stop it. Its usage is still counted when it is reported.
     Cancel {
-        /// Of the [`Work`].
+        /// The key of the [`Work`].
         key: String,
     },
-    /// Number this event and keep it.
+    /// Number this event and store it.
     Emit(Event),
-    /// A lane does not go on until the time comes or a person acts; [`crate::RunState::wakes_at_ms`] is the
-    /// first of the times.
+    /// A lane waits for a time or for a person; [`crate::RunState::wakes_at_ms`] is the first of the times.
     Park(Park),
     /// The run is over.
     Finish {
-        /// How.
+        /// Its status.
         status: EndStatus,
-        /// In one line.
+        /// A summary, in one line.
         summary: String,
     },
 }
@@ -38,10 +36,9 @@ pub enum Action {
 /// Why a lane waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Park {
-    /// In one line; a question if a person is to act.
+    /// The reason, in one line; a question if a person has to act.
     pub reason: String,
-    /// Hand in [`crate::Input::Woke`] at this time, in milliseconds since 1970-01-01 UTC. None: a
-    /// person has to act.
+    /// Send [`crate::Input::Woke`] at this time, in milliseconds since 1970-01-01 UTC. None: a person has to act.
     pub until_ms: Option<u64>,
 }
 
@@ -51,11 +48,11 @@ pub struct Park {
 pub enum EndStatus {
     /// Every feature passes or was dropped.
     Completed,
-    /// Some do not; the best effort is kept.
+    /// Some features do not pass; the best effort is kept.
     Incomplete,
     /// There is no plan.
     Failed,
-    /// The operator gave it up.
+    /// The operator abandoned it.
     Abandoned,
 }
 
@@ -72,15 +69,15 @@ impl EndStatus {
     }
 }
 
-/// A piece of work, whole: what was stored is what is asked for again, to the letter, so that a
-/// journal finds the arguments it was begun with.
+/// A piece of work, complete: stored work is requested again literally, so that a journal finds the arguments it was
+/// begun with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// The key without the try.
+    /// The key without the attempt.
     pub name: String,
-    /// Counts from 1. An invocation that ended in an outage has ended; the next try is another one.
+    /// Counts from 1. An invocation that ended in an outage has ended; the next attempt is another one.
     pub attempt: u32,
-    /// What to do.
+    /// The kind of work, with its input.
     pub job: WorkKind,
 }
 
@@ -89,15 +86,16 @@ impl Work {
         Self { name, attempt: 1, job }
     }
 
-    /// The same once more, under a key of its own.
+    /// The same work again, under a key of its own.
     pub(crate) fn again(mut self) -> Self {
         self.attempt = self.attempt.saturating_add(1);
         self
     }
 
-    /// Unique within the run and stable: invocation ids are made of it. For example `plan`, `plan/try`, `replan/2`,
-    /// `f-ID/prepare`, `f-ID/2/generate`, `f-ID/e1/2/judge` in the feature's second session,
-    /// `f-ID/2/judge/m1` after it was brought to the branch's tip, `f-ID/commit/t2` at the second try. Letters, digits, `-`, `_` and `/`.
+    /// Unique within the run and stable: invocation ids are derived from it. For example `plan`, `plan/try`,
+    /// `replan/2`, `f-ID/prepare`, `f-ID/2/generate`, `f-ID/e1/2/judge` in the feature's second session,
+    /// `f-ID/2/judge/m1` after it was brought to the branch's tip, `f-ID/commit/t2` at the second attempt. Letters,
+    /// digits, `-`, `_` and `/`.
     #[must_use]
     pub fn key(&self) -> String {
         match self.attempt {
@@ -106,7 +104,7 @@ impl Work {
         }
     }
 
-    /// The feature it is for.
+    /// The feature of the work.
     #[must_use]
     pub fn feature(&self) -> Option<&str> {
         match &self.job {
@@ -127,7 +125,7 @@ impl Work {
     }
 }
 
-/// How a step went, without its output, which the driver has under the key.
+/// The result of a step without its output, which the driver has under the key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
     /// The step's id.
@@ -136,80 +134,80 @@ pub struct StepSummary {
     pub passed: bool,
     /// The key of the work that made its last output, if there is one.
     pub generated: Option<String>,
-    /// What was found wrong.
+    /// The issues that were found.
     pub issues: Vec<Issue>,
 }
 
-/// What a model chooses for an ask.
+/// A choice that a model makes for an ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// Whether the goal is simple, for one agent, or complex, for a plan.
     Path,
-    /// Which agent answers.
+    /// The agent that answers.
     Agent,
 }
 
-/// What to do.
+/// A kind of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case")]
 pub enum WorkKind {
-    /// Ask a model, without any plugin, who answers. Ends in [`crate::WorkReport::Chosen`].
+    /// Ask a model, without any plugin, for a choice. Ends in [`crate::WorkReport::Chosen`].
     Choose {
-        /// What is chosen.
+        /// The choice.
         choice: Choice,
         /// The system prompt.
         system: String,
-        /// What it is told.
+        /// The user prompt.
         prompt: String,
-        /// The words that it may answer with; none: any.
+        /// The words that it may answer with; empty: any.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         among: Vec<String>,
     },
     /// Ask the planner for features. Ends in [`crate::WorkReport::Planned`].
     Plan {
-        /// What it gets; the driver adds the settings.
+        /// The planner's input; the driver adds the settings.
         goal: Goal,
     },
-    /// Ask the planner for the rest of the way, after steps of a pipeline failed. Ends in
+    /// Ask the planner for the remaining steps, after steps of a pipeline failed. Ends in
     /// [`crate::WorkReport::Planned`].
     Replan {
-        /// What it gets; the driver adds the settings.
+        /// The planner's input; the driver adds the settings.
         goal: Goal,
-        /// The plan as it stands, passed steps included.
+        /// The present plan, passed steps included.
         plan: Plan,
         /// Every step that passed or failed.
         results: Vec<StepSummary>,
     },
-    /// Run each proposed check once on the tree as it is, before the plan is taken. Ends in
+    /// Run each proposed check once on the unchanged tree, before the plan is accepted. Ends in
     /// [`crate::WorkReport::Tried`].
     TryChecks {
         /// The plan, with checks that are not the operator's.
         plan: Plan,
         /// The names of these checks, each with its feature.
         proposed: Vec<(String, String)>,
-        /// The work that gave the plan.
+        /// The work that made the plan.
         planned_by: Box<Work>,
     },
-    /// Ask the planner what the results come to. Ends in [`crate::WorkReport::Synthesized`].
+    /// Ask the planner to synthesise the results. Ends in [`crate::WorkReport::Synthesized`].
     Synthesize {
-        /// What it gets; the driver adds the settings.
+        /// The planner's input; the driver adds the settings.
         goal: Goal,
         /// Every step that passed.
         results: Vec<StepSummary>,
     },
-    /// Ask an agent, before the work on a feature begins, which criteria and checks it lacks. Ends in
+    /// Ask an agent, before the work on a feature begins, for missing criteria and checks. Ends in
     /// [`crate::WorkReport::Proposed`].
     Propose {
         /// The feature.
         feature: String,
         /// The agent's name in `longhaul.toml`.
         agent: String,
-        /// What it gets; the driver adds the settings.
+        /// The agent's input; the driver adds the settings.
         task: Task,
     },
-    /// Bring the feature's tree to the branch's tip, pin its checks with their test files, run each once
-    /// there, and gather what the session should know. Ends in [`crate::WorkReport::Prepared`].
+    /// Bring the feature's tree to the branch's tip, pin its checks with their test files, run each once there, and
+    /// gather the session's orientation. Ends in [`crate::WorkReport::Prepared`].
     #[serde(alias = "pin")]
     Prepare {
         /// The feature.
@@ -217,19 +215,19 @@ pub enum WorkKind {
         /// Its checks.
         checks: Vec<CheckSpec>,
     },
-    /// Ask the evaluator, before the work on a feature begins, which of the criteria that were offered it can judge:
-    /// by judging the tree as it is. Ends in [`crate::WorkReport::Judged`].
+    /// Ask the evaluator, before the work on a feature begins, which of the offered criteria it can judge: by judging
+    /// the unchanged tree. Ends in [`crate::WorkReport::Judged`].
     Agree {
         /// The feature.
         feature: String,
-        /// What is asked for.
+        /// The feature's instruction.
         instruction: String,
-        /// What the evaluator reads in the place of an output.
+        /// The text that the evaluator reads in the place of an output.
         output: String,
-        /// What was offered.
+        /// The offered criteria.
         criteria: Vec<Criterion>,
     },
-    /// Have an agent work on the tree. Ends in [`crate::WorkReport::Generated`].
+    /// An agent works on the tree. Ends in [`crate::WorkReport::Generated`].
     Generate {
         /// The feature.
         feature: String,
@@ -237,10 +235,10 @@ pub enum WorkKind {
         round: u32,
         /// The agent's name in `longhaul.toml`.
         agent: String,
-        /// What it gets; the driver adds the settings.
+        /// The agent's input; the driver adds the settings.
         task: Task,
     },
-    /// Have the evaluator judge what came out. Ends in [`crate::WorkReport::Judged`].
+    /// The evaluator judges the output. Ends in [`crate::WorkReport::Judged`].
     Judge {
         /// The feature.
         feature: String,
@@ -248,27 +246,26 @@ pub enum WorkKind {
         round: u32,
         /// The key of the [`WorkKind::Generate`] whose output is judged.
         generated: String,
-        /// What was asked for.
+        /// The feature's instruction.
         instruction: String,
-        /// What must hold.
+        /// The criteria.
         criteria: Vec<Criterion>,
     },
-    /// Bring the commits that came to the branch meanwhile into the feature's tree. Ends in
-    /// [`crate::WorkReport::Merged`] or [`crate::WorkReport::Conflicted`].
+    /// Merge the branch's new commits into the feature's tree. Ends in [`crate::WorkReport::Merged`] or
+    /// [`crate::WorkReport::Conflicted`].
     Merge {
         /// The feature.
         feature: String,
     },
-    /// Commit exactly the files that changed, from the tree that was judged. Ends in
-    /// [`crate::WorkReport::Committed`], or in [`crate::WorkReport::Moved`] when the branch went on meanwhile.
+    /// Commit exactly the changed files, from the tree that was judged. Ends in [`crate::WorkReport::Committed`], or in
+    /// [`crate::WorkReport::Moved`] when the branch has moved meanwhile.
     Commit {
         /// The feature.
         feature: String,
-        /// Subject, a blank line, the agent's summary, a blank line, trailers of ours.
+        /// Subject, a blank line, the agent's summary, a blank line, the harness's trailers.
         message: String,
     },
-    /// Keep what there is as a blob, then restore the tree to the last commit. Ends in
-    /// [`crate::WorkReport::Discarded`].
+    /// Keep the changes as a blob, then restore the tree to the last commit. Ends in [`crate::WorkReport::Discarded`].
     Discard {
         /// The feature.
         feature: String,
@@ -276,7 +273,7 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
-    /// Whether it asks models, so that a budget has to be looked at first.
+    /// Whether it asks models, so that a budget has to be checked first.
     #[must_use]
     pub fn asks_models(&self) -> bool {
         match self {
@@ -296,7 +293,7 @@ impl WorkKind {
         }
     }
 
-    /// In one word, for messages.
+    /// A verb for messages.
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {

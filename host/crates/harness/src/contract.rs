@@ -1,14 +1,14 @@
-//! What a feature is judged by can be added to before the work on it begins, and never weakened.
+//! Additions to a feature's rubric before the work on it begins. Nothing is ever weakened.
 //!
-//! An agent, who is not the one that does the feature, answers with criteria and checks that it lacks:
+//! An agent, which is not the feature's own, answers with missing criteria and checks:
 //!
 //! ```json
 //! {"checks": [{"name": "rejects-empty", "python": "..."}],
 //!  "criteria": [{"id": "empty", "text": "an empty list is refused", "check": "rejects-empty"}]}
 //! ```
 //!
-//! Both may be missing. Whatever has the name of something that is there is left out, so nothing that
-//! was planned is replaced; native checks are the operator's and cannot be added.
+//! Both may be missing. A criterion or check with an existing name is left out, so nothing that was planned is
+//! replaced; native checks are the operator's and cannot be added.
 
 use crate::input::HarnessSetup;
 use crate::limits::HarnessLimits;
@@ -18,7 +18,7 @@ use crate::texts::line;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use serde::Deserialize;
 
-/// What an agent answered.
+/// An agent's answer.
 #[derive(Deserialize)]
 struct Proposal {
     #[serde(default)]
@@ -41,16 +41,16 @@ struct ProposedCriterion {
     check: Option<String>,
 }
 
-/// A feature with more to be judged by.
+/// A feature with additions to its rubric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extended {
-    /// The feature, which holds all that it held.
+    /// The feature, with its earlier rubric unchanged.
     pub spec: FeatureSpec,
     /// The ids of the criteria that were added.
     pub criteria: Vec<String>,
     /// The names of the checks that were added.
     pub checks: Vec<String>,
-    /// What was not taken, and why, one line each.
+    /// The rejected additions with their reasons, one line each.
     pub left_out: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub enum ContractError {
     /// The answer has another form.
     #[error("the answer is no object with `checks` and `criteria`: {0}")]
     Form(#[from] serde_json::Error),
-    /// A cap or a rule of plans.
+    /// The answer breaks a cap or a rule of plans.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
@@ -68,7 +68,7 @@ pub enum ContractError {
 /// Adds what `output` proposes to `spec`.
 ///
 /// # Errors
-/// Every [`ContractError`]; the feature is then judged by what it was planned with.
+/// Every [`ContractError`]; then the feature keeps its planned rubric.
 pub fn extend(
     spec: &FeatureSpec,
     output: &str,
@@ -88,7 +88,7 @@ pub fn extend(
     Ok(extended)
 }
 
-/// Takes the criteria of an offer that are `refused` out of `spec` again, and the checks of it that nothing names then.
+/// Removes the `refused` criteria of an offer from `spec`, and the offered checks that no criterion names then.
 pub(crate) fn withdraw(spec: &mut FeatureSpec, offered: &mut Offered, refused: impl Fn(&str) -> bool) {
     let is_refused = |id: &String, offered: &Offered| offered.criteria.contains(id) && refused(id);
     spec.criteria.retain(|criterion| !is_refused(&criterion.id, offered));
@@ -98,7 +98,7 @@ pub(crate) fn withdraw(spec: &mut FeatureSpec, offered: &mut Offered, refused: i
     offered.checks.retain(is_named);
 }
 
-/// Models that finish with a text hand the object over inside a string.
+/// Models that finish with a text pass the object inside a string.
 fn parse(output: &str) -> Result<Proposal, serde_json::Error> {
     match serde_json::from_str(output)? {
         serde_json::Value::String(inner) => serde_json::from_str(&inner),

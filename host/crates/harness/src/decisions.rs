@@ -1,6 +1,6 @@
-//! What the memory of decisions and the harness agree on about scores.
+//! The common rule for scores, for the memory of decisions and the harness.
 
-/// A score between -1 and 1. What is no number says nothing, so it is 0.
+/// Clamps a score to -1 to 1. NaN becomes 0.
 #[must_use]
 pub fn clamp_score(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score.clamp(-1.0, 1.0) }

@@ -1,6 +1,6 @@
-//! What kind of work a prompt asks for, and whether it is worth a project of its own: by its words alone.
+//! Guesses the kind of work that a prompt asks for, and whether it is worth a project: by its words alone.
 //!
-//! It is a guess, made before anything is spent, and it says how sure it is and why. It counts whole words, so
+//! The guess is made before anything is spent, and states its confidence and its reasons. It counts whole words, so
 //! `report` is not `port`, and no number in a prompt makes more than [`ITEMS_MAX`] items.
 
 use regex::Regex;
@@ -13,42 +13,42 @@ pub const ITEMS_MAX: usize = 10;
 /// From this confidence on, work is worth a project.
 pub const CONFIDENCE_MIN: f64 = 0.6;
 
-/// Bytes of a prompt that are looked at.
+/// Bytes of a prompt that are read.
 const PROMPT_BYTES_MAX: usize = 20_000;
 
 /// Kinds of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptKind {
-    /// One answer will do.
+    /// One answer is enough.
     Simple,
-    /// Several things are to be found out.
+    /// Several topics of research.
     MultiResearch,
-    /// Code is to be written.
+    /// Code to write.
     CodingProject,
     /// Several steps, one after the other.
     MultiStep,
-    /// Something is to be looked at from several sides.
+    /// A subject to analyse from several sides.
     ComplexAnalysis,
 }
 
-/// What was made of a prompt.
+/// The guess about a prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Detected {
-    /// Of which kind the work is.
+    /// The kind of work.
     #[serde(rename = "type")]
     pub kind: PromptKind,
     /// Whether it is worth a project.
     pub use_harness: bool,
-    /// Its parts: those that the prompt lists, or as many names as it asks for.
+    /// Its parts: those that the prompt lists, or as many names as it requests.
     pub items: Vec<String>,
-    /// How sure that is, from 0 to 1.
+    /// The confidence of the guess, from 0 to 1.
     pub confidence: f64,
-    /// What it was seen by, one line each.
+    /// The reasons for it, one line each.
     pub reasons: Vec<String>,
 }
 
-/// Words of code. One alone says little.
+/// Words about code. One alone is weak evidence.
 const CODING: [&str; 18] = [
     "implement",
     "refactor",
@@ -70,7 +70,7 @@ const CODING: [&str; 18] = [
     "integrate",
 ];
 
-/// Words of analysis. Two of them make one.
+/// Words about analysis. Two of them count as one.
 const ANALYSIS: [&str; 12] = [
     "analyze",
     "investigate",
@@ -86,7 +86,7 @@ const ANALYSIS: [&str; 12] = [
     "detailed analysis",
 ];
 
-/// What is counted where a prompt says how many.
+/// Nouns that are counted after a number in a prompt.
 const COUNTED: &str =
     "papers?|topics?|items?|features?|functions?|tests?|files?|endpoints?|components?|modules?|reports?|articles?";
 
@@ -119,7 +119,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         compound: [
             regex(r"\brefactor\b.*\band\b.*\b(?:add|write|create)\b"),
             regex(r"\b(?:add|write|create)\b.*\b(?:tests?|features?)\b.*\band\b"),
-            // What comes with its tests is code, whichever word says that it is made.
+            // A request that includes tests is about code, whatever its verb.
             regex(r"\b(?:implement|build|create|develop|write|make|deploy)\b.*\b(?:with|including)\b.*\btests?\b"),
         ],
         steps: regex(
@@ -132,7 +132,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
     }
 });
 
-/// A word, or some words, with the ends that they take in a sentence.
+/// A word, or some words, with their inflected endings.
 fn word_forms(words: &str) -> Regex {
     let forms: Vec<String> = words
         .split(' ')
@@ -145,7 +145,7 @@ fn word_forms(words: &str) -> Regex {
     Regex::new(&format!(r"\b{}\b", forms.join(r"\s+(?:an?\s+|the\s+)?"))).expect("plain words")
 }
 
-/// What a prompt asks for.
+/// Guesses the work of a prompt.
 #[must_use]
 pub fn detect(prompt: &str) -> Detected {
     let prompt = &prompt[..prompt.floor_char_boundary(PROMPT_BYTES_MAX)];
@@ -165,7 +165,7 @@ pub fn detect(prompt: &str) -> Detected {
     }
 }
 
-/// What was seen so far.
+/// The findings so far.
 #[derive(Default)]
 struct Seen {
     lower: String,
@@ -270,7 +270,7 @@ impl Seen {
     }
 }
 
-/// A number that a prompt says, no higher than is of use.
+/// A number in a prompt, capped to a useful size.
 fn number(digits: &str) -> usize {
     digits.parse().unwrap_or(ITEMS_MAX).min(ITEMS_MAX)
 }
@@ -279,7 +279,7 @@ fn names(stem: &str, count: usize) -> Vec<String> {
     (1..=count).map(|number| format!("{stem}_{number}")).collect()
 }
 
-/// A part without what surrounds it; none if nothing is left.
+/// A part without surrounding punctuation; none if nothing is left.
 fn tidy(part: &str) -> Option<String> {
     let part = part.trim().trim_end_matches([',', ';']).trim();
     (!part.is_empty()).then(|| part.to_owned())

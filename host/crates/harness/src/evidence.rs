@@ -1,18 +1,18 @@
-//! What a pass rests on. A check shows something only when it failed before the work began and the work changed
+//! The evidence behind a pass. A check is evidence only when it failed before the work began and the work changed
 //! something: otherwise it passes without the work, and is vacuous.
 //!
-//! A feature that only vacuous checks decide is judged by one criterion more, which says what the feature asks for.
-//! Refuses to let a feature pass by vacuous checks alone, unless a person said to take it so.
+//! A feature that only vacuous checks decide gets one more criterion, which asks whether the feature's request is met.
+//! Refuses to let a feature pass by vacuous checks alone, unless a person agreed to that.
 
 use crate::input::HarnessSetup;
 use crate::state::{Consent, Feature};
 use longhaul_core::work::{CheckBody, Criterion, Evidence, FeatureSpec};
 use std::collections::BTreeMap;
 
-/// The id of the criterion that is judged where checks show nothing.
+/// The id of the criterion that is added when checks prove nothing.
 const AS_ASKED: &str = "as-asked";
 
-/// What a PASS of each of `criteria` rests on.
+/// The evidence for a PASS of each of `criteria`.
 pub(crate) fn of(criteria: &[Criterion], vacuous: &[String], is_changed: bool) -> BTreeMap<String, Evidence> {
     let of = |criterion: &Criterion| match &criterion.check {
         Some(check) if !is_changed || vacuous.contains(check) => Evidence::VacuousCheck,
@@ -22,7 +22,7 @@ pub(crate) fn of(criteria: &[Criterion], vacuous: &[String], is_changed: bool) -
     criteria.iter().map(|criterion| (criterion.id.clone(), of(criterion))).collect()
 }
 
-/// The same, where a check of the operator's shows less than tests and counterexamples.
+/// The same, for an operator's check with weaker evidence than tests and counterexamples.
 pub(crate) fn of_feature(
     feature: &Feature,
     criteria: &[Criterion],
@@ -48,13 +48,13 @@ fn weak(body: &CheckBody, setup: &HarnessSetup) -> Option<Evidence> {
     is_exit.then_some(Evidence::ExitCode).or_else(|| setup.weak_checks.get(name).copied())
 }
 
-/// Whether nothing but vacuous checks decides.
+/// Whether only vacuous checks decide.
 pub(crate) fn is_vacuous(criteria: &[Criterion], vacuous: &[String], is_changed: bool) -> bool {
     of(criteria, vacuous, is_changed).values().all(|evidence| *evidence == Evidence::VacuousCheck)
 }
 
-/// What a feature is judged by. Where only vacuous checks would decide, and no person said to take it so, it is also
-/// whether the work does what the feature asks for.
+/// The criteria of a feature. If only vacuous checks would decide, and no person agreed to that, they include whether
+/// the work does what the feature asks for.
 pub(crate) fn criteria(feature: &Feature) -> Vec<Criterion> {
     let mut criteria = feature.spec.criteria.clone();
     if feature.consent != Some(Consent::Given) && is_vacuous(&criteria, &feature.vacuous, true) {

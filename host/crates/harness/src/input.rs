@@ -1,8 +1,7 @@
-//! What can happen to a run: orders of the operator, and reports on the work that was asked for.
+//! The inputs of a run: orders of the operator, and reports on requested work.
 //!
-//! Texts in reports were written by planners, agents and evaluators: hostile, and capped before they
-//! are kept. A report names the key of its work and nothing else, so that one which comes late, or
-//! twice, is told apart from the one that is awaited.
+//! Planners, agents and evaluators wrote the texts in reports: untrusted, and capped before they are stored. A report
+//! names only the key of its work, so that a late or repeated report is distinguished from the awaited one.
 
 use crate::HarnessLimits;
 use longhaul_core::event::WorkUsage;
@@ -11,55 +10,55 @@ use longhaul_core::{Denial, Digest, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that happened.
+/// An input.
 #[expect(clippy::large_enum_variant, reason = "the large one begins a run, once")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
-    /// The operator hands over a goal. The first input of a run, once.
+    /// The operator gives a goal. The first input of a run, once.
     Begin {
         /// The run.
         run: RunId,
-        /// What the operator wrote.
+        /// The operator's text.
         goal: String,
-        /// What the host knows that helps the planner, an object.
+        /// The host's context for the planner, an object.
         context: serde_json::Value,
-        /// What is configured.
+        /// The configuration.
         setup: HarnessSetup,
         /// The caps.
         limits: HarnessLimits,
     },
-    /// Work ended, one way or the other.
+    /// Work ended, successfully or not.
     Done {
-        /// Of the [`crate::Work`].
+        /// The key of the [`crate::Work`].
         key: String,
-        /// What it used.
+        /// Its usage.
         used: WorkUsage,
-        /// How it ended.
+        /// Its result.
         report: WorkReport,
     },
     /// Work waits for a person and is not over: an effect with an unknown outcome, an approval.
     Parked {
-        /// Of the [`crate::Work`].
+        /// The key of the [`crate::Work`].
         key: String,
         /// The question.
         question: String,
-        /// What is asked for.
+        /// The requested answer.
         wanted: PersonRequest,
     },
-    /// What parked work waited for in front of a call is decided, and it can go on. Nothing to do when it waits no
-    /// more: another person was quicker, or it was begun anew.
+    /// The decision that parked work waited for in front of a call was made, and the work can continue. Ignored when it
+    /// does not wait any more: another person answered first, or it was begun again.
     Approved {
         /// The work's key.
         key: String,
     },
-    /// The driver keeps what a person knows of the effect that parked work asks about, and the work can go on. Refused
-    /// when it waits no more.
+    /// The driver stored a person's knowledge of the effect that parked work asks about, and the work can continue.
+    /// Refused when it does not wait any more.
     Resolved {
         /// The work's key.
         key: String,
     },
-    /// The driver takes that out again, before the work has used it. The work waits as it did.
+    /// The driver withdrew that answer before the work used it. The work waits as before.
     AnswerTakenBack {
         /// The work's key.
         key: String,
@@ -72,15 +71,14 @@ pub enum Input {
     Answered {
         /// The feature that is blocked; none when the whole run waits.
         feature: Option<String>,
-        /// In their words. For work that is parked, the driver has already put it where the work finds it.
+        /// The person's words. For parked work, the driver has already stored them where the work reads them.
         answer: String,
     },
     /// The time that [`crate::Park::until_ms`] asked for has come.
     Woke,
     /// The operator wants no new work to start. Work under way may end or be cancelled by the driver.
     PauseRequested,
-    /// The operator wants the run to go on: after a pause, before the end of a wait, or when it had
-    /// ended incomplete.
+    /// The operator resumes the run: after a pause, before the end of a wait, or after it ended incomplete.
     Resume {
         /// Failing features may be tried again, [`HarnessLimits::feature_attempts_max`] times.
         retry_failing: bool,
@@ -92,7 +90,7 @@ pub enum Input {
         /// The feature; its id must be new.
         spec: FeatureSpec,
     },
-    /// The operator replaces what a feature asks for. It is then built, and judged, anew.
+    /// The operator replaces a feature's spec. The feature is then built, and judged, again.
     FeatureEdited {
         /// The feature, by its id.
         spec: FeatureSpec,
@@ -104,66 +102,66 @@ pub enum Input {
     },
     /// The operator had the goal read again.
     GoalReread {
-        /// As it is now.
+        /// The present goal.
         goal: String,
-        /// Features that it adds, or says something else of.
+        /// Features that it adds or changes.
         steps: Vec<PlanStep>,
-        /// Features that it had and has no more.
+        /// Features that it no longer has.
         dropped: Vec<String>,
     },
     /// The driver went back to an earlier commit on the operator's order; the run was not working.
     Reverted {
-        /// Features that pass by what was left behind.
+        /// Features whose pass depends on the abandoned commits.
         features: Vec<String>,
-        /// The commits that were left behind, newest first.
+        /// The abandoned commits, newest first.
         left: Vec<String>,
         /// The commit that the branch and the tree are at now.
         to: String,
-        /// The ref that keeps where the branch was; none when it did not move.
+        /// The ref that keeps the branch's former tip; none when it did not move.
         kept_as: Option<String>,
     },
     /// The operator had the pinned checks of passing features run again; the run was not working.
     Regressed {
-        /// Those that no longer pass, each with why.
+        /// The features that no longer pass, each with the reason.
         features: Vec<(String, String)>,
     },
-    /// A person corrects what is worked on. The driver brings it to the agent at its next step.
+    /// A person corrects the current work. The driver passes the correction to the agent at its next step.
     Steered {
-        /// The feature, or task; none: all that is worked on, or the planner while it is asked.
+        /// The feature, or task; none: all current work, or the planner while it is asked.
         feature: Option<String>,
-        /// In their words.
+        /// The person's words.
         text: String,
     },
-    /// A person stops the work on one feature, or task. A resume takes it up again.
+    /// A person stops the work on one feature, or task. A resume continues it.
     TaskCancelled {
         /// Its id.
         feature: String,
     },
-    /// The driver measured that the run worked as long as it may, see [`HarnessLimits::wall_ms_max`].
+    /// The driver measured that the run reached its wall time, see [`HarnessLimits::wall_ms_max`].
     WallUsedUp {
-        /// How long it worked.
+        /// How long it worked, in milliseconds.
         spent_ms: u64,
     },
-    /// The operator gives the run up. The tree is left as it is.
+    /// The operator abandons the run. The tree stays as it is.
     Abandon {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What parked work wants of a person.
+/// The answer that parked work needs from a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonRequest {
-    /// To know whether an effect happened; the command that tells.
+    /// Whether an effect happened; the command that answers.
     Effect(String),
-    /// Words, or that something is mended.
+    /// A text, or that a fault is corrected.
     Words,
     /// An answer to the approval of this id.
     Approval(String),
 }
 
-/// What the operator configured, as far as the harness has to know.
+/// The operator's configuration, as far as the harness needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HarnessSetup {
@@ -174,54 +172,54 @@ pub struct HarnessSetup {
     pub categories: BTreeMap<String, String>,
     /// The names under `[checks]`.
     pub checks: Vec<String>,
-    /// Those of them whose pass rests on an exit code alone.
+    /// The checks whose pass rests on an exit code alone.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub exit_checks: BTreeSet<String>,
-    /// What the pass of others of them rests on that have no counterexamples. Runs of before have none.
+    /// The evidence of other checks without counterexamples. Runs of earlier versions have none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weak_checks: BTreeMap<String, Evidence>,
-    /// What becomes of a plan whose steps fail.
+    /// The strategy, which decides what follows a failed step.
     pub strategy: Strategy,
-    /// The agent that is asked, before the work on a feature begins, for criteria and checks that it
-    /// lacks; none: features are judged by what they were planned with.
+    /// The agent that adds missing criteria and checks before the work on a feature begins; none: features keep their
+    /// planned rubric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract_by: Option<String>,
-    /// The plan that is followed; none: the planner is asked for one.
+    /// The plan to follow; none: the planner makes one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<Plan>>,
-    /// What agents are for, in the operator's words, by their names.
+    /// The operator's descriptions of agents, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub described: BTreeMap<String, String>,
-    /// Agents whose own opinion of how sure they are counts for nothing.
+    /// Agents whose own confidence is ignored.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub confidence_ignored: BTreeSet<String>,
-    /// The agent of an ask that takes what was given to nobody known; none: the first of `agents`.
+    /// The agent of an ask for tasks with an unknown agent; none: the first of `agents`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<String>,
-    /// Who answers an ask.
+    /// The dispatch of an ask.
     #[serde(skip_serializing_if = "Dispatch::is_auto")]
     pub dispatch: Dispatch,
-    /// The evaluator, by its name, when it judges by checks alone: a criterion without one could not pass.
+    /// The evaluator, by its name, when it judges by checks alone: a criterion without a check could not pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks_only: Option<String>,
-    /// Features that pass in the run before on this branch, by their ids, each with the digest of what it asks for.
+    /// Features that pass in the previous run on this branch, by their ids, each with the digest of its spec.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub passed_before: BTreeMap<String, Digest>,
 }
 
-/// Who answers an ask.
+/// The dispatch of an ask: who answers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatch {
-    /// One agent if there is one; of several a model says whether the goal is simple, for one of them, or complex,
-    /// for a plan.
+    /// One agent if there is only one; of several, a model decides whether the goal is simple, for one of them, or
+    /// complex, for a plan.
     #[default]
     Auto,
     /// This agent.
     Agent(String),
-    /// One agent; of several a model says which.
+    /// One agent; of several, a model chooses.
     Route,
-    /// Several, as a planner plans.
+    /// Several agents, as a planner plans.
     Plan,
 }
 
@@ -231,56 +229,56 @@ impl Dispatch {
     }
 }
 
-/// How a plan is worked through. All are the same graph of sessions; they differ in what a session is, and in what
-/// happens when no step is left that can be worked on.
+/// The strategy for working through a plan. All use the same graph of sessions; they differ in the meaning of a
+/// session, and in what happens when no step is left that can be worked on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// The run ends, and features that fail stay so until a person has them tried again. The default.
+    /// The run ends, and failing features stay so until a person retries them. The default.
     #[default]
     Session,
-    /// The planner is asked again for what failed, up to `replans_max` times, then a person; once every
-    /// step passes it is asked what the results come to.
+    /// The planner is asked again for the failed steps, up to `replans_max` times, then a person; once every step
+    /// passes it synthesises the results.
     Pipeline,
-    /// Tasks that give answers: there is no tree, nothing is judged and nothing committed. One agent answers, or
-    /// the planner's tasks do as a pipeline's steps, and it is asked what their answers come to.
+    /// Tasks that give answers: there is no tree, nothing is judged and nothing committed. One agent answers, or the
+    /// planner's tasks do as a pipeline's steps, and the planner synthesises their answers.
     Ask,
 }
 
-/// What a proposed check did on the tree before any work.
+/// The trial of a proposed check on the tree before any work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// The feature.
     pub feature: String,
     /// The check.
     pub check: String,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: TrialOutcome,
 }
 
-/// How a check ended on the tree before any work.
+/// The outcome of a check on the tree before any work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialOutcome {
     /// It fails, as it should.
     Fails,
-    /// It passes, so it would show nothing.
+    /// It passes, so it would prove nothing.
     Passes,
-    /// It could not even be loaded, and why.
+    /// It could not be loaded, for this reason.
     CannotLoad(String),
 }
 
-/// How work ended.
+/// The result of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkReport {
-    /// [`crate::WorkKind::Choose`] gave this, in the model's words.
+    /// The result of [`crate::WorkKind::Choose`], in the model's words.
     Chosen(String),
-    /// [`crate::WorkKind::Plan`] or [`crate::WorkKind::Replan`] gave this.
+    /// The result of [`crate::WorkKind::Plan`] or [`crate::WorkKind::Replan`].
     Planned(Plan),
-    /// [`crate::WorkKind::Synthesize`] gave this.
+    /// The result of [`crate::WorkKind::Synthesize`].
     Synthesized(Synthesis),
-    /// [`crate::WorkKind::Propose`] gave this.
+    /// The result of [`crate::WorkKind::Propose`].
     Proposed {
         /// JSON, as the agent wrote it: see [`crate::contract`].
         output: String,
@@ -289,36 +287,36 @@ pub enum WorkReport {
     Tried(Vec<Trial>),
     /// [`crate::WorkKind::Prepare`] is done.
     Prepared {
-        /// The commit that the tree is at.
+        /// The commit of the tree.
         base: String,
         /// Checks that passed there, before the work began.
         vacuous: Vec<String>,
-        /// What the session should know, an object.
+        /// The orientation of the session, an object.
         orientation: serde_json::Value,
     },
-    /// [`crate::WorkKind::Generate`] gave this. Its output stays with the driver.
+    /// The result of [`crate::WorkKind::Generate`]. Its output stays with the driver.
     Generated(Outcome),
-    /// [`crate::WorkKind::Generate`] gave this, and the tree is as the work found it.
+    /// The result of [`crate::WorkKind::Generate`] when the tree is unchanged.
     Unchanged(Outcome),
-    /// [`crate::WorkKind::Judge`] gave this.
+    /// The result of [`crate::WorkKind::Judge`].
     Judged(Verdict),
-    /// [`crate::WorkKind::Judge`] or [`crate::WorkKind::Commit`] was not done: no commit could hold what is in the
-    /// tree, or a person refused it.
+    /// [`crate::WorkKind::Judge`] or [`crate::WorkKind::Commit`] was not done: no commit could hold the tree's changes,
+    /// or a person refused it.
     Unfit {
-        /// What is wrong with each file and what to do about it, a sentence each.
+        /// The fault of each file and its remedy, a sentence each.
         files: Vec<String>,
     },
     /// [`crate::WorkKind::Merge`] is done: the tree holds both.
     Merged {
-        /// The commit that it is now based on.
+        /// Its new base commit.
         base: String,
     },
     /// [`crate::WorkKind::Merge`] cannot be done: the branch changed the same lines.
     Conflicted {
-        /// In which files.
+        /// The files with conflicts.
         files: Vec<String>,
     },
-    /// [`crate::WorkKind::Commit`] was not done: the branch is not where the tree started from.
+    /// [`crate::WorkKind::Commit`] was not done: the branch has moved since the tree started.
     Moved,
     /// [`crate::WorkKind::Commit`] is done.
     Committed {
@@ -326,38 +324,38 @@ pub enum WorkReport {
         commit: Option<String>,
         /// The files that changed.
         files: Vec<String>,
-        /// Those of them that are protected.
+        /// The protected ones of those files.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         protected: Vec<String>,
     },
     /// [`crate::WorkKind::Discard`] is done.
     Discarded,
-    /// Work of any kind did not give what it should.
+    /// Work of any kind failed.
     Failed(WorkFailure),
 }
 
-/// Why work did not give what it should: the errors of all roles.
+/// Why work failed: the errors of all roles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkFailure {
     /// The task cannot be done as written.
     Impossible(String),
-    /// A question for a person; of a planner, that the goal is unclear.
+    /// A question for a person; from a planner, that the goal is unclear.
     Blocked(String),
     /// Not allowed.
     Denied(Denial),
     /// A cap of the invocation was reached.
     Limit(LimitHit),
-    /// The plugin says that a service is not there now. The invocation has ended.
+    /// The plugin reports that a service is unavailable. The invocation has ended.
     Unavailable(Outage),
-    /// A service that the host needed for the invocation is not there now. The invocation has not
-    /// ended: the same work goes on from its journal.
+    /// A service that the host needed for the invocation is unavailable. The invocation has not ended: the same work
+    /// continues from its journal.
     Suspended(Outage),
-    /// A cap of the run has no room for what comes next. The invocation has not ended: the same work goes on from
-    /// its journal.
+    /// A cap of the run leaves no budget for the next effect. The invocation has not ended: the same work continues
+    /// from its journal.
     Budget(LimitHit),
-    /// A provider refuses what the work needs, until a person mends something. The invocation has not ended: the same
-    /// work goes on from its journal.
+    /// A provider refuses a request until a person corrects something. The invocation has not ended: the same work
+    /// continues from its journal.
     Rejected(Denial),
     /// Anything else, a trap included.
     Failed(String),

@@ -1,13 +1,12 @@
 //! The state machines of a run.
 //!
-//! A strategy is one pure function: [`step()`] takes the state and what happened, and says what to do.
-//! This crate does no input or output, reads no clock and draws no random numbers; time is an
-//! argument. It starts nothing itself: the driver in the host stores the state and the emitted
-//! events in one transaction, and only then carries out the [`Work`]. After a crash [`pending`]
-//! gives the same work again, under the same keys.
+//! A strategy is one pure function: [`step()`] takes the state and an input, and returns the actions to take. This
+//! crate does no input or output, reads no clock and draws no random numbers; time is an argument. It starts nothing
+//! itself: the driver in the host stores the state and the emitted events in one transaction, and only then carries out
+//! the [`Work`]. After a crash [`pending`] returns the same work again, under the same keys.
 //!
-//! It never takes a generator's word for anything: a feature passes by the verdict on its own
-//! criteria ([`longhaul_core::work::Verdict::passes`]) that rests on more than vacuous checks, or by a person's word.
+//! It never trusts a generator's own statement: a feature passes by the verdict on its own criteria
+//! ([`longhaul_core::work::Verdict::passes`]) that rests on more than vacuous checks, or by a person's word.
 
 pub mod action;
 pub mod contract;

@@ -1,47 +1,47 @@
 //! Every cap of a run's loops and texts. Each field carries its unit in its name and has a default.
 //!
-//! What one invocation may use is [`longhaul_core::Limits`]; these bound how often the harness asks
-//! for one, and how much of what a planner, an agent or an evaluator wrote is kept in the state.
+//! [`longhaul_core::Limits`] bound one invocation; these bound how many invocations the harness requests, and how much
+//! text of a planner, an agent or an evaluator the state keeps.
 
 use serde::{Deserialize, Serialize};
 
-/// Times that a plan may have one step tried again, whatever it asks for.
+/// Retries of one step that a plan may request at most.
 pub(crate) const RETRIES_MAX: u32 = 5;
 
-/// What one run may use. Reaching a cap ends the loop that it bounds, and is shown by the field's name.
+/// The caps of one run. Reaching a cap ends the loop that it bounds, and is reported under the field's name.
 ///
 /// Written in `longhaul.toml` under `[run.limits]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HarnessLimits {
-    /// Rounds of generate and evaluate for one attempt at a feature. Default 3. After the last the
-    /// feature is failing and its best effort is kept. An outage uses no round.
+    /// Rounds of generate and evaluate for one attempt at a feature. Default 3. After the last one the feature is
+    /// failing and its best effort is kept. An outage uses no round.
     pub iterations_max: u32,
     /// Features of one run, the dropped ones included. Default 200. A larger plan is refused, and so
     /// is a feature that an operator adds.
     pub features_max: u32,
-    /// Attempts at one feature that end in failing. Default 1: a failing feature is not taken up again
-    /// until a person resumes with `--retry-failing`, which allows as many more.
+    /// Attempts at one feature that end in failing. Default 1: a failing feature is not retried until a person resumes
+    /// with `--retry-failing`, which allows as many more.
     pub feature_attempts_max: u32,
     /// Attempts at features, of the whole run, since it began or was resumed after it had ended.
     /// Default 100. The run ends incomplete.
     pub sessions_max: u32,
-    /// Sessions side by side, each in a tree of its own. Default 1. Features go on beside each other when
-    /// neither waits for the other; they are committed in the order in which they pass.
+    /// Parallel sessions, each in a tree of its own. Default 1. Features run in parallel when neither waits for the
+    /// other; they are committed in the order in which they pass.
     pub parallel_max: u32,
-    /// Plans after the first, of a pipeline whose steps fail. Default 2. The last is carried out like the
-    /// others; when steps still fail, a person is asked.
+    /// Plans after the first, of a pipeline whose steps fail. Default 2. The last is carried out like the others; when
+    /// steps still fail, a person is asked.
     pub replans_max: u32,
-    /// Confidence of a step's agent, in percent, below which a pipeline asks the planner again although the
-    /// step passes. Default 60; 0: never. It uses up `replans_max` like a step that fails, and no more than
-    /// that: afterwards the step stands.
+    /// Confidence of a step's agent, in percent, below which a pipeline asks the planner again although the step
+    /// passes. Default 60; 0: never. It uses up `replans_max` like a failing step, and not more: afterwards the step
+    /// stands.
     pub confidence_percent_min: u8,
-    /// Fresh invocations that one round may go on in, each time its journal is full
-    /// (`journal_entries_max`). Default 10. They use no round. A round that has filled the journal of the
-    /// last one, too, ends its feature as failing, whatever rounds are left.
+    /// Fresh invocations in which one round may continue, each time its journal is full (`journal_entries_max`).
+    /// Default 10. They use no round. A round that has filled the journal of the last one, too, ends its feature as
+    /// failing, whatever rounds are left.
     pub handoffs_max: u32,
-    /// Plans that are asked for while those that come are refused or fail. Default 1: the first refusal
-    /// ends the run. With more, the planner is told what was wrong. An outage uses none.
+    /// Requests for a plan while plans are refused or fail. Default 1: the first refusal ends the run. With more, the
+    /// planner gets the fault. An outage uses none.
     pub plan_attempts_max: u32,
     /// Outages in a row after which the run stops trying and ends incomplete. Default 20, which is
     /// about half a day with the waits below. Any work that ends well starts the count again.
@@ -51,46 +51,46 @@ pub struct HarnessLimits {
     /// Longest wait after an outage, in milliseconds, also when the service asked for a longer one.
     /// Default 3 600 000 (an hour).
     pub unavailable_wait_ms_max: u64,
-    /// How often a commit or a clean-up of the tree may fail. Default 3. Each time the run waits for a
-    /// person; after the last the run ends incomplete.
+    /// How often a commit or a clean-up of the tree may fail. Default 3. Each time the run waits for a person; after
+    /// the last the run ends incomplete.
     pub repository_attempts_max: u32,
-    /// Features in a row that fail with the same text. Default 5. It says that something common to all
-    /// is broken, so the run ends incomplete. A feature that passes starts the count again.
+    /// Features in a row that fail with the same text. Default 5. A common cause is then likely, so the run ends
+    /// incomplete. A feature that passes starts the count again.
     pub failures_equal_max: u32,
     /// Edits of the feature list by operators. Default 1 000. More are refused.
     pub edits_max: u32,
-    /// Tokens of the run, read and written, all invocations together. Default none. Looked at before work that asks
-    /// models, and before each request to one, which has to have room for the most that it is expected to use; so one
-    /// whose reply uses more may go over. A request that was cut off counts with the most that it could have used. See
-    /// also `tokens_max` of the invocation.
+    /// Tokens of the run, input and output, all invocations together. Default none. Checked before work that asks
+    /// models, and before each request to one, which needs budget for its highest expected usage; so one whose reply
+    /// uses more may go over. An interrupted request counts with the most that it could have used. See also
+    /// `tokens_max` of the invocation.
     pub tokens_max: Option<u64>,
-    /// Money of the run, in millionths of a US dollar. Default none. Looked at as `tokens_max` is; calls
-    /// without a known price count as free.
+    /// Money of the run, in millionths of a US dollar. Default none. Checked as `tokens_max` is; calls without a known
+    /// price count as free.
     pub cost_microdollars_max: Option<u64>,
-    /// Steps of the run: answers of models, all invocations together. Default none. Looked at before each request,
-    /// those under way counted. Refused requests, and the tries before an answer, are none. See also `model_calls_max`
+    /// Steps of the run: replies of models, all invocations together. Default none. Checked before each request, those
+    /// in flight counted. Refused requests, and the attempts before a reply, do not count. See also `model_calls_max`
     /// of the invocation.
     pub model_calls_max: Option<u64>,
-    /// Calls of tools, all invocations together, refused ones included. Default none. Looked at before each batch of
-    /// calls, which is made as a whole or not at all.
+    /// Tool calls, all invocations together, refused ones included. Default none. Checked before each batch of calls,
+    /// which is made as a whole or not at all.
     pub tool_calls_max: Option<u64>,
-    /// Instructions of all invocations and their tools together, in wasmtime's fuel. Default none. Looked at before
-    /// each effect; in between, `fuel_max` of the invocation holds, so the run may go over by as much. Programs that
-    /// tools start and models that run here have none.
+    /// Fuel of all invocations and their tools together, in wasmtime's unit. Default none. Checked before each effect;
+    /// in between, `fuel_max` of the invocation holds, so the run may go over by as much. Programs that tools start and
+    /// models that run here use none.
     pub fuel_max: Option<u64>,
-    /// Memory of the planners, agents and evaluators that are under way at once, together, in bytes. Default none.
-    /// Looked at before each effect. Not counted are their tools, whose memory is bounded for each call, and the host.
+    /// Memory of the running planners, agents and evaluators together, in bytes. Default none. Checked before each
+    /// effect. Not counted are their tools, whose memory is bounded for each call, and the host.
     pub memory_bytes_max: Option<u64>,
-    /// Bytes that leave: requests to models, each try of them, and requests of tools that are components. Default
-    /// none. Looked at before each effect and, exactly, before what a tool sends. Not counted is what MCP servers, the
-    /// browser and programs send.
+    /// Bytes that are sent: requests to models, each attempt of them, and requests of tools that are components.
+    /// Default none. Checked before each effect and, exactly, before a tool sends. Traffic of MCP servers, the browser
+    /// and programs does not count.
     pub egress_bytes_max: Option<u64>,
-    /// Bytes of answers in the journals of the run. Default none. Looked at before each effect, so the last answer may
-    /// go over.
+    /// Bytes of answers in the journals of the run. Default none. Checked before each effect, so the last answer may go
+    /// over.
     pub stored_bytes_max: Option<u64>,
-    /// Time that the run may work, in milliseconds. Default none, and 180 000 for an ask. Not counted is the time
-    /// while nothing is worked on: all of it waits for a person or a service, it is paused, or no process has it. The
-    /// run ends incomplete and a resume with a higher cap goes on where it was.
+    /// Time that the run may work, in milliseconds. Default none, and 180 000 for an ask. Time without work does not
+    /// count: while all of it waits for a person or a service, it is paused, or no process has it. The run ends
+    /// incomplete and a resume with a higher cap continues it.
     pub wall_ms_max: Option<u64>,
     /// Bytes of the answer of a task, or of an ask. Default 16 384. The rest is cut.
     pub answer_bytes_max: usize,
@@ -101,7 +101,7 @@ pub struct HarnessLimits {
     pub id_bytes_max: usize,
     /// Bytes of a title. Default 200. The rest is cut.
     pub title_bytes_max: usize,
-    /// Bytes of an instruction. Default 16 384. A longer one is refused, since cutting could turn it round.
+    /// Bytes of an instruction. Default 16 384. A longer one is refused, since a cut could reverse its meaning.
     pub instruction_bytes_max: usize,
     /// Criteria of one feature. Default 50. More are refused.
     pub criteria_max: usize,
@@ -111,7 +111,7 @@ pub struct HarnessLimits {
     pub checks_max: usize,
     /// Bytes of one check. Default 65 536. A longer one is refused.
     pub check_bytes_max: usize,
-    /// Issues that one round hands to the next. Default 20. The rest is left out.
+    /// Issues that one round passes to the next. Default 20. The rest is left out.
     pub issues_max: usize,
     /// Bytes of one issue, reason, question, answer, summary or error. Default 2 048. The rest is cut.
     pub text_bytes_max: usize,
@@ -163,7 +163,7 @@ impl Default for HarnessLimits {
 }
 
 impl HarnessLimits {
-    /// The defaults of an ask: 2 US dollars, 180 seconds, 8 tasks side by side, 2 replans, and one more try for the
+    /// The defaults of an ask: 2 US dollars, 180 seconds, 8 parallel tasks, 2 replans, and one more attempt for the
     /// planner whose plan was refused. Nothing is judged, so a task has one round.
     #[must_use]
     pub fn of_ask() -> Self {
@@ -179,7 +179,7 @@ impl HarnessLimits {
         }
     }
 
-    /// The first limit that would stop every run before it starts, if one is written so.
+    /// The first limit that would stop every run before it starts, if there is one.
     #[must_use]
     pub fn unusable(&self) -> Option<&'static str> {
         let counts = [

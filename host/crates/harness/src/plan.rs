@@ -1,8 +1,8 @@
-//! Whether a plan, or one feature of it, can be worked on as it is written.
+//! Validates a plan, or one feature of it.
 //!
-//! A plan comes from a model, so nothing in it is trusted: every text and list has a cap, every name
-//! is looked up, and the dependencies must lead somewhere. Titles and notes are cut; whatever says
-//! what to build or how to judge it is refused rather than changed.
+//! A plan comes from a model, so nothing in it is trusted: every text and list has a cap, every name is looked up, and
+//! the dependencies must be acyclic. Titles and notes are cut; text that says what to build or how to judge it is
+//! refused rather than changed.
 
 pub mod written;
 
@@ -14,7 +14,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
 use std::collections::BTreeSet;
 
-/// Why a plan or a feature is refused. The text says what to do, to a person or to the planner.
+/// Why a plan or a feature is refused. The text names the remedy, for a person or the planner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -24,7 +24,7 @@ pub enum PlanError {
     /// Too many features.
     #[error("the plan has {count} features, features_max is {features_max}; merge some, or raise it in [run.limits]")]
     TooMany {
-        /// How many.
+        /// The number of features.
         count: usize,
         /// The cap.
         features_max: u32,
@@ -34,7 +34,7 @@ pub enum PlanError {
         "the plan has {bytes} bytes of text, plan_bytes_max is {plan_bytes_max}; say it shorter, or raise it in [run.limits]"
     )]
     TooLarge {
-        /// How much.
+        /// The size of the text.
         bytes: usize,
         /// The cap.
         plan_bytes_max: usize,
@@ -42,17 +42,17 @@ pub enum PlanError {
     /// An id that cannot be a file name or part of a key.
     #[error("the {what} id {id:?} is not usable; write 1 to {id_bytes_max} letters, digits, `-` or `_`")]
     BadId {
-        /// `feature`, or where it stands.
+        /// `feature`, or its place.
         what: String,
         /// The id, cut.
         id: String,
         /// The cap.
         id_bytes_max: usize,
     },
-    /// Two of one id.
+    /// Two features or other items with the same id.
     #[error("the {what} id `{id}` is used twice; rename one of them")]
     Duplicate {
-        /// `feature`, or where it stands.
+        /// `feature`, or its place.
         what: String,
         /// The id.
         id: String,
@@ -64,9 +64,9 @@ pub enum PlanError {
     TooLong {
         /// The feature.
         feature: String,
-        /// Which text.
+        /// The text's name.
         what: String,
-        /// How long.
+        /// Its length.
         bytes: usize,
         /// The cap's name.
         limit: &'static str,
@@ -78,16 +78,16 @@ pub enum PlanError {
     TooManyOf {
         /// The feature.
         feature: String,
-        /// Of what.
+        /// The list's name.
         what: &'static str,
-        /// How many.
+        /// The number of items.
         count: usize,
         /// The cap's name.
         limit: &'static str,
         /// The cap.
         max: usize,
     },
-    /// Nobody knows what to do.
+    /// The feature has no instruction.
     #[error("feature `{feature}` has no instruction; say what the agent is to do")]
     NoInstruction {
         /// The feature.
@@ -101,7 +101,7 @@ pub enum PlanError {
         /// Counts from 1.
         number: usize,
     },
-    /// A criterion that says nothing.
+    /// A criterion without text.
     #[error("criterion `{criterion}` of feature `{feature}` has neither a text nor a check; say what must hold")]
     CriterionWithoutText {
         /// The feature.
@@ -109,7 +109,7 @@ pub enum PlanError {
         /// The criterion.
         criterion: String,
     },
-    /// A criterion that a check decides which is not there.
+    /// A criterion that names a missing check.
     #[error(
         "criterion `{criterion}` of feature `{feature}` names the check `{check}`, which the feature does not have; it has: {known}"
     )]
@@ -120,7 +120,7 @@ pub enum PlanError {
         criterion: String,
         /// The name, cut.
         check: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A native check that the operator did not configure.
@@ -134,10 +134,10 @@ pub enum PlanError {
         check: String,
         /// The name, cut.
         native: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// A check of no source.
+    /// A check without source.
     #[error("check `{check}` of feature `{feature}` is empty; write what it runs, or remove it")]
     EmptyCheck {
         /// The feature.
@@ -145,7 +145,7 @@ pub enum PlanError {
         /// The check.
         check: String,
     },
-    /// A criterion that no check decides, and an evaluator that has nothing else.
+    /// A criterion without a check, under an evaluator that uses checks alone.
     #[error(
         "criterion `{criterion}` of feature `{feature}` names no check, and the evaluator `{evaluator}` judges by checks \
          alone; write a check for it, or give it to a model: [evaluator] plugin = \"rubric-evaluator\", models = [\"NAME\"]"
@@ -158,23 +158,23 @@ pub enum PlanError {
         /// The evaluator's name.
         evaluator: String,
     },
-    /// Nothing to judge by.
+    /// The feature has nothing to judge it by.
     #[error("feature `{feature}` has neither criteria nor checks, so nobody could tell when it is done; add one")]
     NothingToJudge {
         /// The feature.
         feature: String,
     },
-    /// An agent of a task that is not there.
+    /// A task that names an unknown agent.
     #[error("task `{feature}` asks for the agent `{agent}`; there is: {known}")]
     UnknownAgent {
         /// The task.
         feature: String,
         /// The name, cut.
         agent: String,
-        /// Those that there are.
+        /// The known agents.
         known: String,
     },
-    /// A dependency that is not there.
+    /// A dependency that does not exist.
     #[error(
         "feature `{feature}` depends on `{dependency}`, which is not in the plan; add it, or remove the dependency"
     )]
@@ -184,35 +184,35 @@ pub enum PlanError {
         /// The id, cut.
         dependency: String,
     },
-    /// Dependencies that wait for each other.
+    /// A cycle of dependencies.
     #[error("the features depend on each other in a circle: {}; remove one of these dependencies", .path.join(" -> "))]
     Cycle {
-        /// The way round, the first id again as the last.
+        /// The cycle, the first id again as the last.
         path: Vec<String>,
     },
 }
 
-/// A plan that can be worked on.
+/// A plan that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// The steps, mended where that changes nothing of what is built or how it is judged.
+    /// The steps, corrected where that changes neither what is built nor how it is judged.
     pub steps: Vec<PlanStep>,
-    /// What was mended, one line each.
+    /// The corrections, one line each.
     pub warnings: Vec<String>,
 }
 
-/// Accepts a plan or says what is wrong with it.
+/// Accepts a plan or returns its fault.
 ///
 /// # Errors
-/// Every [`PlanError`]; the first that is found.
+/// Every [`PlanError`]; the first fault.
 pub fn accept(plan: Plan, setup: &HarnessSetup, limits: &HarnessLimits) -> Result<Accepted, PlanError> {
     accept_beside(plan, &[], setup, limits)
 }
 
-/// Accepts the plan for the rest of the way, whose steps may depend on those that are `kept`.
+/// Accepts the plan for the remaining steps, which may depend on those that are `kept`.
 ///
 /// # Errors
-/// Every [`PlanError`]; the first that is found.
+/// Every [`PlanError`]; the first fault.
 pub fn accept_beside(
     plan: Plan,
     kept: &[&FeatureSpec],
@@ -229,17 +229,17 @@ pub fn accept_beside(
         check_judges(&spec, setup)?;
         accepted.steps.push(PlanStep { spec, on_failure });
     }
-    // What is done waits for nothing, also where it was done without a step that failed and is now planned otherwise.
+    // A finished step waits for nothing, even if it was done without a failed step that is now planned differently.
     let done = kept.iter().map(|spec| FeatureSpec { depends_on: Vec::new(), ..(*spec).clone() });
     let all: Vec<_> = done.chain(accepted.steps.iter().map(|step| step.spec.clone())).collect();
     check_graph(&all)?;
     Ok(accepted)
 }
 
-/// Accepts the features of a run after one was added or edited, or says what is wrong.
+/// Accepts the features of a run after one was added or edited, or returns the fault.
 ///
 /// # Errors
-/// Every [`PlanError`]; the first that is found.
+/// Every [`PlanError`]; the first fault.
 pub fn accept_edit(
     spec: FeatureSpec,
     others: &[&FeatureSpec],
@@ -268,7 +268,7 @@ pub(crate) fn accept_alone(
     accept_one(spec, setup, limits, &mut Vec::new())
 }
 
-/// Before anything else, so that a plan of a million features costs no more than counting them.
+/// Checked first, so that a plan of a million features costs no more than counting them.
 fn check_size<'a>(
     specs: impl Iterator<Item = &'a FeatureSpec> + Clone,
     limits: &HarnessLimits,
@@ -306,7 +306,7 @@ fn body_text(body: &CheckBody) -> &str {
     }
 }
 
-/// One feature by itself; what it depends on is looked at by [`check_graph`].
+/// Accepts one feature by itself; [`check_graph`] checks its dependencies.
 fn accept_one(
     mut spec: FeatureSpec,
     setup: &HarnessSetup,
@@ -330,8 +330,8 @@ fn accept_one(
     Ok(spec)
 }
 
-/// One task of an ask. It has no tree to check, so criteria are words for its agent; and which agent it asks for is
-/// part of what is asked.
+/// Accepts one task of an ask. It has no tree to check, so criteria are text for its agent; and the requested agent is
+/// part of the task.
 fn accept_task(
     mut spec: FeatureSpec,
     setup: &HarnessSetup,
@@ -462,8 +462,8 @@ fn check_criterion(spec: &FeatureSpec, criterion: &Criterion, limits: &HarnessLi
     }
 }
 
-/// Each criterion has somebody who can judge it. What an agent proposes for one feature is not held to this: the
-/// evaluator is asked about it.
+/// Checks that each criterion can be judged. An agent's proposal for one feature is exempt: the evaluator is asked
+/// about it.
 fn check_judges(spec: &FeatureSpec, setup: &HarnessSetup) -> Result<(), PlanError> {
     let Some(evaluator) = setup.checks_only.as_ref().filter(|_| setup.strategy != Strategy::Ask) else { return Ok(()) };
     match spec.criteria.iter().find(|criterion| criterion.check.is_none()) {
@@ -486,7 +486,7 @@ fn criterion_of(check: &CheckSpec) -> Criterion {
     Criterion { id: check.name.clone(), text, check: Some(check.name.clone()) }
 }
 
-/// Mends what decides neither what is built nor how it is judged.
+/// Corrects fields that decide neither what is built nor how it is judged.
 fn mend(spec: &mut FeatureSpec, setup: &HarnessSetup, limits: &HarnessLimits, warnings: &mut Vec<String>) {
     spec.priority = spec.priority.clamp(1, 10);
     spec.title = line(&spec.title, limits.title_bytes_max);
@@ -512,7 +512,7 @@ fn mend(spec: &mut FeatureSpec, setup: &HarnessSetup, limits: &HarnessLimits, wa
     }
 }
 
-/// Ids are unique, dependencies exist, and they lead to an end.
+/// Checks that ids are unique, and that dependencies exist and are acyclic.
 fn check_graph(specs: &[FeatureSpec]) -> Result<(), PlanError> {
     let mut ids = BTreeSet::new();
     for spec in specs {
@@ -526,7 +526,7 @@ fn check_graph(specs: &[FeatureSpec]) -> Result<(), PlanError> {
     }
 }
 
-/// What is wrong with the dependencies, if anything: one that is not there, or a circle.
+/// The fault of the dependencies, if there is one: a missing one, or a cycle.
 #[must_use]
 pub fn dependency_error(specs: &[FeatureSpec]) -> Option<PlanError> {
     let ids: BTreeSet<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
@@ -538,8 +538,8 @@ pub fn dependency_error(specs: &[FeatureSpec]) -> Option<PlanError> {
     cycle(specs).map(|path| PlanError::Cycle { path })
 }
 
-/// A way round, if there is one. The features that lead to an end are taken away, again and again;
-/// whoever is left leads into a circle.
+/// A cycle, if there is one. Features whose dependencies are all resolved are removed repeatedly; the remaining ones
+/// lead into a cycle.
 fn cycle(specs: &[FeatureSpec]) -> Option<Vec<String>> {
     let mut left: Vec<&FeatureSpec> = specs.iter().collect();
     loop {

@@ -1,8 +1,8 @@
-//! Which agent does a feature.
+//! The choice of a feature's agent.
 
 use crate::input::HarnessSetup;
 
-/// Where a feature goes whose own agent the operator did not configure.
+/// The agent for features whose usual agent the operator did not configure.
 pub const FALLBACK: &str = "code";
 
 /// The categories of features, each with its agent.
@@ -16,7 +16,7 @@ pub const ROUTES: [(&str, &str); 7] = [
     ("documentation", "documentation"),
 ];
 
-/// The agent for features of `category`: the one that the operator gave it to, else the usual one, else the fallback.
+/// The agent for features of `category`: the operator's choice, else the usual one, else the fallback.
 #[must_use]
 pub fn agent_for<'a>(category: &str, setup: &'a HarnessSetup) -> &'a str {
     let usual = || ROUTES.iter().find(|(name, _)| *name == category).map_or(FALLBACK, |(_, agent)| agent);
@@ -24,14 +24,14 @@ pub fn agent_for<'a>(category: &str, setup: &'a HarnessSetup) -> &'a str {
     setup.agents.iter().find(|name| *name == routed).map_or(FALLBACK, String::as_str)
 }
 
-/// The agent that a feature asks for by name, else the one of its category.
+/// The agent that a feature names, else the one of its category.
 #[must_use]
 pub fn agent_of<'a>(wanted: Option<&str>, category: &str, setup: &'a HarnessSetup) -> &'a str {
     let named = wanted.and_then(|wanted| setup.agents.iter().find(|name| *name == wanted));
     named.map_or_else(|| agent_for(category, setup), String::as_str)
 }
 
-/// Whether features can be of `category`.
+/// Whether `category` is a valid category.
 #[must_use]
 pub fn is_category(category: &str) -> bool {
     ROUTES.iter().any(|(name, _)| *name == category)

@@ -1,16 +1,16 @@
-//! Which feature is next, and which ones have to wait for another.
+//! The choice of the next feature, and the reasons why others wait.
 //!
-//! Dependencies that can never be met are refused before they get here, see [`crate::plan`]; so when
-//! nothing is next, each feature that does not pass says why.
+//! Dependencies that can never be met are refused before they get here, see [`crate::plan`]; so when there is no next
+//! feature, each feature that does not pass has a reason.
 
 use crate::state::Feature;
 use longhaul_core::work::FeatureStatus::{Blocked, Dropped, Failing, InProgress, NotStarted, Passing};
 use longhaul_core::work::{FeatureSpec, OnFailure};
 use std::cmp::Reverse;
 
-/// The position of the next feature, of those that nobody works on: one in progress; else the one of
-/// highest priority that was not started and whose dependencies pass; else the failing one with the
-/// fewest attempts that has any left of what `attempts_max` says of it. Ties go in plan order.
+/// The position of the next feature without a session: one in progress; else the one of highest priority that was not
+/// started and whose dependencies pass; else the failing one with the fewest attempts that has any left of its
+/// `attempts_max`. Ties go in plan order.
 #[must_use]
 pub fn next(
     features: &[Feature],
@@ -42,7 +42,7 @@ fn is_ready(feature: &Feature, features: &[Feature]) -> bool {
     feature.status == NotStarted && dependencies_pass(feature, features)
 }
 
-/// Whether each feature that it depends on passes, or is one that the plan goes on without.
+/// Whether each of its dependencies passes, or is skipped by the plan.
 #[must_use]
 pub fn dependencies_pass(feature: &Feature, features: &[Feature]) -> bool {
     let done = |other: &Feature| other.status == Passing || is_skipped(other);
@@ -50,13 +50,13 @@ pub fn dependencies_pass(feature: &Feature, features: &[Feature]) -> bool {
     feature.spec.depends_on.iter().all(passes)
 }
 
-/// Whether it fails and the plan goes on without it.
+/// Whether it fails and the plan continues without it.
 #[must_use]
 pub fn is_skipped(feature: &Feature) -> bool {
     feature.status == Failing && feature.on_failure == OnFailure::Skip
 }
 
-/// The features in waves: each wave holds what can be worked on once the waves before it pass.
+/// The features in waves: the features of a wave can be worked on once the earlier waves pass.
 #[must_use]
 pub fn waves(specs: &[FeatureSpec]) -> Vec<Vec<&str>> {
     let mut left: Vec<&FeatureSpec> = specs.iter().collect();
@@ -72,8 +72,8 @@ pub fn waves(specs: &[FeatureSpec]) -> Vec<Vec<&str>> {
     }
 }
 
-/// For each feature, why it has to wait for another, if it does: a dependency that is failing,
-/// blocked or dropped, or that waits itself.
+/// For each feature, why it has to wait for another, if it does: a dependency that is failing, blocked or dropped, or
+/// that waits itself.
 #[must_use]
 pub fn waits(features: &[Feature]) -> Vec<Option<String>> {
     let mut waits = vec![None; features.len()];
@@ -104,7 +104,7 @@ fn wait_of(feature: &Feature, features: &[Feature], waits: &[Option<String>]) ->
     can_wait(feature).then(|| feature.spec.depends_on.iter().find_map(reason)).flatten()
 }
 
-/// Only what nobody works on waits for others.
+/// Only a feature without a session can wait for others.
 pub(crate) fn can_wait(feature: &Feature) -> bool {
     let by_dependency = feature.blocked_by == Some(crate::state::BlockedBy::Dependency);
     feature.status == NotStarted || (feature.status == Blocked && by_dependency)

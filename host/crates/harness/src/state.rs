@@ -1,7 +1,7 @@
-//! The state of a run: all that the harness knows, as JSON with a version.
+//! The state of a run: everything that the harness knows, as JSON with a version.
 //!
-//! Anyone may read it; only [`crate::step()`] changes it. Counts and percentages are computed from the
-//! features and never stored, so they cannot disagree with them.
+//! Any code may read it; only [`crate::step()`] changes it. Counts and percentages are computed from the features and
+//! never stored, so they cannot disagree with them.
 
 mod earlier;
 
@@ -14,7 +14,7 @@ use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The version that this crate writes. A later one still reads it.
+/// The version that this crate writes. Later versions still read it.
 pub const VERSION: u32 = 2;
 
 /// The state of a run.
@@ -24,96 +24,95 @@ pub struct RunState {
     pub version: u32,
     /// The run; none before it begins.
     pub run: Option<RunId>,
-    /// What the operator wrote.
+    /// The operator's text.
     pub goal: String,
-    /// What the host knew that helps the planner, an object.
+    /// The host's context for the planner, an object.
     pub context: serde_json::Value,
-    /// What was configured when the run began.
+    /// The configuration when the run began.
     pub setup: HarnessSetup,
     /// The caps.
     pub limits: HarnessLimits,
-    /// Where the run is.
+    /// The phase of the run.
     pub phase: Phase,
-    /// Whether the operator wants no new work.
+    /// Whether the operator paused new work.
     pub paused: bool,
     /// The features, in the planner's order, added ones last.
     pub features: Vec<Feature>,
-    /// What goes on side by side: the planner, or up to `parallel_max` sessions.
+    /// The parallel lanes: the planner, or up to `parallel_max` sessions.
     pub lanes: Vec<Lane>,
-    /// Tasks of an ask that a person stopped, where they were: a resume goes on with them there.
+    /// Tasks of an ask that a person stopped, with their work: a resume continues them there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<Lane>,
-    /// Keys of work that was called off and whose use has not been handed in.
+    /// Keys of cancelled work whose usage was not reported yet.
     pub cancelled: BTreeSet<String>,
-    /// What all work used.
+    /// The usage of all work.
     pub used: WorkUsage,
-    /// What the planner is told beside the goal: refusals of its plans, answers to its questions.
+    /// Notes for the planner beside the goal: refusals of its plans, answers to its questions.
     pub plan_notes: Vec<SessionNote>,
-    /// How far each cap is used.
+    /// The used part of each cap.
     pub counts: Counts,
-    /// How often the planner was asked after its first plan, in all: keys are made of it.
+    /// How many times the planner was asked after its first plan: keys are derived from it.
     #[serde(default)]
     pub asked_again: u32,
-    /// What the planner made of the results, once the steps of a pipeline pass; or what an ask is answered.
+    /// The planner's synthesis of the results, once the steps of a pipeline pass; or the answer of an ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Synthesis>,
-    /// Whether one agent answers an ask by itself, so that there is no planner to be asked.
+    /// Whether one agent answers an ask by itself, so that no planner is asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
     /// It has not begun.
     New,
-    /// There are lanes, of which some may wait; or it is paused after a revert, and a resume chooses what is
-    /// next.
+    /// There are lanes, some of which may wait; or it is paused after a revert, and a resume chooses the next work.
     Running,
-    /// It is over, unless resumed. Lanes that a cap held back are still there.
+    /// It is over, unless resumed. Lanes that a cap held back still exist.
     Ended {
-        /// How.
+        /// The status.
         status: EndStatus,
-        /// In one line.
+        /// The summary, in one line.
         summary: String,
     },
 }
 
-/// A line of work: the planner's, or that of one session. It always stands at one piece of work.
+/// A line of work: the planner's, or that of one session. It always has one piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// The attempt that it carries; none for the planner.
+    /// Its session; none for the planner.
     pub session: Option<Session>,
     /// The work whose report is awaited, or that is held back by a pause, a wait or a cap.
     pub work: Work,
-    /// What holds it back.
+    /// Its wait, if it is held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
 }
 
-/// What a lane waits for, and what was said about it.
+/// A lane's wait, and its notice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// For what.
+    /// The condition.
     pub wait: WaitFor,
-    /// What was said about it.
+    /// The notice.
     pub park: Park,
 }
 
-/// What a lane waits for.
+/// The condition of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitFor {
-    /// A service that is not there now; until a time.
+    /// An unavailable service; until a time.
     Outage,
-    /// A person, about the work itself, which goes on under the same key.
+    /// A person, about the work itself, which continues under the same key.
     Work,
     /// A person, about the goal.
     Plan,
-    /// A person, to mend the repository.
+    /// A person, to repair the repository.
     Repository,
-    /// A person, to mend what a provider refuses, for example a key or the name of a model.
+    /// A person, to correct the cause of a provider's refusal, for example a key or the name of a model.
     Provider,
     /// A resume with a higher cap. Once every lane waits for one, the run ends.
     Cap(Cap),
@@ -164,7 +163,7 @@ impl Cap {
         }
     }
 
-    /// The cap of that name among those that the ledger of a run holds it to.
+    /// The cap of that name among those that the ledger of a run enforces.
     #[must_use]
     pub fn of_ledger(name: &str) -> Option<Self> {
         let caps = [
@@ -181,26 +180,26 @@ impl Cap {
     }
 }
 
-/// One feature and what became of it.
+/// One feature and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Feature {
-    /// What is asked for.
+    /// Its spec.
     pub spec: FeatureSpec,
-    /// Where it is.
+    /// Its status.
     pub status: FeatureStatus,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub why: String,
-    /// What blocks it; none unless its status is blocked.
+    /// The cause of its block; none unless its status is blocked.
     pub blocked_by: Option<BlockedBy>,
-    /// How often it ended in failing.
+    /// How many times it ended in failing.
     pub attempts: u32,
-    /// Of these, the ones before a person asked for it again.
+    /// The attempts before a person retried it.
     pub attempts_forgiven: u32,
-    /// How often it was begun.
+    /// How many sessions it had.
     pub sessions: u32,
     /// Why it failed last; none once it passes.
     pub last_error: Option<String>,
-    /// What the agent said of its last output.
+    /// The agent's summary of its last output.
     pub summary: String,
     /// Its last commit.
     pub commit: Option<String>,
@@ -208,59 +207,59 @@ pub struct Feature {
     pub files: Vec<String>,
     /// Checks that passed before the work began.
     pub vacuous: Vec<String>,
-    /// What a person answered to its questions.
+    /// A person's answers to its questions.
     pub answers: Vec<SessionNote>,
-    /// What its work used.
+    /// The usage of its work.
     pub used: WorkUsage,
-    /// What the plan wants done when it fails; of meaning to a pipeline only.
+    /// What follows its failure in the plan; used by a pipeline only.
     #[serde(default)]
     pub on_failure: OnFailure,
     /// The key of the work that made its last output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<String>,
-    /// What its agent thought of that output, between 0 and 1.
+    /// Its agent's confidence in that output, between 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// Whether a planner was asked because of that confidence.
+    /// Whether the planner was asked because of that confidence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubted: bool,
-    /// What a task of an ask answered: JSON, or its beginning as a string.
+    /// The answer of a task of an ask: JSON, or its beginning as a string.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub answer: String,
-    /// What was wrong with that output.
+    /// The issues of that output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<Issue>,
-    /// How its sessions before went, one line a round, the last [`HISTORY_MAX`].
+    /// The history of its earlier sessions, one line a round, the last [`HISTORY_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<String>,
-    /// Whether somebody looked for criteria and checks to add, see [`crate::WorkKind::Propose`].
+    /// Whether an agent was asked for additional criteria and checks, see [`crate::WorkKind::Propose`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proposed: bool,
-    /// What was added then and waits for the evaluator's consent, see [`crate::WorkKind::Agree`].
+    /// The additions that wait for the evaluator's consent, see [`crate::WorkKind::Agree`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Offered>,
-    /// Whether a person was asked about it since only vacuous checks decide it.
+    /// Whether a person was asked about it because only vacuous checks decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent: Option<Consent>,
 }
 
-/// Why a feature passes that a person took as done: nobody judged it.
+/// The reason of a pass that a person declared: no evaluator judged it.
 pub const AS_A_PERSON_SAYS: &str = "true before the work began, as the operator says";
 
-/// Why a feature passes that the run before built to the letter: that run judged it.
+/// The reason of a pass that the previous run reached with the same spec: that run judged it.
 pub const BY_THE_RUN_BEFORE: &str = "judged to pass in the run before, and its checks still pass";
 
-/// The word of a person on a feature that only vacuous checks decide.
+/// A person's consent for a feature that only vacuous checks decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consent {
-    /// They are asked.
+    /// The person is asked.
     Wanted,
-    /// They want it worked on, and taken when its checks still pass and something was changed.
+    /// The person wants it worked on, and accepted when its checks still pass and the work changed something.
     Given,
 }
 
-/// What an agent added to a rubric.
+/// An agent's additions to a rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offered {
     /// Ids of criteria.
@@ -269,20 +268,20 @@ pub struct Offered {
     pub checks: Vec<String>,
 }
 
-/// Rounds that a feature remembers of the sessions before: enough not to try the same again.
+/// Rounds that a feature remembers of earlier sessions: enough not to repeat an attempt.
 pub const HISTORY_MAX: usize = 12;
 
-/// What blocks a feature.
+/// The cause of a feature's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedBy {
-    /// A feature that it depends on.
+    /// A dependency.
     Dependency,
-    /// A question, which is the reason given.
+    /// A question, which is the stated reason.
     Question,
-    /// A refusal, which is the reason given with the line that would allow it.
+    /// A refusal, which is the stated reason with the line that would allow it.
     Denial,
-    /// A person, who stopped the work on it. A resume takes it up again.
+    /// A person, who stopped the work on it. A resume continues it.
     Cancel,
 }
 
@@ -291,74 +290,74 @@ pub enum BlockedBy {
 pub struct Session {
     /// The feature.
     pub feature: String,
-    /// The tree that it works in, from 0. No two sessions under way share one.
+    /// The tree that it works in, from 0. No two active sessions share one.
     #[serde(default)]
     pub slot: u32,
-    /// The commit that its tree started from, or was last brought to; none before it was prepared.
+    /// The commit that its tree started from, or was last brought to; none before the preparation.
     #[serde(default)]
     pub base: Option<String>,
-    /// What the driver found that it should know, an object: commits, progress, decisions, hand-off.
+    /// The driver's orientation for it, an object: commits, progress, decisions, artifact.
     #[serde(default)]
     pub orientation: serde_json::Value,
-    /// How often a round went on in a fresh invocation, of `handoffs_max`.
+    /// How many times a round continued in a fresh invocation, of `handoffs_max`.
     #[serde(default)]
     pub handoffs: u32,
-    /// How often commits of others were brought into its tree. No cap of its own: each is a commit.
+    /// How many times commits of others were merged into its tree. No cap of its own: each is a commit.
     #[serde(default)]
     pub merges: u32,
-    /// How often a person refused its commit. No cap of its own: each uses up a round.
+    /// How many times a person refused its commit. No cap of its own: each uses up a round.
     #[serde(default)]
     pub refusals: u32,
     /// Counts from 1.
     pub round: u32,
-    /// What the round before left to mend.
+    /// The issues of the round before.
     pub feedback: Vec<Issue>,
-    /// What the agent said of each round before.
+    /// The agent's summaries of the earlier rounds.
     pub earlier: Vec<String>,
-    /// Whether its tree differs from `base`, as far as the last round left it.
+    /// Whether its tree differs from `base` after the last round.
     #[serde(default = "yes")]
     pub is_changed: bool,
 }
 
-/// Sessions that began before it was kept were judged as changed.
+/// Sessions from before this field was stored count as changed.
 fn yes() -> bool {
     true
 }
 
-/// Something said, and what it was about.
+/// A note, with its subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionNote {
     /// The question, or the plan that was refused.
     pub about: String,
-    /// The answer, or why.
+    /// The answer, or the reason.
     pub text: String,
 }
 
-/// How far the caps of [`HarnessLimits`] are used.
+/// The used part of the caps of [`HarnessLimits`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counts {
-    /// Of `sessions_max`.
+    /// Used part of `sessions_max`.
     pub sessions: u32,
-    /// Of `plan_attempts_max`.
+    /// Used part of `plan_attempts_max`.
     pub plan_attempts: u32,
-    /// Of `unavailable_retries_max`.
+    /// Used part of `unavailable_retries_max`.
     pub outages: u32,
-    /// Of `repository_attempts_max`.
+    /// Used part of `repository_attempts_max`.
     pub repository_failures: u32,
-    /// Of `failures_equal_max`.
+    /// Used part of `failures_equal_max`.
     pub failures_equal: u32,
     /// The text that they share.
     pub failure_last: String,
-    /// Of `edits_max`.
+    /// Used part of `edits_max`.
     pub edits: u32,
-    /// Of `replans_max`.
+    /// Used part of `replans_max`.
     pub replans: u32,
-    /// Plans that went back to the planner since a check of theirs could not be loaded: at most one.
+    /// Plans that went back to the planner because a check could not be loaded: at most one.
     pub checks_sent_back: u32,
 }
 
-/// Where a run is, in one word for people.
+/// The status of a run, in one word for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words explain themselves")]
@@ -383,10 +382,10 @@ pub enum StateError {
         "the run's state has version {found}, this longhaul reads up to {VERSION}; resume it with the newer longhaul"
     )]
     Newer {
-        /// What it has.
+        /// Its version.
         found: u64,
     },
-    /// It is no state at all.
+    /// It is no state.
     #[error("the run's state cannot be read: {0}; restore the data directory from a backup")]
     Damaged(#[from] serde_json::Error),
 }
@@ -423,21 +422,21 @@ impl RunState {
         }
     }
 
-    /// As it is stored.
+    /// The stored form.
     ///
     /// # Panics
-    /// Never: the fields are plain data, whose JSON exists.
+    /// Never: the fields are plain data, which always has JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data has JSON")
     }
 
-    /// As it was stored.
+    /// Parses the stored form.
     ///
     /// # Errors
     /// Every [`StateError`].
     pub fn from_json(text: &str) -> Result<Self, StateError> {
-        // The version comes first, since the rest of a later state may not have our shape.
+        // The version comes first, since the rest of a later state may have another shape.
         let value: serde_json::Value = serde_json::from_str(text)?;
         match value.get("version").and_then(serde_json::Value::as_u64) {
             Some(found) if found > u64::from(VERSION) => Err(StateError::Newer { found }),
@@ -446,7 +445,7 @@ impl RunState {
         }
     }
 
-    /// Where the run is.
+    /// The status of the run.
     #[must_use]
     pub fn status(&self) -> RunStatus {
         match &self.phase {
@@ -462,12 +461,12 @@ impl RunState {
         }
     }
 
-    /// What its lanes wait for, and that of which feature.
+    /// The waits of its lanes, each with its feature.
     pub fn waits(&self) -> impl Iterator<Item = (Option<&str>, &Wait)> {
         self.lanes.iter().filter_map(|lane| Some((lane.work.feature(), lane.wait.as_ref()?)))
     }
 
-    /// When the first of its waits is over by itself: hand in [`crate::Input::Woke`] then.
+    /// When the first timed wait ends: send [`crate::Input::Woke`] then.
     #[must_use]
     pub fn wakes_at_ms(&self) -> Option<u64> {
         self.waits().filter_map(|(_, wait)| wait.park.until_ms).min()
@@ -479,8 +478,8 @@ impl RunState {
         self.lanes.iter().filter_map(|lane| lane.session.as_ref()).find(|session| session.feature == feature)
     }
 
-    /// What the driver needs of a state to carry out one piece of work: its caps, its feature, its lane. The whole
-    /// of it, once for each of two hundred that wait, would be most of their memory.
+    /// The part of a state that the driver needs to carry out one piece of work: its caps, its feature, its lane. A
+    /// whole state for each of two hundred waiting lanes would be most of their memory.
     #[must_use]
     pub fn around(&self, work: &Work) -> Self {
         let lanes = self.lanes.iter().filter(|lane| lane.work.name == work.name);
@@ -506,7 +505,7 @@ impl RunState {
         count(&self.features, status)
     }
 
-    /// The features that pass, each with the digest of what it asks for: what another run need not do again.
+    /// The features that pass, each with the digest of its spec: another run need not build them again.
     #[must_use]
     pub fn passed(&self) -> BTreeMap<String, Digest> {
         let passing = self.features.iter().filter(|feature| feature.status == FeatureStatus::Passing);
@@ -525,14 +524,14 @@ impl RunState {
         self.features.is_empty()
     }
 
-    /// Where among the lanes that of a feature is.
+    /// The position of a feature's lane.
     pub(crate) fn lane_of(&self, feature: &str) -> Option<usize> {
         self.lanes.iter().position(|lane| lane.work.feature() == Some(feature))
     }
 }
 
 impl Session {
-    /// The first round of one.
+    /// The first round of a session.
     #[must_use]
     pub fn of(feature: &str) -> Self {
         Self {
@@ -551,7 +550,7 @@ impl Session {
     }
 }
 
-/// Of all that a feature asks for.
+/// The digest of a feature's spec.
 pub(crate) fn digest(spec: &FeatureSpec) -> Digest {
     Digest::of(serde_json::to_string(spec).unwrap_or_default().as_bytes())
 }
@@ -562,7 +561,7 @@ pub fn count(features: &[Feature], status: FeatureStatus) -> usize {
     features.iter().filter(|feature| feature.status == status).count()
 }
 
-/// Whether nothing is left to do: each feature passes or was dropped, and there is one.
+/// Whether nothing is left to do: there are features, and each passes or was dropped.
 #[must_use]
 pub fn is_complete(features: &[Feature]) -> bool {
     let done = |feature: &Feature| matches!(feature.status, FeatureStatus::Passing | FeatureStatus::Dropped);
@@ -570,7 +569,7 @@ pub fn is_complete(features: &[Feature]) -> bool {
 }
 
 impl Feature {
-    /// A feature that nobody worked on.
+    /// A new feature without work.
     #[must_use]
     pub fn new(spec: FeatureSpec) -> Self {
         Self {
@@ -601,8 +600,8 @@ impl Feature {
         }
     }
 
-    /// Moves it to `status` with the bookkeeping that belongs to it: failing counts an attempt and
-    /// keeps the reason, passing clears it.
+    /// Changes it to `status` with the bookkeeping for it: failing counts an attempt and stores the reason, passing
+    /// clears it.
     pub fn become_status(&mut self, status: FeatureStatus, why: &str) {
         self.status = status;
         why.clone_into(&mut self.why);
@@ -618,20 +617,20 @@ impl Feature {
         }
     }
 
-    /// Whether it may be tried again, with an attempt left of `attempts_max`.
+    /// Whether it may be retried, with an attempt left of `attempts_max`.
     #[must_use]
     pub fn has_attempts(&self, attempts_max: u32) -> bool {
         self.attempts.saturating_sub(self.attempts_forgiven) < attempts_max
     }
 
-    /// Keeps one line of a session for those that follow.
+    /// Stores one line of a session's history for later sessions.
     pub(crate) fn remember(&mut self, line: String) {
         self.history.push(line);
         let excess = self.history.len().saturating_sub(HISTORY_MAX);
         self.history.drain(..excess);
     }
 
-    /// What the keys of its present session start with.
+    /// The prefix of the keys of its present session.
     pub(crate) fn key_prefix(&self) -> String {
         match self.sessions.saturating_sub(1) {
             0 => format!("f-{}", self.spec.id),

@@ -1,22 +1,22 @@
 //! The one machine of all strategies: plan, then work through the graph of features, each generated and
 //! judged in rounds until it passes and is committed, or its rounds are used up.
 //!
-//! Work goes on in lanes, one for each session, or one for the planner; each lane stands at one piece of
-//! work. An input that does not fit where the run is changes nothing: it is ignored, when it is late or
-//! says nothing new, or refused with a remedy, when a person asked for something that cannot be done.
+//! Work is done in lanes, one for each session, or one for the planner; each lane has one piece of work. An input that
+//! does not fit the state changes nothing: it is ignored, when it is late or brings nothing new, or refused with a
+//! remedy, when a person requested something impossible.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `step.rs` | the entry, what everything else is made of, and how a run ends |
+//! | `step.rs` | the entry point, the common parts, and the end of a run |
 //! | `step/orders.rs` | begin, answer, pause, resume, abandon |
 //! | `step/edits.rs` | features added, edited, dropped |
-//! | `step/reread.rs` | a goal that is read again |
-//! | `step/sessions.rs` | how a session begins, what it asks for, how it ends |
-//! | `step/reports.rs` | what becomes of a report |
-//! | `step/proof.rs` | checks that a planner proposed, and features that no check proves |
-//! | `step/ask.rs` | who answers an ask, and what becomes of its tasks |
-//! | `step/pipeline.rs` | what a pipeline does when its steps are through |
-//! | `step/revert.rs` | features that no longer pass, by a revert or by their checks |
+//! | `step/reread.rs` | a changed goal |
+//! | `step/sessions.rs` | the beginning, the work and the end of a session |
+//! | `step/reports.rs` | the consequences of a report |
+//! | `step/proof.rs` | proposed checks of a planner, and features that no check proves |
+//! | `step/ask.rs` | the dispatch of an ask, and its tasks |
+//! | `step/pipeline.rs` | a pipeline without open steps |
+//! | `step/revert.rs` | features that no longer pass, after a revert or by their checks |
 
 mod ask;
 mod edits;
@@ -41,10 +41,10 @@ use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::text::count;
 use longhaul_core::work::{FeatureStatus, OnFailure};
 
-/// What an input led to.
+/// The result of an input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reaction {
-    /// The state may have changed: store it, with the events among these, then do the rest in order.
+    /// The state may have changed: store it, with the events among these actions, then take the others in order.
     Acted(Vec<Action>),
     /// Nothing changed and nothing is to be done.
     Ignored(Ignored),
@@ -53,17 +53,17 @@ pub enum Reaction {
 /// Why an input changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// The work of this key is not awaited: the report is late, or came before.
+    /// The work of this key is not awaited: the report is late or repeated.
     NotAwaited,
-    /// The work of this key does not end in such a report: a defect of the driver.
+    /// The work of this key cannot end in such a report: a defect of the driver.
     WrongReport,
-    /// Things already are as the input wants them.
+    /// The state already is what the input asks for.
     NothingToDo,
     /// The time has not come.
     TooEarly,
 }
 
-/// Why an order of the operator is not carried out. The state is as it was.
+/// Why an operator's order is refused. The state is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderRefusal {
@@ -82,10 +82,10 @@ pub enum OrderRefusal {
     /// There are no features to edit yet.
     #[error("the plan is not there yet; edit features once it is")]
     NoPlanYet,
-    /// The run is over and cannot be taken up.
+    /// The run is over and cannot be resumed.
     #[error("the run has ended as {}; start a new one", .status.as_str())]
     Ended {
-        /// How.
+        /// The status.
         status: EndStatus,
     },
     /// No such feature.
@@ -94,7 +94,7 @@ pub enum OrderRefusal {
         /// The id, cut.
         feature: String,
     },
-    /// The feature cannot be built as it is written.
+    /// The feature is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Too many edits.
@@ -103,13 +103,13 @@ pub enum OrderRefusal {
         /// The cap.
         edits_max: u32,
     },
-    /// The commit is under way.
+    /// The commit is in progress.
     #[error("feature `{feature}` has passed and is being committed; try again in a moment")]
     BeingCommitted {
         /// Its id.
         feature: String,
     },
-    /// The work would go on from what is taken away.
+    /// The work would continue from commits that are taken away.
     #[error("the run is working; pause it first: `longhaul pause`")]
     Working,
     /// It passes already.
@@ -118,30 +118,30 @@ pub enum OrderRefusal {
         /// Its id.
         feature: String,
     },
-    /// The agents of an ask do not have it.
+    /// The ask has no such agent.
     #[error("agent `{agent}` not found; there is: {known}")]
     UnknownAgent {
         /// Its name, cut.
         agent: String,
-        /// Those that there are.
+        /// The known agents.
         known: String,
     },
-    /// It commits nothing.
+    /// The run commits nothing.
     #[error("an ask has no branch and no checks; name a run of `longhaul run`")]
     NoBranch,
-    /// There is nobody to tell.
+    /// No work is active that could be corrected.
     #[error("nothing is worked on that could be corrected; `longhaul status` shows how the run stands")]
     NothingToSteer,
-    /// Nobody asked.
+    /// There is no open question.
     #[error("no question is open {}; `longhaul status` shows what the run waits for", .feature.as_ref().map_or("for the run".to_owned(), |id| format!("for feature `{id}`")))]
     NoQuestion {
         /// The feature that the answer was for.
         feature: Option<String>,
     },
-    /// Nobody's answer is still to be used.
+    /// The answer was already used.
     #[error("the answer was used, or there was none; `longhaul status` shows how the run stands")]
     AnswerUsed,
-    /// Several asked.
+    /// There are several open questions.
     #[error("{} questions are open, of {}; say which one with --feature", .features.len(), .features.join(", "))]
     WhichQuestion {
         /// The features that wait.
@@ -149,12 +149,12 @@ pub enum OrderRefusal {
     },
 }
 
-/// What happens when `input` comes at `at_ms` (milliseconds since 1970-01-01 UTC).
+/// Applies `input` at `at_ms` (milliseconds since 1970-01-01 UTC).
 ///
 /// Pure: equal states, times and inputs give equal states and reactions.
 ///
 /// # Errors
-/// A [`OrderRefusal`] of an operator's order; the state is then as it was.
+/// A [`OrderRefusal`] of an operator's order; then the state is unchanged.
 pub fn step(state: &mut RunState, at_ms: u64, input: Input) -> Result<Reaction, OrderRefusal> {
     let mut turn = Turn { state, at_ms, actions: Vec::new() };
     let ignored = match input {
@@ -185,8 +185,8 @@ pub fn step(state: &mut RunState, at_ms: u64, input: Input) -> Result<Reaction, 
     Ok(ignored.map_or(Reaction::Acted(turn.actions), Reaction::Ignored))
 }
 
-/// The work and the waits that a state stands at: what to do after a crash. Events and endings are not
-/// among it, since they were stored with the state.
+/// The work and the waits of a state, to be taken up after a crash. Events and endings are not included, since they
+/// were stored with the state.
 #[must_use]
 pub fn pending(state: &RunState) -> Vec<Action> {
     match &state.phase {
@@ -203,14 +203,14 @@ fn pending_of(lane: &Lane, paused: bool) -> Option<Action> {
     }
 }
 
-/// One call of [`step()`]: the state and what is to be done so far.
+/// One call of [`step()`]: the state and the actions so far.
 struct Turn<'a> {
     state: &'a mut RunState,
     at_ms: u64,
     actions: Vec<Action>,
 }
 
-/// Why work stops before it is done: the name of a cap and a line about it.
+/// The cap that stops work before it is done: its name and a line about it.
 struct CapReached {
     name: &'static str,
     text: String,
@@ -225,12 +225,12 @@ impl Turn<'_> {
         self.emit(Event::Warning { text });
     }
 
-    /// What others wrote, as one line that we can keep.
+    /// A foreign text as one line that can be stored.
     fn line(&self, text: &str) -> String {
         texts::line(text, self.state.limits.text_bytes_max)
     }
 
-    /// Moves a feature to a status and tells.
+    /// Changes a feature's status and emits the event.
     fn set_status(&mut self, id: &str, status: FeatureStatus, why: &str) {
         if let Some(feature) = self.state.feature_mut(id) {
             feature.become_status(status, why);
@@ -246,7 +246,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Opens a lane at `work`, which is asked for unless a pause or the budget holds it back.
+    /// Opens a lane with `work`, which is requested unless a pause or the budget holds it back.
     fn start(&mut self, session: Option<Session>, work: Work) {
         self.state.phase = Phase::Running;
         let cap = if work.job.asks_models() { self.budget_used_up() } else { None };
@@ -261,10 +261,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Closes a lane. Its work is called off, if it was started; what it used is counted when it is handed in.
+    /// Closes a lane. Its work is cancelled, if it was started; its usage is counted when it is reported.
     fn cancel(&mut self, position: usize) -> Lane {
         let lane = self.state.lanes.remove(position);
-        // A wait for a service, a cap or the repository holds back a try that was not started.
+        // A wait for a service, a cap or the repository holds back an attempt that was not started.
         let started = lane.wait.as_ref().is_none_or(|wait| wait.wait == WaitFor::Work);
         if started && self.state.phase == Phase::Running {
             let key = lane.work.key();
@@ -274,7 +274,7 @@ impl Turn<'_> {
         lane
     }
 
-    /// Asks for a plan with what is known by now, under the key of `held` if a try was held back.
+    /// Requests a plan with all present notes, under the key of `held` if an attempt was held back.
     fn start_plan(&mut self, held: Option<Work>) {
         let work = match held {
             Some(held @ Work { job: WorkKind::Choose { .. }, .. }) => held,
@@ -290,7 +290,7 @@ impl Turn<'_> {
         self.start(None, work);
     }
 
-    /// Takes up whatever is next, as far as there is room, and ends the run when nothing is.
+    /// Starts the next work, as far as lanes are free, and ends the run when there is none.
     fn advance(&mut self) {
         self.settle();
         if self.is_aborted() || self.asks_planner() {
@@ -306,7 +306,7 @@ impl Turn<'_> {
         self.end_once_idle();
     }
 
-    /// Nothing is begun beside the planner: what it answers may change all that is not done.
+    /// Nothing starts beside the planner: its answer may change everything that is not done.
     fn asks_planner(&self) -> bool {
         self.state.lanes.iter().any(|lane| lane.session.is_none())
     }
@@ -326,7 +326,7 @@ impl Turn<'_> {
         select::next(features, worked_on, attempts_max)
     }
 
-    /// Nothing more is begun; when nothing goes on either, the strategy says what that means.
+    /// Nothing more starts; when no work is active either, the strategy decides.
     fn end_once_idle(&mut self) {
         match self.state.setup.strategy {
             _ if !self.state.lanes.is_empty() => {}
@@ -370,7 +370,7 @@ impl Turn<'_> {
         self.state.features.iter().enumerate().find(|(_, feature)| feature.spec.id == id)
     }
 
-    /// Opens a lane whose work is held back until a time, or until a person acts.
+    /// Opens a lane whose work waits for a time, or for a person.
     fn hold(&mut self, session: Option<Session>, work: Work, wait: WaitFor, reason: String, until_ms: Option<u64>) {
         let park = Park { reason, until_ms };
         self.state.lanes.push(Lane { session, work, wait: Some(Wait { wait, park: park.clone() }) });
@@ -424,7 +424,7 @@ impl Turn<'_> {
         self.budget_used_up().map(|(cap, text)| CapReached { name: cap.as_str(), text })
     }
 
-    /// Ends the run when every lane waits for a higher cap: nothing else would come of waiting.
+    /// Ends the run when every lane waits for a higher cap, since no wait would end.
     fn end_when_held_back(&mut self) {
         let cap_of = |lane: &Lane| match &lane.wait {
             Some(Wait { wait: WaitFor::Cap(cap), park }) => Some((*cap, park.reason.clone())),
@@ -439,7 +439,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the run with what its lanes stand at held back, so that a resume goes on where it was.
+    /// Ends the run with its lanes held back, so that a resume continues them.
     fn end_at_cap(&mut self, cap: CapReached) {
         let summary = if self.state.is_planning() {
             format!("no plan: {}", cap.text)
@@ -460,8 +460,8 @@ impl Turn<'_> {
     }
 }
 
-/// Both together, with the cost in whole microdollars: sums of these survive JSON to the last bit, so
-/// a run that was loaded again does not differ from one that was not.
+/// Adds usage, with the cost in whole microdollars: such sums survive JSON exactly, so a run that was loaded again
+/// equals one that was not.
 fn plus(sum: WorkUsage, more: WorkUsage) -> WorkUsage {
     let mut more = more;
     let cost = more.usage.cost_microdollars.round();

@@ -1,6 +1,6 @@
-//! The texts and contents that go out: tasks, commit messages, summaries.
+//! The outgoing texts: tasks, commit messages, summaries.
 //!
-//! What others wrote is made one line and cut before it gets into a message of ours.
+//! Foreign text becomes one line and is cut before it goes into a message.
 
 use crate::action::Choice;
 use crate::state::{Feature, RunState, Session, SessionNote};
@@ -9,20 +9,20 @@ use longhaul_core::work::FeatureStatus::{self, Blocked, Dropped, Failing, InProg
 use longhaul_core::work::{Criterion, FeatureSpec, Goal, Issue, Judgement, Mark, Task, Verdict};
 use serde_json::{Value, json};
 
-/// Features that pass of which a task speaks. More would fill the window of a small model.
+/// Passing features that a task mentions. More would fill the window of a small model.
 const DONE_SHOWN_MAX: usize = 50;
 /// Features that a summary names for each reason.
 const NAMED_MAX: usize = 10;
 /// Bytes of a reason within a summary.
 const REASON_BYTES_MAX: usize = 160;
 
-/// `text` as one line of at most `bytes_max` bytes, and a word on what was cut.
+/// `text` as one line of at most `bytes_max` bytes, with a note about the cut.
 pub(crate) fn line(text: &str, bytes_max: usize) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     truncate(&spaced.split_whitespace().collect::<Vec<_>>().join(" "), bytes_max)
 }
 
-/// What the planner gets.
+/// The input of the planner.
 pub(crate) fn goal(state: &RunState) -> Goal {
     let mut context = match &state.context {
         Value::Object(fields) => fields.clone(),
@@ -44,7 +44,7 @@ pub(crate) fn goal(state: &RunState) -> Goal {
     Goal { text: state.goal.clone(), context: Value::Object(context), settings: json!({}), criteria: Vec::new() }
 }
 
-/// What the agent gets.
+/// The input of the agent.
 pub(crate) fn task(state: &RunState, feature: &Feature, session: &Session) -> Task {
     let checks: Vec<_> = feature.spec.checks.iter().map(|check| &check.name).collect();
     let mut context = json!({
@@ -61,7 +61,7 @@ pub(crate) fn task(state: &RunState, feature: &Feature, session: &Session) -> Ta
         "depends_on": upstream(state, feature),
     });
     if let (Some(fields), Value::Object(orientation)) = (context.as_object_mut(), &session.orientation) {
-        // What the harness says goes before what the driver found under the same name.
+        // The harness's own fields win over the driver's fields of the same name.
         orientation.iter().for_each(|(name, value)| {
             fields.entry(name).or_insert_with(|| value.clone());
         });
@@ -83,8 +83,8 @@ pub(crate) fn task(state: &RunState, feature: &Feature, session: &Session) -> Ta
     }
 }
 
-/// What an agent gets for a task of an ask. What the tasks before it answered stands in the instruction, where an
-/// agent of any make reads it.
+/// The input of an agent for a task of an ask. The answers of earlier tasks are in the instruction, where every kind of
+/// agent reads them.
 pub(crate) fn ask_task(state: &RunState, feature: &Feature) -> Task {
     let mut context = json!({ "kind": "ask", "title": feature.spec.title });
     if !state.direct {
@@ -110,7 +110,7 @@ pub(crate) fn ask_task(state: &RunState, feature: &Feature) -> Task {
     }
 }
 
-/// Answers that a task is told, all together, in answers of the longest kind.
+/// Size of all earlier answers in a task, as a multiple of the longest answer.
 const UPSTREAM_ANSWERS_MAX: usize = 4;
 
 fn upstream_answers(state: &RunState, feature: &Feature) -> String {
@@ -128,7 +128,7 @@ fn upstream_answers(state: &RunState, feature: &Feature) -> String {
     format!("\n\n--- Context from completed upstream tasks ---{told}")
 }
 
-/// What an output says, without what an agent hands over beside its answer. JSON of at most about `bytes_max` bytes.
+/// The answer in an output, without the artifact that an agent passes along. JSON of at most about `bytes_max` bytes.
 pub(crate) fn answer_of(output: &str, bytes_max: usize) -> String {
     let value = serde_json::from_str(output).unwrap_or_else(|_| Value::from(output));
     let answer = match value {
@@ -138,7 +138,7 @@ pub(crate) fn answer_of(output: &str, bytes_max: usize) -> String {
     json_within(&answer.to_string(), bytes_max)
 }
 
-/// JSON as it is, or its beginning as a string.
+/// The JSON itself, or its beginning as a string.
 pub(crate) fn json_within(text: &str, bytes_max: usize) -> String {
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json && text.len() <= bytes_max {
@@ -148,7 +148,7 @@ pub(crate) fn json_within(text: &str, bytes_max: usize) -> String {
     }
 }
 
-/// JSON as a person reads it: a string without its quotes.
+/// JSON for a person: a string without its quotes.
 pub(crate) fn plain(json: &str) -> String {
     match serde_json::from_str(json) {
         Ok(Value::String(text)) => text,
@@ -156,7 +156,7 @@ pub(crate) fn plain(json: &str) -> String {
     }
 }
 
-/// What a model is asked who is to choose: a system prompt and a prompt.
+/// The system prompt and the prompt for a model that chooses.
 pub(crate) fn choice(state: &RunState, choice: Choice) -> (String, String) {
     let described = |agent: &String| match state.setup.described.get(agent) {
         Some(text) => format!("- {agent}: {}", line(text, 400)),
@@ -177,13 +177,13 @@ You decide how a request is worked on. Answer with one word: `simple` if one of 
 const CHOOSE_AGENT: &str = "\
 You decide which agent answers a request. Answer with the name of one agent of the list, and nothing else.";
 
-/// Names in backticks; `none` if there are none.
+/// Names in backticks; `none` for an empty list.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     let names: Vec<_> = names.into_iter().take(50).map(|name| format!("`{}`", line(name, 80))).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// What the agent gets that looks for criteria and checks which a feature lacks.
+/// The input of the agent that looks for missing criteria and checks of a feature.
 pub(crate) fn proposal_task(state: &RunState, feature: &Feature) -> Task {
     let FeatureSpec { id, title, instruction, criteria, checks, .. } = &feature.spec;
     let context = json!({
@@ -205,7 +205,7 @@ pub(crate) fn proposal_task(state: &RunState, feature: &Feature) -> Task {
     }
 }
 
-/// What is asked of the agent that looks for criteria and checks.
+/// The instruction of the agent that looks for criteria and checks.
 const PROPOSE: &str = "\
 Another agent is about to build the feature that the context describes (`title`, `feature_instruction`). Say what its \
 result must be judged by that `criteria` and `checks` do not say yet. Change nothing in the tree. Answer with one \
@@ -213,7 +213,7 @@ JSON object: {\"checks\": [{\"name\": \"short-name\", \"python\": \"source that 
 the directory of the work\"}], \"criteria\": [{\"id\": \"short-id\", \"text\": \"what must hold\", \"check\": \"the name of \
 the check that decides it, if one does\"}]}. Both lists may be empty. A check must fail before the feature is built.";
 
-/// What the evaluator reads in the place of an output when it is asked which criteria it can judge.
+/// The text in the place of an output when the evaluator is asked which criteria it can judge.
 pub const NOTHING_YET: &str = "\
 Nothing is built yet. These criteria are offered for the rubric that the work will be judged by. Judge the files as \
 they are now: FAIL what does not hold yet, and UNKNOWN what you could not decide by the files and the checks.";
@@ -225,13 +225,13 @@ fn done(state: &RunState) -> Vec<Value> {
     done
 }
 
-/// What became of the features that it depends on, in their agents' words.
+/// The outcomes of a feature's dependencies, in their agents' words.
 fn upstream(state: &RunState, feature: &Feature) -> Vec<Value> {
     let of = |id: &String| state.feature(id).map(|other| json!({"id": id, "summary": other.summary}));
     feature.spec.depends_on.iter().filter_map(of).collect()
 }
 
-/// Files by name, as many as a line takes.
+/// Files by name, as many as fit in a line.
 pub(crate) fn named_files(files: &[String]) -> String {
     let mut names: Vec<_> = files.iter().take(NAMED_MAX).map(|file| format!("`{}`", line(file, 120))).collect();
     if files.len() > NAMED_MAX {
@@ -244,8 +244,8 @@ fn notes(notes: &[SessionNote]) -> Value {
     notes.iter().map(|note| json!({"about": note.about, "text": note.text})).collect()
 }
 
-/// The message of a feature's commit. The trailers are ours and stand last, where git looks for them;
-/// what the agent wrote is one line above them and cannot pass for one. Only what passed is committed.
+/// The message of a feature's commit. The harness's trailers stand last, where git looks for them; the agent's text is
+/// one line above them and cannot pass for one. Only a passing feature is committed.
 pub(crate) fn commit_message(state: &RunState, feature: &Feature) -> String {
     let body = if feature.summary.is_empty() { String::new() } else { format!("{}\n\n", feature.summary) };
     let run = state.run.as_ref().map_or("", |run| run.as_str());
@@ -268,8 +268,8 @@ pub(crate) fn judgements(criteria: &[Criterion], verdict: &Verdict, bytes_max: u
     criteria.iter().map(deciding).collect()
 }
 
-/// What the next round is to mend: the evaluator's issues, and each criterion that did not pass and
-/// that none of them names.
+/// The issues for the next round: the evaluator's, and one for each criterion that did not pass and that none of them
+/// names.
 pub(crate) fn issues(judgements: &[Judgement], verdict: &Verdict, issues_max: usize, bytes_max: usize) -> Vec<Issue> {
     let of_criterion = |id: &String| judgements.iter().any(|judgement| judgement.criterion == *id);
     let said = verdict.issues.iter().map(|issue| Issue {
@@ -282,7 +282,7 @@ pub(crate) fn issues(judgements: &[Judgement], verdict: &Verdict, issues_max: us
         criterion: Some(judgement.criterion.clone()),
         text: format!("{}: {}", mark_word(judgement.mark), judgement.why),
     });
-    // Those first: they are one for each criterion, while a list of issues may have no end.
+    // Those first: they are one for each criterion, while a list of issues may be endless.
     unsaid.chain(said).take(issues_max).collect()
 }
 
@@ -294,7 +294,7 @@ fn mark_word(mark: Mark) -> &'static str {
     }
 }
 
-/// How the run stands, in one line.
+/// The status of the run, in one line.
 pub(crate) fn summary(state: &RunState) -> String {
     let passing = state.count(Passing);
     let total = state.features.len() - state.count(Dropped);

@@ -1,20 +1,19 @@
 //! The layout of a journal in the store: keys, records, and answers inline or by digest.
 //!
-//! All is in [`Table::Journal`]. A key is the invocation's text, the number of the entry, the kind of
-//! the record and, where an effect may be started more than once, the attempt. So nothing is ever
-//! rewritten: a new attempt, an answer or a resolution is a record of its own. Only a resolution that nobody has
-//! acted on can be taken out again.
+//! All is in [`Table::Journal`]. A key is the invocation's text, the number of the entry, the kind of the record and,
+//! where an effect may be started more than once, the attempt. So nothing is ever rewritten: a new attempt, an answer
+//! or a resolution is a record of its own. Only a resolution that nothing has acted on can be withdrawn.
 //!
 //! | entry | kind | attempt | value (JSON) |
 //! |---|---|---|---|
 //! | 0 | `began` | | [`Began`] |
-//! | n | `asked` | yes | [`Asked`], without `prepared` |
+//! | n | `asked` | yes | [`ImportCall`], without `prepared` |
 //! | n | `prepared` | yes | text |
-//! | n | `resolution` | yes, of the attempt it speaks of | [`Resolution`] |
+//! | n | `resolution` | yes, of the attempt that it concerns | [`Resolution`] |
 //! | n | `answered` | | [`StoredAnswer`] |
 //! | 2^64-1 | `finished` | | [`StoredFinish`] |
 //!
-//! [`Asked`]: longhaul_core::journal::Asked
+//! [`ImportCall`]: longhaul_core::journal::ImportCall
 //! [`Resolution`]: longhaul_core::journal::Resolution
 
 use longhaul_core::journal::{Began, Finished, ImportAnswer, JournalError};

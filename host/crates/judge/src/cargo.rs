@@ -1,14 +1,14 @@
 //! `cargo test` and `cargo nextest run`.
 //!
 //! Two runs: the operator's own command, and the audit of the same sources with every test under another name beside
-//! twins that must fail, and a canary a file. Both compile everything, dependencies too: what the first one left in
-//! `target` could tell the second one the tests as they were, by the code under test, its build script or its macros.
-//! Each program of tests says at first how many tests it has, so that one that the code ends early is noticed, and
-//! tests of pinned files must be reported, so that no manifest and no `mod` line of the work leaves them out; see
-//! [`expected`]. Tests that only macros make keep their names, beside canaries. Open: a program can read its own tests'
-//! names and forge their lines, and then needs the expected values only to tell tests from twins. Refuses sources with
-//! fewer tests than the base commit has, a run in which no test ran, and one in which nothing failed that must. Leaves
-//! alone files that no program is made of, and vendored crates, whose digests cargo compares.
+//! twins that must fail, and a canary a file. Both compile everything, dependencies too: files that the first one left
+//! in `target` could tell the second one the original tests, by the code under test, its build script or its macros.
+//! Each test program first reports its number of tests, so that one that the code ends early is noticed, and tests of
+//! pinned files must be reported, so that no manifest and no `mod` line of the work leaves them out; see [`expected`].
+//! Tests that only macros make keep their names, beside canaries. A known gap: a program can read its own tests' names
+//! and forge their lines, and then needs only the expected values to tell tests from twins. Refuses sources with fewer
+//! tests than the base commit has, a run in which no test ran, and one in which nothing failed that must. Leaves alone
+//! files that belong to no program, and vendored crates, whose digests cargo compares.
 
 mod command_line;
 mod expected;
@@ -24,14 +24,14 @@ use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Twins of one audit, if there are fewer tests than that: each is compiled. Of more tests each has one all the same.
+/// Twins of one audit, if there are fewer tests than that: each is compiled. With more tests each still has one.
 const TWINS_MAX: usize = 60;
 
 pub(crate) struct Cargo {
     argv: Vec<String>,
     words: Words,
     is_nextest: bool,
-    /// All in Rust, by their paths, but for vendored crates.
+    /// All Rust files by path, except vendored crates.
     sources: BTreeMap<String, String>,
     plan: Plan,
     pinned: BTreeSet<String>,
@@ -47,7 +47,7 @@ enum Stage {
     Audit(BTreeMap<String, Rewritten>),
 }
 
-/// What the sources of the base commit have.
+/// The tests of the base commit's sources.
 #[derive(Debug, Default)]
 struct Base {
     count: usize,
@@ -68,7 +68,7 @@ impl Base {
     }
 }
 
-/// Directories of crates with digests of their files. Of a file that the base commit has, it alone says so.
+/// Directories of crates with digests of their files. For a file of the base commit, only the base commit decides.
 struct Vendored {
     base: BTreeSet<String>,
     of_base: Vec<String>,
@@ -115,7 +115,7 @@ impl Cargo {
         }
     }
 
-    /// Whether a program may be made of a file, so that it is no mere text to the tests.
+    /// Whether a file may belong to a program, so that it is not just data to the tests.
     fn is_built(&self, path: &str) -> bool {
         let is_expected = || self.plan.expected.iter().any(|(of, _)| of == path);
         self.plan.sources.is_empty() || self.plan.sources.contains(path) || is_expected()
@@ -168,7 +168,7 @@ impl Cargo {
         Ok(files)
     }
 
-    /// Pinned files with a canary each, where no test is known by its name: macros make them, or comments hold them.
+    /// Pinned files with a canary each, if no test has a known name: macros make them, or comments contain them.
     fn with_canaries(&mut self) -> Result<BTreeMap<String, Rewritten>, String> {
         let is_it = |path: &str| self.pinned.contains(path) && self.plan.sources.contains(path);
         let mut files = BTreeMap::new();
@@ -239,7 +239,7 @@ impl Cargo {
     }
 }
 
-/// How many tests passed beside canaries.
+/// Counts the tests that passed beside canaries.
 fn of_others(outcomes: &Outcomes, files: &BTreeMap<String, Rewritten>) -> Result<usize, String> {
     let names: BTreeSet<&str> = files.values().flat_map(|file| &file.names).map(|(name, ..)| name.as_str()).collect();
     let is_other = |name: &str| !name.split("::").any(|part| names.contains(part));
@@ -264,10 +264,10 @@ impl Runner for Cargo {
     }
 }
 
-/// Whether each test passed, by its name with its modules. A test of several programs passes when it passes in each.
+/// Whether each test passed, by its name with its modules. A test in several programs passes when it passes in each.
 type Outcomes = BTreeMap<String, bool>;
 
-/// By each part of the names: cases of a test are named below it.
+/// By each part of the names: cases of a test have names below it.
 fn by_part(outcomes: &Outcomes) -> BTreeMap<&str, bool> {
     let mut parts = BTreeMap::new();
     for (name, passed) in outcomes {
@@ -276,13 +276,13 @@ fn by_part(outcomes: &Outcomes) -> BTreeMap<&str, bool> {
     parts
 }
 
-/// `test a::b - should panic ... ok` or `test src/lib.rs - a (line 3) ... ok`, with what was printed before it.
+/// `test a::b - should panic ... ok` or `test src/lib.rs - a (line 3) ... ok`, with the output before it.
 static TEST: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"test (\S+?(?: - \S+ \(line \d+\))?)(?: - .*?)? \.\.\. ?(.*)$").expect("a pattern of ours")
 });
 
 /// The lines of libtest: `running 2 tests`, `test a::b ... ok`, `test result: ...`. In one thread the end of a test's
-/// line comes behind whatever the test prints.
+/// line follows the test's output.
 fn libtest(stdout: &str) -> Result<Outcomes, String> {
     let (mut outcomes, mut running_one) = (Outcomes::new(), None::<Program>);
     for line in stdout.lines() {
@@ -305,15 +305,15 @@ fn libtest(stdout: &str) -> Result<Outcomes, String> {
     }
 }
 
-/// What a program of tests has said.
+/// The output of a test program.
 #[derive(Default)]
 struct Program {
-    /// How many tests it said that it has.
+    /// The number of tests that it announced.
     number: usize,
     seen: usize,
-    /// A test whose line has not ended, and how that which was printed since ends.
+    /// A test whose line has not ended, and the end of the output since.
     open: Option<(String, Option<Outcome>)>,
-    /// Whether what follows is only what failed tests have printed.
+    /// Whether only the output of failed tests follows.
     is_over: bool,
 }
 
@@ -359,7 +359,7 @@ impl Program {
         }
     }
 
-    /// Whether each test was told, at the end.
+    /// Whether each test was reported, at the end.
     fn is_whole(&mut self, outcomes: &mut Outcomes) -> bool {
         self.settle(outcomes);
         self.seen == self.number
@@ -384,7 +384,7 @@ fn outcome(text: &str) -> Option<Outcome> {
     }
 }
 
-/// The end of a line, behind what a test printed.
+/// The end of a line, after a test's output.
 fn late_outcome(line: &str) -> Option<Outcome> {
     match (line.ends_with("ok"), line.ends_with("FAILED")) {
         (true, _) => Some(Outcome::Passed),
@@ -472,7 +472,7 @@ mod tests {
     const LIB: (&str, &str) = ("src/lib.rs", "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n");
     const IT: &str = "#[test]\nfn adds() {\n    assert_eq!(demo::add(2, 3), 5);\n}\n";
 
-    /// A judge of a work whose first run ended well, and what it asks for or says then.
+    /// A judge of a work whose first run ended well, and its next request or verdict.
     fn audit(argv: &str, base: &[(&str, &str)], now: &[(&str, &str)]) -> (Judge, Result<Launch, String>) {
         let files = FakeFiles::of(&[&[MANIFEST, LIB][..], base].concat(), &[&[MANIFEST, LIB][..], now].concat());
         let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
@@ -489,7 +489,7 @@ mod tests {
         String::from_utf8(launch.over[path].clone()).unwrap()
     }
 
-    /// The lines of tests of which those fail that `fails` says.
+    /// The lines of tests, which fail if `fails` returns true.
     fn ran(names: &[String], fails: impl Fn(&str) -> bool) -> ProgramEnd {
         let of = |name: &String| format!("test it::{name} ... {}\n", if fails(name) { "FAILED" } else { "ok" });
         let lines: String = names.iter().map(of).collect();
@@ -537,7 +537,7 @@ mod tests {
         ];
         let launch = audit("cargo test", &now, &now).1.unwrap();
         assert_eq!(launch.over.keys().collect::<Vec<_>>(), ["src/main.rs", "src/more.rs", "tests/it.rs"]);
-        // What the work says to be vendored is not.
+        // The work's own claim of being vendored does not count.
         let hidden = [&now[..], &[("tests/.cargo-checksum.json", "{}")][..]].concat();
         assert!(audit("cargo test", &now, &hidden).1.unwrap().over.contains_key("tests/it.rs"));
     }

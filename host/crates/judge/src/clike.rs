@@ -2,12 +2,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `clike/scan.rs` | covered text, brackets, arguments, and a test function |
+//! | `clike/scan.rs` | blanked text, brackets, arguments, and a test function |
 //! | `clike/literal.rs` | literals, and other values near them |
-//! | `clike/twins.rs` | edits that have a test fail |
+//! | `clike/twins.rs` | edits that make a test fail |
 //!
-//! Other languages with such brackets use the first two. Refuses what it is not sure of: such a test keeps its name,
-//! and has no twin.
+//! Other languages with such brackets use the first two. Refuses unclear cases: such a test keeps its name, and has
+//! no twin.
 
 mod literal;
 mod scan;
@@ -29,9 +29,9 @@ use std::sync::LazyLock;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     pub(crate) name: String,
-    /// The modules of the file that it stands in.
+    /// The modules of the file around it.
     pub(crate) inside: Vec<String>,
-    /// What a `path` attribute says.
+    /// The value of a `path` attribute.
     pub(crate) path: Option<String>,
     pub(crate) is_inline: bool,
     pub(crate) is_conditional: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Module {
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten {
     pub(crate) text: String,
-    /// The new names, each with the test it was made of and whether it must fail.
+    /// The new names, each with its original test and whether it must fail.
     pub(crate) names: Vec<(String, String, bool)>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn tests(text: &str) -> Vec<Test> {
 static MODULE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\bmod\s+(?:r#)?(\w+)\s*([;{])").expect("a pattern of ours"));
 
-/// What a macro is called with may be left out by it.
+/// A macro may leave out its arguments.
 static MACRO: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(\w+)\s*!\s*(?:\w+\s*)?[({\[]").expect("a pattern of ours"));
 
@@ -108,7 +108,7 @@ pub(crate) fn modules(text: &str) -> Vec<Module> {
     found
 }
 
-/// Whether the file itself, or a macro around, may leave out what stands at a place.
+/// Whether the file itself, or a macro around, may leave out the code at a place.
 fn is_conditional_at(covered: &[u8], at: usize) -> bool {
     let plain = String::from_utf8_lossy(covered);
     OF_FILE.find_iter(&plain).any(|one| is_condition(one.as_str()))
@@ -119,13 +119,13 @@ fn is_conditional_at(covered: &[u8], at: usize) -> bool {
         })
 }
 
-/// Whether an attribute may leave out what it stands at, where tests are built.
+/// Whether an attribute may leave out its item when tests are built.
 fn is_condition(attribute: &str) -> bool {
     let words: String = attribute.split_whitespace().collect();
     words.contains("[cfg(") && !words.contains("[cfg(test)]") && !words.contains("[cfg(any(test,")
 }
 
-/// The attributes of an item whose keyword stands at a place.
+/// The attributes of an item with its keyword at a place.
 fn attributes_before(covered: &[u8], at: usize) -> Vec<Range<usize>> {
     let trimmed = |end: usize| end - covered[..end].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     let mut end = trimmed(at);
@@ -145,8 +145,8 @@ fn attributes_before(covered: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Gives each of `tests` another name and twins, and one of them a canary beside it: a test that fails by an assertion
-/// alone.
+/// Gives each of `tests` another name and twins, and one of them a canary beside it: a test that fails only by an
+/// assertion.
 pub(crate) fn rewritten(text: &str, tests: &[Test], rewriting: &Rewriting<'_>, random: &mut StdRng) -> Rewritten {
     let covered = covered(text);
     let (mut new, mut at) = (Rewritten::default(), 0);
@@ -174,7 +174,7 @@ pub(crate) fn rewritten(text: &str, tests: &[Test], rewriting: &Rewriting<'_>, r
     new
 }
 
-/// The test that a canary stands beside: one that is there for certain, if any is.
+/// The test beside the canary: one that certainly exists, if there is one.
 fn beside_canary<'t>(tests: &'t [Test], random: &mut StdRng) -> Option<&'t Test> {
     let is_there = |test: &&Test| !test.is_conditional;
     let can_fail = |test: &&Test| !test.should_panic;
@@ -184,7 +184,7 @@ fn beside_canary<'t>(tests: &'t [Test], random: &mut StdRng) -> Option<&'t Test>
     if failing.is_empty() { of.choose(random).copied() } else { failing.choose(random).copied() }
 }
 
-/// A file with a test at its end that fails by an assertion alone, under a name that begins so.
+/// A file with a test at its end that fails only by an assertion, under a name with this prefix.
 pub(crate) fn with_canary(text: &str, of: &str, random: &mut StdRng) -> Rewritten {
     let mut new = Rewritten::default();
     let name = fresh(of, &mut new, true, random);
@@ -196,18 +196,18 @@ fn plain_canary(name: &str, random: &mut StdRng) -> String {
     format!("#[test]\nfn {name}() {{\n    {}\n}}", twins::unequal(random))
 }
 
-/// The name that it had comes first: commands may choose tests by a part of it.
+/// The original name comes first: commands may choose tests by a part of it.
 fn fresh(of: &str, new: &mut Rewritten, must_fail: bool, random: &mut StdRng) -> String {
     let name = format!("{of}_{:08x}", random.next_u32());
     new.names.push((name.clone(), of.to_owned(), must_fail));
     name
 }
 
-/// Attributes that make a test of a function, by the last name of their path: those of `tokio::test`, `rstest::rstest`.
+/// Attributes that make a function a test, by the last name of their path: those of `tokio::test`, `rstest::rstest`.
 const TEST_ATTRIBUTES: [&str; 8] =
     ["async_test", "gtest", "parameterized", "quickcheck", "rstest", "test", "test_case", "test_matrix"];
 
-/// Whether an attribute makes a test of what it stands at.
+/// Whether an attribute makes its function a test.
 fn is_of_test(attribute: &str) -> bool {
     let path = attribute.trim_start_matches("#[").split(['(', ']', '=']).next().unwrap_or_default().trim();
     path.rsplit("::").next().is_some_and(|name| TEST_ATTRIBUTES.contains(&name.trim()))
@@ -227,7 +227,7 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
     })?;
     let name = keyword + 3 + blank(&covered[keyword + 3..]);
     let name_end = name + covered[name..].iter().take_while(|byte| is_word(**byte)).count();
-    // A name that a macro makes up is not there yet.
+    // A name that a macro makes does not exist yet.
     if name == name_end {
         return None;
     }

@@ -1,9 +1,9 @@
-//! Files of a work and of its base commit, for tests of what judges them.
+//! Files of a work and of its base commit, for tests of the judges.
 
 use crate::{CheckFiles, EvidenceKind, JudgedCheck};
 use std::collections::BTreeMap;
 
-/// Texts by their paths. All that the base commit has are pinned.
+/// Texts by their paths. All files of the base commit are pinned.
 pub(crate) struct FakeFiles {
     base: BTreeMap<String, String>,
     now: BTreeMap<String, String>,

@@ -1,28 +1,29 @@
-//! Files that decide what a test runner does, by their names.
+//! Files that configure a test runner, by their names.
 //!
-//! Each has a rule with its reason. Some are taken from the base commit wherever it has such a file, as the operator's
-//! own `files` are; some can never be part of a feature; the rest a feature may have to change, so that they are shown
-//! to the evaluator and the person. Refuses to read them: a name is enough for a second look.
+//! Each has a rule with its reason. Some are taken from the base commit if it has such a file, like the operator's own
+//! `files`; some can never be part of a feature; a feature may have to change the rest, so that they are shown to the
+//! evaluator and the person. Refuses to read them: a name is enough for a second look.
 
-/// What becomes of a change to a runner's file.
+/// The rule for a change of a runner's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunnerFileRule {
-    /// Taken from the base commit where that has one of the name; a new one beside it is left out of the copy.
+    /// Taken from the base commit if that has one of the name; a new one beside it is left out of the copy.
     Pinned,
-    /// Left out of the copy where the base commit does not have it: it is loaded before anything else, unasked.
+    /// Left out of the copy if the base commit does not have it: the runner loads it automatically before anything
+    /// else.
     LeftOut,
-    /// Taken as it is, and shown.
+    /// Used unchanged, and shown.
     Shown,
 }
 
-/// Files of one name, or of an ending where the name begins with `*`.
+/// Files of one name, or with an ending if the name begins with `*`.
 #[derive(Clone, Copy, Debug)]
 pub struct RunnerFile {
     /// The name, or an ending.
     pub name: &'static str,
     /// The rule.
     pub rule: RunnerFileRule,
-    /// What it can do to a verdict.
+    /// Its possible effect on a verdict.
     pub why: &'static str,
 }
 
@@ -30,7 +31,7 @@ const fn file(name: &'static str, rule: RunnerFileRule, why: &'static str) -> Ru
     RunnerFile { name, rule, why }
 }
 
-/// Reviewed: the first that fits counts.
+/// Reviewed: the first match counts.
 const TABLE: &[RunnerFile] = &[
     file("sitecustomize.py", RunnerFileRule::LeftOut, "Python loads it before any program"),
     file("usercustomize.py", RunnerFileRule::LeftOut, "Python loads it before any program"),
@@ -43,7 +44,7 @@ const TABLE: &[RunnerFile] = &[
     file("nextest.toml", RunnerFileRule::Pinned, "it chooses which tests run, and how often until they pass"),
     file(".mocharc.json", RunnerFileRule::Pinned, "it chooses which tests run"),
     file(".mocharc.yml", RunnerFileRule::Pinned, "it chooses which tests run"),
-    // A dependency, an entry point or a new target stands in these too.
+    // These also contain dependencies, entry points or new targets.
     file("pyproject.toml", RunnerFileRule::Shown, "it may hold the settings of pytest"),
     file("setup.cfg", RunnerFileRule::Shown, "it may hold the settings of pytest"),
     file("setup.py", RunnerFileRule::Shown, "it runs when the project is installed"),
@@ -72,7 +73,7 @@ const TABLE: &[RunnerFile] = &[
         RunnerFileRule::Pinned,
         "where GOENV names it, its GOFLAGS choose tests, and programs that start them",
     ),
-    // A dependency stands in these too. Its `toolchain` line does nothing: the sandbox sets GOTOOLCHAIN=local.
+    // This also contains dependencies. Its `toolchain` line has no effect: the sandbox sets GOTOOLCHAIN=local.
     file(
         "go.mod",
         RunnerFileRule::Shown,
@@ -97,7 +98,7 @@ pub fn runner_file(path: &str) -> Option<&'static RunnerFile> {
     TABLE.iter().find(is_named)
 }
 
-/// Why a change to `path` may change the verdict on itself; none for an ordinary file.
+/// Why a change of `path` may change the verdict on itself; none for an ordinary file.
 #[must_use]
 pub fn near_the_judge(path: &str) -> Option<&'static str> {
     if let Some(file) = runner_file(path) {

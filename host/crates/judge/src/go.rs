@@ -1,10 +1,10 @@
 //! `go test`.
 //!
-//! Three runs: the operator's own command; `go list`, which tells the test files that the command builds, and in which
-//! nothing of the work runs; and the audit by `go test -json`, in which each test has another name, beside twins that
-//! must fail and a canary a file. Every test that was chosen must end there once, by its package and name. Each run has
-//! caches of its own: what the first one leaves could tell the next what is expected. Open: a program of tests can read
-//! the audit's files and forge its lines, and then needs the expected values only to tell tests from twins.
+//! Three runs: the operator's own command; `go list`, which lists the test files that the command builds, and in which
+//! no code of the work runs; and the audit by `go test -json`, in which each test has another name, beside twins that
+//! must fail and a canary a file. Every chosen test must end there once, by its package and name. Each run has caches
+//! of its own: files of the first one could tell the next the expected results. A known gap: a test program can read
+//! the audit's files and forge its lines, and then needs only the expected values to tell tests from twins.
 
 mod command;
 mod scan;
@@ -26,7 +26,7 @@ use stream::{Outcome, Package, Stream};
 /// Twins of one audit, if there are fewer tests than that.
 const TWINS_MAX: usize = 60;
 
-/// What a test asks its own name for: a file of what is expected.
+/// Calls by which a test reads its own name, for example for a file with expected output.
 const ASKS_ITS_NAME: [&str; 6] = ["t.Name()", "tb.Name()", ".T().Name()", "/cupaloy", "/go-snaps", "/goldie"];
 
 pub(crate) struct Go {
@@ -35,9 +35,9 @@ pub(crate) struct Go {
     twins: bool,
     /// Test files by their paths.
     files: BTreeMap<String, String>,
-    /// Those of the base commit.
+    /// Test files of the base commit.
     base: BTreeMap<String, String>,
-    /// Directories that were modules of their own in it.
+    /// Directories that were modules of their own in the base commit.
     base_modules: BTreeSet<String>,
     random: StdRng,
     stage: Stage,
@@ -50,7 +50,7 @@ enum Stage {
     Audit(Vec<Expected>),
 }
 
-/// The files of the audit, and what must come of them.
+/// The files of the audit, and its expected results.
 #[derive(Default)]
 struct Audit {
     over: BTreeMap<String, Vec<u8>>,
@@ -169,7 +169,7 @@ impl Go {
         }
     }
 
-    /// Where the test files of a package lie in the work: the list has full paths of the sandbox.
+    /// The paths of a package's test files in the work: the list has full paths of the sandbox.
     fn places(&self, package: &Package) -> Result<Vec<String>, String> {
         let dirs = package.dir.match_indices('/').map(|(at, _)| format!("{}/", &package.dir[at + 1..]));
         let in_dir = |dir: String| {
@@ -182,7 +182,7 @@ impl Go {
         })
     }
 
-    /// A test file of the base commit that `./...` would have built, and does not.
+    /// A test file of the base commit that `./...` would have built before, and does not build now.
     fn left_out(&self, listed: &BTreeSet<&String>) -> Option<&String> {
         let is_of_top = |path: &str| {
             let modules = self.base_modules.iter().filter(|dir| path.starts_with(dir.as_str()));
@@ -201,7 +201,7 @@ impl Go {
         names.filter(|name| covered.iter().any(|text| is_called(text, name))).collect()
     }
 
-    /// Tests that look at their own names. Asked of the base commit alone: the work could say so of all.
+    /// Tests that read their own names, by the base commit alone: the work could claim it of all.
     fn kept(&self, paths: &[String]) -> BTreeSet<String> {
         let base: Vec<&String> = self.of_base(paths).collect();
         let asks = base.iter().any(|text| ASKS_ITS_NAME.iter().any(|asked| text.contains(asked)));
@@ -258,7 +258,7 @@ impl Go {
         Ok(format!("{number} passed by name{of_kept}, where {failed} that must fail did"))
     }
 
-    /// Refuses another end than the one that a name must have; `real` is how the test itself ended.
+    /// Refuses an end that differs from a name's required one; `real` is the end of the test itself.
     fn check_end(&self, one: &Expected, end: Outcome, real: Option<Outcome>) -> Result<(), String> {
         let Expected { path, name: Name { of, must_fail, .. }, .. } = one;
         match (end, must_fail) {
@@ -296,7 +296,7 @@ impl Runner for Go {
     }
 }
 
-/// How a test of the audit ended, if it was told once.
+/// The end of a test in the audit, if it was reported once.
 fn end(stream: &Stream, Expected { package, path, name }: &Expected) -> Result<Outcome, String> {
     match stream.ends(package, &name.name) {
         [end] => Ok(*end),
@@ -308,7 +308,7 @@ fn end(stream: &Stream, Expected { package, path, name }: &Expected) -> Result<O
     }
 }
 
-/// Whether the compiler refused what the judge wrote.
+/// Whether the compiler refused the judge's code.
 fn unbuilt(ended: &ProgramEnd) -> Option<String> {
     let is_unbuilt = ended.stdout.contains(" [build failed]") || ended.stdout.contains(" [setup failed]");
     let said = ended.stderr.lines().chain(ended.stdout.lines()).find(|line| line.contains("_test.go:"));

@@ -1,7 +1,8 @@
 //! A report in the form of JUnit, which most runners can write.
 //!
-//! The file must be written by this very run, name each test once, and have none that failed or was skipped, and at
-//! least as many as the operator says. Open: the code under test can write the file too, and nothing is audited.
+//! This very run must have written the file. The file must name each test once, have none that failed or was skipped,
+//! and have at least the operator's minimum. A known gap: the code under test can write the file too, and nothing is
+//! audited.
 
 use super::runner::{CheckVerdict, JudgeStep, JudgedCheck, Launch, ProgramEnd, Runner};
 use longhaul_core::text::count;
@@ -62,7 +63,7 @@ impl Runner for Junit {
     }
 }
 
-/// How many tests passed, or why that cannot be said.
+/// The number of passed tests, or why it cannot be found.
 fn passed(xml: &str) -> Result<usize, String> {
     let mut names = BTreeSet::new();
     for case in xml.split("<testcase").skip(1) {

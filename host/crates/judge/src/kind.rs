@@ -1,11 +1,11 @@
-//! What a pass of a check must show, as it is configured or as its words tell.
+//! The evidence for a pass of a check, as configured or derived from its words.
 //!
-//! Refuses to guess what a script or a target of `make` starts: a command that names no known runner shows an exit
-//! code.
+//! Refuses to guess the programs that a script or a target of `make` starts: a command without a known runner has an
+//! exit code as its evidence.
 
 use serde::{Deserialize, Serialize};
 
-/// What a pass must show.
+/// The evidence for a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
@@ -46,7 +46,7 @@ impl EvidenceKind {
         }
     }
 
-    /// Whether the kind can be had of this command: some need their runner named in it.
+    /// Whether the kind works with this command: some need their runner named in it.
     #[must_use]
     pub fn fits(self, argv: &[String]) -> bool {
         match self {
@@ -56,11 +56,11 @@ impl EvidenceKind {
     }
 }
 
-/// Programs that start the one that their words name.
+/// Programs that start the program in their arguments.
 const WRAPPERS: [&str; 12] =
     ["coverage", "env", "hatch", "nice", "pdm", "pipenv", "poetry", "rye", "timeout", "uv", "uvx", "xvfb-run"];
 
-/// Where in `argv` the module stands that Python runs.
+/// The position in `argv` of the module that Python runs.
 pub(crate) fn python_module(argv: &[String]) -> Option<usize> {
     let first = base_name(argv.first()?);
     if !first.starts_with("python") && !WRAPPERS.contains(&first) {
@@ -71,7 +71,7 @@ pub(crate) fn python_module(argv: &[String]) -> Option<usize> {
     is_runner.then_some(at + 1)
 }
 
-/// Where in `argv` pytest is named.
+/// The position in `argv` of pytest.
 pub(crate) fn pytest_word(argv: &[String]) -> Option<usize> {
     let of_module = python_module(argv).filter(|at| argv[*at] == "pytest");
     let is_wrapped = argv.first().is_some_and(|first| WRAPPERS.contains(&base_name(first)));
@@ -79,7 +79,7 @@ pub(crate) fn pytest_word(argv: &[String]) -> Option<usize> {
     of_module.or_else(|| words.clone().position(|word| matches!(base_name(word), "pytest" | "py.test")))
 }
 
-/// Where in `argv` the `test` of `go test` stands, if it runs what it builds.
+/// The position in `argv` of `test` of `go test`, if it runs the built tests.
 pub(crate) fn go_test(argv: &[String]) -> Option<usize> {
     let is_wrapped = WRAPPERS.contains(&base_name(argv.first()?));
     let words = argv.len().min(if is_wrapped { argv.len() } else { 2 });

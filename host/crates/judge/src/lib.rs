@@ -1,11 +1,10 @@
-//! What a pass of a test runner must show.
+//! The evidence for a pass of a test runner.
 //!
-//! A program that ends with 0 has said nothing: the code under test can end it. So a pass is the expected tests by
-//! name, each reported through a channel of its own, and an audit: the tests run again under random names, among
-//! canaries and twins that must fail. The crate says what to run and judges what came of it; it starts nothing and
-//! reads no file itself, but looks whether a `python3` lies beside the program that a check names. Refuses to call
-//! anything a pass that it does not know: what fools it by knowing the expected values is left to hidden criteria and
-//! to readers.
+//! An exit code of 0 proves nothing: the code under test can end the program. So a pass is the expected tests by name,
+//! each reported through a channel of its own, and an audit: the tests run again under random names, among canaries and
+//! twins that must fail. The crate decides what to run and judges the results; it starts nothing and reads no file
+//! itself, but looks whether a `python3` is beside the program that a check names. Refuses to call an unknown result a
+//! pass: code that passes because it knows the expected values is left to hidden criteria and to readers.
 
 mod cargo;
 mod clike;
@@ -32,7 +31,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Begins to judge a check by the kind of evidence that it has.
+    /// Begins to judge a check, by its kind of evidence.
     #[must_use]
     pub fn of(check: &JudgedCheck<'_>) -> Self {
         let runner: Box<dyn Runner + Send> = match check.kind {
@@ -46,7 +45,7 @@ impl Judge {
         Self { runner }
     }
 
-    /// What comes next, given how the program before ended.
+    /// The next step, given how the previous program ended.
     pub fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep {
         self.runner.next(ended)
     }

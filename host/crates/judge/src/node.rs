@@ -2,12 +2,11 @@
 //!
 //! Two runs, each with a reporter that names every test: the operator's own command, and the audit, in which tests have
 //! other names and each file copies beside it, in each of which other tests are twins, with an expected value changed,
-//! and one is a canary, which fails by the assertions of its file.
-//! A file whose code ends the process is reported as passed by node, but its tests are not; and a hook of the code
-//! under test can skip them, so that one which is skipped or to be done must be so by the words of its own file. Names
-//! and values are found as text: a test whose name is put together is only counted. Refuses test files with fewer tests
-//! than the base commit has, tests in TypeScript, and a run in which no test with a name of its own passed, or nothing
-//! can be made to fail. Open: the events lie in a file that the code can write to.
+//! and one is a canary, which fails by the assertions of its file. node reports a file whose code ends the process as
+//! passed, but does not report its tests; and a hook of the code under test can skip them, so that the file itself must
+//! mark each skipped or todo test. Names and values are found as text: a test with a composed name is only counted.
+//! Refuses test files with fewer tests than the base commit has, tests in TypeScript, and a run in which no test with a
+//! name of its own passed, or nothing can be made to fail. A known gap: the code can write to the file of events.
 
 mod command_line;
 mod marks;
@@ -31,7 +30,7 @@ const COPIES_MAX: usize = 24;
 
 const REPORTER: &str = include_str!("reporter.mjs");
 
-/// Where the reporter writes, from the scratch directory.
+/// The reporter's file, from the scratch directory.
 const EVENTS: &str = "judge/events";
 
 pub(crate) struct Node {
@@ -55,16 +54,16 @@ enum Stage {
 /// Names of the audit.
 type Names = BTreeMap<String, Name>;
 
-/// What a name of the audit is.
+/// A name of the audit.
 #[derive(Clone, Debug)]
 struct Name {
-    /// The name of the test that it was made of, or stands beside.
+    /// The name of the original test, or of the one beside it.
     of: String,
     path: String,
     must_fail: bool,
     /// Whether it fails by an assertion alone.
     is_canary: bool,
-    /// Whether it is in its file for certain.
+    /// Whether it certainly exists in its file.
     is_certain: bool,
 }
 
@@ -80,7 +79,7 @@ struct Rewritten {
 struct Audit {
     over: BTreeMap<String, Vec<u8>>,
     names: Names,
-    /// The paths of those that the work does not have.
+    /// The paths of the files that the work does not have.
     copies: Vec<String>,
 }
 
@@ -90,7 +89,7 @@ struct Event {
     name: String,
     #[serde(default)]
     passed: bool,
-    /// Neither skipped nor to be done.
+    /// Neither skipped nor todo.
     #[serde(default)]
     is_shown: bool,
     #[serde(default)]
@@ -152,7 +151,7 @@ impl Node {
         }
     }
 
-    /// The audit, what its names must do, and how many tests passed before.
+    /// The audit, the required results of its names, and the number of passed tests before.
     fn audited(&mut self, ended: &ProgramEnd) -> Result<(Launch, Names, usize), String> {
         if let Some(text) = &self.words.unread {
             return Err(format!("`{text}` of its words is no pattern that can be read here"));
@@ -203,8 +202,8 @@ impl Node {
         audit
     }
 
-    /// The names of the tests that passed. Each must be one, but for those that their files leave out themselves, or
-    /// the words of the command.
+    /// The names of the passed tests. Each test must pass, except those that their files, or the words of the command,
+    /// leave out.
     fn passed<'e>(&self, events: &'e [Event]) -> Result<BTreeSet<&'e str>, String> {
         let told: BTreeSet<&str> = events.iter().map(|event| event.name.as_str()).collect();
         let is_there =
@@ -261,7 +260,7 @@ fn judged(ended: &ProgramEnd, names: &Names, ran: usize) -> JudgeStep {
     }
 }
 
-/// How many tests passed under other names, and how many failed that must.
+/// The number of passed tests under other names, and of failed ones that must fail.
 fn outcome(ended: &ProgramEnd, names: &Names) -> Result<(usize, usize), String> {
     let events = events(ended).map_err(|why| format!("in the audit {why}"))?;
     let mut told: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
@@ -270,7 +269,7 @@ fn outcome(ended: &ProgramEnd, names: &Names) -> Result<(usize, usize), String> 
     let (mut renamed, mut failed, mut blind) = (0, 0, None);
     for (name, Name { of, path, must_fail, is_canary, is_certain }) in names {
         let Some(of_name) = told.get(name.as_str()) else {
-            // Of two tests that are called so one may be for another system.
+            // Of two tests with this name one may be for another system.
             if !is_certain && known.contains(of.as_str()) {
                 continue;
             }
@@ -316,9 +315,9 @@ fn events(ended: &ProgramEnd) -> Result<Vec<Event>, &'static str> {
     }
 }
 
-/// So many copies of a file with other names for what passed, and a canary in each. In each a test expects another
-/// value, and in one, which may be any, the true one: no copy is one of twins alone, so that nothing but the value
-/// tells them.
+/// Copies of a file with other names for the passed tests, and a canary in each. In each copy a test expects another
+/// value, and in one, which may be any, the true one: no copy has only twins, so that nothing except the value tells
+/// them apart.
 fn rewritten(
     path: &str,
     file: &File,
@@ -359,12 +358,12 @@ fn rewritten(
     Rewritten { texts: edits.into_iter().map(|edits| edited(&file.text, edits)).collect(), names }
 }
 
-/// The name that it had comes first: commands may choose tests by a part of it.
+/// The original name comes first: commands may choose tests by a part of it.
 fn fresh(of: &str, random: &mut StdRng) -> String {
     format!("{of} {:08x}", random.next_u32())
 }
 
-/// A text with other parts, none of which overlap.
+/// A text with replaced parts, none of which overlap.
 fn edited(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
     let mut new = text.to_owned();
@@ -388,7 +387,7 @@ mod tests {
         rewritten("a.test.js", &File::of(FILE.to_owned()), &passed, copies, "", &mut StdRng::from_seed([1; 32]))
     }
 
-    /// How many names are of a test, must fail, and are canaries.
+    /// The number of names of a test, with these flags.
     fn number(new: &Rewritten, of: &str, must_fail: bool, is_canary: bool) -> usize {
         let is_it = |name: &&Name| name.of == of && name.must_fail == must_fail && name.is_canary == is_canary;
         new.names.values().filter(is_it).count()
@@ -429,7 +428,7 @@ mod tests {
         }
     }
 
-    /// Judges a work whose first run reports these tests, and hands over the audit.
+    /// Judges a work whose first run reports these tests, and returns the audit.
     fn audit(argv: &str, base: &[(&str, &str)], now: &[(&str, &str)], told: &[&str]) -> Result<Launch, String> {
         let files = FakeFiles::of(base, now);
         let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
@@ -441,7 +440,7 @@ mod tests {
         }
     }
 
-    /// A run in which these tests pass, or fail where a `-` stands before the name.
+    /// A run in which these tests pass, or fail if a `-` stands before the name.
     fn ran(told: &[&str], exit_code: i32) -> ProgramEnd {
         let of = |name: &&str| match name.strip_prefix('-') {
             Some(name) => format!("{{\"name\":\"{name}\",\"passed\":false,\"is_shown\":true}}\n"),

@@ -1,9 +1,9 @@
 //! pytest and unittest.
 //!
 //! Three runs: the operator's own command with a report of each test; a preparation, which collects with stubs in place
-//! of the work and rewrites the test files, and in which nothing of the work runs; and the audit of what it wrote. The
-//! host alone knows which names of the audit must fail. Refuses a report that is not signed or has no test that passed,
-//! a runner that was changed while it ran, and test files with fewer tests than the base commit has.
+//! of the work and rewrites the test files, and in which no code of the work runs; and the audit of the rewritten
+//! files. Only the host knows which names of the audit must fail. Refuses a report that is not signed or has no passed
+//! test, a runner that was changed while it ran, and test files with fewer tests than the base commit has.
 
 use super::kind::{EvidenceKind, base_name, pytest_word, python_module};
 use super::record::{Outcome, RECORD, Reported, fresh_key, opened};
@@ -22,10 +22,10 @@ const AUDIT: &str = include_str!("python/longhaul_audit.py");
 /// Shared with the plugin `python`, whose checks are audited as well.
 const TWINS: &str = include_str!("longhaul_twins.py");
 
-/// The plugin, as pytest is told it.
+/// The plugin, as arguments of pytest.
 const PLUGIN: [&str; 2] = ["-p", "longhaul_report"];
 
-/// The program that stands for unittest.
+/// The program that replaces unittest.
 const PROGRAM: &str = "../judge/longhaul_report.py";
 
 /// Bytes of test files of the base commit that are compared; more are not counted.
@@ -47,18 +47,18 @@ pub(crate) struct Python {
 enum Stage {
     Start,
     Run,
-    /// The tests that passed, by name without parameters, with how many; and the others.
+    /// The passed tests, by name without parameters, with their number; and the others.
     Prepare(BTreeMap<String, usize>, BTreeSet<String>),
     Audit(Box<Prepared>, usize),
 }
 
-/// What the preparation found.
+/// The result of the preparation.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Prepared {
     /// Tests by name without parameters, with the least number of each.
     expected: BTreeMap<String, usize>,
-    /// Those that may be skipped.
+    /// Tests that may be skipped.
     skips: BTreeSet<String>,
     /// Words of the command that name files.
     args: Vec<String>,
@@ -74,11 +74,11 @@ struct Prepared {
     literals: Value,
 }
 
-/// What a name of the audit is.
+/// A name of the audit.
 #[derive(Debug, Deserialize)]
 struct Name {
     kind: NameKind,
-    /// The test that it was made of; empty for a canary.
+    /// The original test; empty for a canary.
     of: String,
 }
 
@@ -86,9 +86,9 @@ struct Name {
 #[serde(rename_all = "snake_case")]
 enum NameKind {
     Real,
-    /// A real one that asks for its own name, so that it need not pass under another one.
+    /// A real test that reads its own name, so that it need not pass under another one.
     Named,
-    /// A twin of such a test, which may not even be set up.
+    /// A twin of such a test, whose setup may fail already.
     NamedTwin,
     Twin,
 }
@@ -136,7 +136,7 @@ impl Python {
         }
     }
 
-    /// What runs the parent: any Python will do, so the check's own where it is named.
+    /// The interpreter of the parent: any Python works, so the check's own if it is named.
     fn interpreter(&self) -> String {
         let first = self.argv.first().map_or("", String::as_str);
         if base_name(first).starts_with("python") {
@@ -333,9 +333,9 @@ fn wrong(kind: NameKind, test: &str) -> String {
     }
 }
 
-/// The words of unittest without those that choose tests by their names, which are others in the audit.
+/// The words of unittest without those that choose tests by name, since the audit uses other names.
 fn without_patterns(mut argv: Vec<String>) -> Vec<String> {
-    // A wrapper before it may have a `-k` of its own.
+    // A wrapper before it may have its own `-k`.
     let own = argv.iter().position(|word| word == PROGRAM).map_or(argv.len(), |at| at + 1);
     let (words, mut is_pattern) = (argv.split_off(own), false);
     for word in words {
@@ -374,9 +374,9 @@ fn is_test_file(path: &str) -> bool {
 /// Test files of the base commit that may differ now.
 #[derive(Default)]
 struct BaseFiles {
-    /// Those that do, as they were.
+    /// The changed files, as they were.
     changed: BTreeMap<String, String>,
-    /// Those that do not.
+    /// The unchanged files.
     same: Vec<String>,
 }
 

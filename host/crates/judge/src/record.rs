@@ -1,7 +1,6 @@
-//! The record of a test run: signed by the parent process in the sandbox, with a key that only it and the host have.
+//! The record of a test run: signed by the parent process in the sandbox, with a key that only it and the host know.
 //!
-//! Refuses to open one that another key signed, and to count a test as passed that was not set up, called and taken
-//! down.
+//! Refuses a record that another key signed, and a pass of a test whose setup, call and teardown are not all reported.
 
 use longhaul_core::Digest;
 use rand::RngExt as _;
@@ -9,7 +8,7 @@ use rand::rngs::StdRng;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the parent writes it, from the scratch directory.
+/// The parent's file, from the scratch directory.
 pub(crate) const RECORD: &str = "judge/record";
 
 /// A key for one run.
@@ -27,12 +26,12 @@ pub(crate) fn opened<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
     (tag == expected.as_bytes()).then_some(body)
 }
 
-/// What came through the report channel of one run.
+/// The report channel's content of one run.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Reported {
     #[serde(default)]
     events: Vec<Event>,
-    /// Why the events cannot be believed.
+    /// Why the events are not trusted.
     #[serde(default)]
     pub(crate) broken: Option<String>,
 }
@@ -44,11 +43,11 @@ struct Event {
     when: Option<String>,
     outcome: String,
     end: Option<i32>,
-    /// What of the runner is not as it was when it started.
+    /// Parts of the runner that changed since it started.
     changed: Vec<String>,
 }
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
@@ -56,12 +55,12 @@ pub(crate) enum Outcome {
     Failed,
     /// Skipped, or expected to fail.
     Skipped,
-    /// It was set up with an error, taken down with one after its call passed, or reported in part.
+    /// Its setup failed, its teardown failed after its call passed, or it was reported in part.
     Broken,
 }
 
 impl Reported {
-    /// Tests by their whole names.
+    /// Tests by their full names.
     pub(crate) fn tests(&self) -> BTreeMap<&str, Outcome> {
         let mut phases: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
         for event in &self.events {
@@ -72,14 +71,14 @@ impl Reported {
         phases.into_iter().map(|(id, phases)| (id, outcome(&phases))).collect()
     }
 
-    /// What of the runner was changed while it ran.
+    /// Parts of the runner that were changed while it ran.
     pub(crate) fn changed(&self) -> &[String] {
         self.events.iter().rev().find(|event| event.end.is_some()).map_or(&[], |event| &event.changed)
     }
 }
 
 fn outcome(phases: &[(&str, &str)]) -> Outcome {
-    // A plugin may run a test again that failed.
+    // A plugin may rerun a failed test.
     let phases: Vec<_> = phases.iter().filter(|(_, outcome)| *outcome != "rerun").collect();
     let of = |when: &str| {
         phases.iter().filter(|(one, _)| *one == when).map(|(_, outcome)| *outcome).collect::<BTreeSet<_>>()
@@ -90,7 +89,7 @@ fn outcome(phases: &[(&str, &str)]) -> Outcome {
     if is_skipped(&setup) || is_skipped(&call) && only(&setup, "passed") {
         Outcome::Skipped
     } else if only(&setup, "passed") && only(&call, "failed") && !teardown.is_empty() {
-        // What is taken down may look at what the test left.
+        // A teardown may check the test's results.
         Outcome::Failed
     } else if !only(&setup, "passed") || !only(&teardown, "passed") || call.is_empty() {
         Outcome::Broken

@@ -1,24 +1,24 @@
-//! A check, the programs that judging it runs, and the verdict; and the trait of each kind of evidence.
+//! A check, the programs that judging it needs, and the verdict; and the trait of each kind of evidence.
 //!
-//! Nothing is decided here: each kind of evidence is a module of its own, and [`Judge`](crate::Judge) chooses among
-//! them.
+//! This module decides nothing: each kind of evidence has a module of its own, and [`Judge`](crate::Judge) chooses
+//! among them.
 
 use crate::kind::EvidenceKind;
 use std::collections::BTreeMap;
 
-/// What is judged: a program of tests, and the files that it finds.
+/// The subject of a judgement: a test program, and its files.
 pub struct JudgedCheck<'a> {
     /// The program and its arguments.
     pub argv: &'a [String],
-    /// What its pass must show.
+    /// The evidence for its pass.
     pub kind: EvidenceKind,
     /// Whether the audit has twins: tests that share state cannot run several times.
     pub twins: bool,
-    /// Where it writes its report, from the top of the work; only for [`EvidenceKind::Junit`].
+    /// The path of its report, from the top of the work; only for [`EvidenceKind::Junit`].
     pub report: Option<&'a str>,
     /// The least number of tests in that report; only for [`EvidenceKind::Junit`].
     pub tests_min: u64,
-    /// Randomness of the system: keys and names are made of it.
+    /// Randomness of the system, for keys and names.
     pub seed: [u8; 32],
     /// The files.
     pub files: &'a dyn CheckFiles,
@@ -28,64 +28,64 @@ pub struct JudgedCheck<'a> {
 pub trait CheckFiles {
     /// The paths of all files of the copy, sorted.
     fn paths(&self) -> Vec<String>;
-    /// The text of one file of the copy; none where it is no plain file or too large.
+    /// The text of one file of the copy; none if it is no plain file or too large.
     fn read(&self, path: &str) -> Option<String>;
     /// The paths of the files that the base commit had.
     fn base_paths(&self) -> Vec<String>;
-    /// The text of one file as the base commit had it; none where it had none, or one that is no text.
+    /// The text of one file of the base commit; none if it does not exist or is no text.
     fn read_base(&self, path: &str) -> Option<String>;
     /// The paths of the files of the copy that were taken from the base commit.
     fn pinned(&self) -> Vec<String>;
 }
 
-/// A program to run on a fresh copy: nothing that one before it wrote is there.
+/// A program to run on a fresh copy: without files of earlier programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The program and its arguments; it starts at the top of the work.
     pub argv: Vec<String>,
-    /// Variables besides those of the check.
+    /// Environment variables besides those of the check.
     pub env: BTreeMap<String, String>,
-    /// Files put into [`BESIDE`], beside the work.
+    /// Files to put into [`BESIDE`], beside the work.
     pub beside: BTreeMap<String, Vec<u8>>,
-    /// Files put over the work.
+    /// Files to put over the work.
     pub over: BTreeMap<String, Vec<u8>>,
-    /// Files that are handed back, from the scratch directory.
+    /// Files to return, from the scratch directory.
     pub reads: Vec<String>,
-    /// Whether its output is taken whole, for reading, and not cut for a person.
+    /// Whether its output is returned whole, for parsing, and not cut for a person.
     pub is_read_whole: bool,
 }
 
-/// The directory beside the work that the judge's own files are in.
+/// The directory of the judge's own files, beside the work.
 pub const BESIDE: &str = "judge";
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramEnd {
-    /// 128 and the signal where one ended it.
+    /// The exit code; 128 plus the signal that ended it.
     pub exit_code: i32,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it printed as errors.
+    /// Its standard error.
     pub stderr: String,
-    /// Those of [`Launch::reads`] that are there.
+    /// The existing files of [`Launch::reads`].
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// What comes next.
+/// The next step of a judgement.
 #[derive(Debug)]
 pub enum JudgeStep {
-    /// Run this on a fresh copy, and say how it ended. The output of the first is what people see.
+    /// Run this on a fresh copy, and report how it ended. People see the output of the first one.
     Launch(Launch),
-    /// It is judged. What failed by itself has nothing to say here.
+    /// The verdict. A program that failed by itself needs no reason.
     Judged(CheckVerdict),
 }
 
-/// Whether a program that ended with 0 passed, and by what.
+/// Whether a program that ended with 0 passed, and by what evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckVerdict {
     /// Whether it is a pass.
     pub passed: bool,
-    /// One line for agents and people; empty where the exit code says all.
+    /// One line for agents and people; empty if the exit code is enough.
     pub why: String,
 }
 
@@ -94,7 +94,7 @@ impl CheckVerdict {
         JudgeStep::Judged(Self { passed: true, why: why.into() })
     }
 
-    /// By its exit code, which it has told itself.
+    /// Failed by its own exit code.
     pub(crate) fn failed() -> JudgeStep {
         JudgeStep::Judged(Self { passed: false, why: String::new() })
     }
@@ -106,6 +106,6 @@ impl CheckVerdict {
 
 /// One kind of evidence.
 pub(crate) trait Runner {
-    /// The first program when nothing ended yet.
+    /// The next step; the first one when no program ended yet.
     fn next(&mut self, ended: Option<ProgramEnd>) -> JudgeStep;
 }

@@ -1,4 +1,4 @@
-//! Errors between a file and an answer. Each text carries the remedy.
+//! Errors between a file and an answer. Each text has the remedy.
 
 use crate::protocol::{ChildFailure, ErrorKind};
 
@@ -14,7 +14,7 @@ pub enum LlamaError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The file is not a GGUF file, or is cut short, or contradicts itself.
+    /// The file is not a GGUF file, or is truncated, or contradicts itself.
     #[error("the model file is damaged or not GGUF: {reason}; fetch it again and compare its digest")]
     BadFile {
         /// The part that does not fit.

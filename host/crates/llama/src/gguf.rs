@@ -1,8 +1,8 @@
 //! The GGUF container: metadata, the table of tensors, and a tensor's bytes.
 //!
-//! Everything in the file is hostile. Before a count or a length leads to an allocation it is
-//! compared with what is left of the file, so that a header of forty bytes cannot ask for a
-//! terabyte. This module refuses files of version 1, big-endian files, nested arrays and split files.
+//! Everything in the file is hostile. Before a count or a length leads to an allocation it is compared with the rest of
+//! the file, so that a header of forty bytes cannot cause an allocation of a terabyte. This module refuses files of
+//! version 1, big-endian files, nested arrays and split files.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -198,7 +198,7 @@ impl<R: Read> Bounded<R> {
         String::from_utf8(bytes).map_err(|_| LlamaError::bad_file("a string is not UTF-8"))
     }
 
-    /// Takes `count` bytes off what is left, or says that the file is cut short.
+    /// Takes `count` bytes off the rest of the file, or reports a truncated file.
     fn reserve(&mut self, count: u64) -> Result<(), LlamaError> {
         self.left =
             self.left.checked_sub(count).ok_or_else(|| LlamaError::bad_file("it ends in the middle of its header"))?;

@@ -1,7 +1,7 @@
-//! Answers that obey a JSON schema: which tokens may come next, and which must.
+//! Answers that obey a JSON schema: the tokens that may come next, and the forced ones.
 //!
-//! The schema comes from a caller who may be hostile, so its grammar is limited in size, and in
-//! the work for each token. Nothing is fetched: a reference to another document is refused.
+//! The schema comes from a caller that may be hostile, so its grammar is limited in size, and in the work for each
+//! token. Nothing is fetched: a reference to another document is refused.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Grammar {
     }
 }
 
-/// The tokenizer as the grammar's compiler wants it.
+/// The tokenizer in the form that the grammar's compiler needs.
 struct Vocabulary {
     tokenizer: Arc<Tokenizer>,
     trie: TokTrie,

@@ -1,10 +1,9 @@
 //! A small instruct model from a GGUF file, on the CPU, without a line of C++.
 //!
-//! [`protocol`] is what a host speaks with the child process that holds the model; it depends on
-//! no tensor library. The feature `inference` adds the model ([`LoadedModel`]) and the child's side
-//! ([`serve`]). This crate never opens a socket, never downloads a file, and reads no file but
-//! the GGUF it is given, which it distrusts: counts, sizes and offsets are checked against the
-//! file's length before anything is allocated.
+//! [`protocol`] is the protocol between a host and the child process that holds the model; it depends on no tensor
+//! library. The feature `inference` adds the model ([`LoadedModel`]) and the child's side ([`serve`]). This crate never
+//! opens a socket, never downloads a file, and reads no file but the given GGUF, which it does not trust: counts, sizes
+//! and offsets are checked against the file's length before anything is allocated.
 
 pub mod protocol;
 

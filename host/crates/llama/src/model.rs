@@ -1,8 +1,7 @@
 //! A loaded model and its completions.
 //!
-//! One model, one completion at a time, blocking: whoever wants more starts another child process.
-//! The context is sized by the memory that the model may use, at load, so that no completion
-//! fails later for lack of it.
+//! One model, one completion at a time, blocking: a caller that needs more starts another child process. The context is
+//! sized by the memory that the model may use, at load, so that no completion fails later for lack of it.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -25,7 +24,7 @@ use crate::template::Template;
 use crate::tokenizer::Tokenizer;
 use crate::transformer::{BATCH_TOKENS, Config, Transformer};
 
-/// A context below this holds no useful conversation: rather refuse to load.
+/// The least useful context: a smaller one holds no useful conversation, so loading is refused.
 const CONTEXT_TOKENS_MIN: usize = 512;
 
 /// Limits of a model.
@@ -33,13 +32,13 @@ const CONTEXT_TOKENS_MIN: usize = 512;
 pub struct LoadOptions {
     /// Longest context, prompt and answer together, in tokens. Default 8 192.
     ///
-    /// The context is the smallest of this, what the model was trained for, and what fits into
+    /// The context is the smallest of this, the model's training context, and the size that fits into
     /// `memory_bytes_max`; see [`LoadedModel::info`].
     pub context_tokens_max: usize,
     /// Memory for weights, sessions and work space, in bytes. Default 1 GiB.
     ///
-    /// An estimate made at load, not a limit that the system enforces; the program itself and
-    /// what `serve` buffers are not in it. Caches of finished turns fill what the context leaves.
+    /// An estimate made at load, not a limit that the system enforces; it does not include the program itself and the
+    /// buffers of `serve`. Caches of finished turns fill the rest of the memory.
     ///
     /// # Errors
     /// [`LlamaError::OutOfMemory`] from [`LoadedModel::load`] when not even 512 tokens fit.
@@ -74,8 +73,8 @@ impl LoadedModel {
         LoadedModel::load_confined(path, options, |_| Ok(()))
     }
 
-    /// [`LoadedModel::load`], with `confine` between opening the file and reading its first byte: the file is a
-    /// stranger's. Where that fails the model is loaded all the same, and [`LoadedModel::info`] has the reason.
+    /// [`LoadedModel::load`], with `confine` between opening the file and reading its first byte: the file is
+    /// untrusted. If that fails the model is loaded nevertheless, and [`LoadedModel::info`] has the reason.
     pub(crate) fn load_confined(
         path: &Path,
         options: &LoadOptions,
@@ -124,7 +123,7 @@ impl LoadedModel {
         self.tokenizer.encode(text)
     }
 
-    /// Completes a conversation, and gives out the text as it comes.
+    /// Completes a conversation, and passes on the text as it comes.
     ///
     /// `on_text` gets whole characters and never a part of a stop text; when it breaks, or when
     /// `cancel` becomes true, the completion ends with [`CompletionStop::Cancelled`], at the latest
@@ -333,7 +332,7 @@ struct Answer<'c> {
 }
 
 impl Answer<'_> {
-    /// Gives out the tokens' text; says why, when the answer ends with one of them.
+    /// Passes on the tokens' text; returns the reason if the answer ends with one of them.
     fn push(&mut self, ids: &[u32], tokenizer: &Tokenizer) -> Option<CompletionStop> {
         for id in ids {
             if self.is_full() {
@@ -355,7 +354,7 @@ impl Answer<'_> {
         self.tokens >= self.tokens_max
     }
 
-    /// Gives out what was held back. It is too late for the caller to break.
+    /// Passes on the held-back text. The caller cannot stop it any more.
     fn finish(mut self) -> String {
         let text = self.output.finish();
         if !text.is_empty() {

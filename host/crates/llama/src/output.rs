@@ -1,8 +1,8 @@
 //! Turns the bytes of tokens into the text that the caller gets.
 //!
-//! A token can end inside a character, and a stop text can begin inside one token and end in
-//! another. Bytes are therefore held back until they are whole characters that cannot be the
-//! beginning of a stop text any more. Nothing that was given out is ever taken back.
+//! A token can end inside a character, and a stop text can begin inside one token and end in another. Bytes are
+//! therefore held back until they are whole characters that cannot be the beginning of a stop text any more. Text that
+//! was passed on is never taken back.
 
 /// The text of one answer.
 pub(crate) struct Output {
@@ -26,7 +26,7 @@ impl Output {
         }
     }
 
-    /// Adds a token's bytes and returns what can be given out.
+    /// Adds a token's bytes and returns the text that can be passed on.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> &str {
         if self.stopped {
             return "";
@@ -38,7 +38,7 @@ impl Output {
         self.give_to(self.text.len() - self.held_back())
     }
 
-    /// Ends the answer and returns what was held back.
+    /// Ends the answer and returns the held-back text.
     pub(crate) fn finish(&mut self) -> &str {
         if !self.stopped && !self.partial.is_empty() {
             self.text.push(char::REPLACEMENT_CHARACTER);

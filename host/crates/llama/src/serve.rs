@@ -1,9 +1,8 @@
 //! The child's side of the protocol: calls from one pipe, answers to another.
 //!
-//! One thread reads, one computes. The reader answers what must not wait (a line that is no call,
-//! a full queue) and sets the flags of cancelled completions. When the input ends, what was asked
-//! is still answered; when the output is closed, the host is gone and serving ends. No line is
-//! ever read further than its cap.
+//! One thread reads, one computes. The reader answers urgent cases (a line that is no call, a full queue) and sets the
+//! flags of cancelled completions. When the input ends, the accepted calls are still answered; when the output is
+//! closed, the host is gone and serving ends. No line is ever read further than its cap.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,9 +22,9 @@ use crate::protocol::{
 
 /// Loads the model and serves it until the input ends.
 ///
-/// The file is opened, then `confine` has the process give up all powers but its descriptors, the file's among them, then
-/// the first byte is read. The model is loaded where that fails, too, and its info says why. The first line out is the
-/// model's [`AnswerBody::Info`], or the [`AnswerBody::Error`] that is returned too.
+/// The file is opened, then `confine` makes the process give up all powers but its descriptors, the file's among them,
+/// then the first byte is read. If that fails, the model is loaded nevertheless, and its info has the reason. The first
+/// line out is the model's [`AnswerBody::Info`], or the [`AnswerBody::Error`] that is returned too.
 ///
 /// # Errors
 /// Those of [`LoadedModel::load`]; [`LlamaError::Io`] when the output is closed.
@@ -106,7 +105,7 @@ fn serve_calls<W: Write>(model: &mut LoadedModel, line: &Line<W>, calls: &Receiv
                 line.answer(id, AnswerBody::Tokens(model.tokenize(&text)))?;
             }
             CallBody::Info {} => line.answer(id, AnswerBody::Info(model.info().clone()))?,
-            // The reader keeps these for itself.
+            // The reader handles these itself.
             CallBody::Cancel(_) => {}
         }
         lock(&line.cancels).remove(&job.id);
@@ -365,7 +364,7 @@ mod tests {
         assert!(line.starts_with(r#"{"id":null,"error":"#) && line.contains("model.gguf"), "{line}");
     }
 
-    /// A file that is not ours is read by a process that can do nothing any more.
+    /// An untrusted file is read by a process without any powers left.
     #[test]
     fn powers_are_given_up_between_opening_the_file_and_reading_it() {
         let path = std::env::temp_dir().join(format!("longhaul-model-{}.gguf", std::process::id()));

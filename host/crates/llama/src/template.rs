@@ -1,9 +1,9 @@
 //! The chat template of a GGUF file: a conversation becomes the token ids that the model expects.
 //!
-//! The template never sees what is said. It is rendered with a placeholder for each content, and
-//! only the text around the placeholders is searched for special tokens: a user who types
-//! `<|im_end|>` gets text, not the end of a turn. The price: a template that looks into a
-//! content sees the placeholder. The template itself comes from the file and runs with a fuel limit.
+//! The template never sees the content of messages. It is rendered with a placeholder for each content, and only the
+//! text around the placeholders is searched for special tokens: a user who types `<|im_end|>` gets text, not the end of
+//! a turn. The price: a template that looks into a content sees the placeholder. The template itself comes from the
+//! file and runs with a fuel limit.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, context};

@@ -1,4 +1,4 @@
-//! Stands in for the `longhaul` command in the tests of servers: does nothing but keep one.
+//! Stands in for the `longhaul` command in the tests of servers: it only implements the keeper child.
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What `output_bytes_max` may be at most: 1 GiB. An answer is held in memory.
+/// The maximum of `output_bytes_max`: 1 GiB. An answer is held in memory.
 const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 
-/// The word that stands for the tree of a run where a directory is named.
+/// The word for the tree of a run, in place of a directory.
 const TREE: &str = "tree";
 
-/// What a message is allowed beyond the answer in it, in bytes.
+/// Bytes that a message may have beyond its answer.
 const ENVELOPE_BYTES: u64 = 256 << 10;
 
 /// One server. It has a `command` or a `url`.
@@ -25,52 +25,53 @@ const ENVELOPE_BYTES: u64 = 256 << 10;
 pub struct McpConfig {
     /// The program and its arguments; no shell reads them.
     pub command: Vec<String>,
-    /// Where the command runs: `tree`, for the tree of the run, or a path, relative to the project. Default `tree`, so
-    /// that it changes no checkout of the user's; of features that are built side by side each has a tree and a server
-    /// of its own. Only for a command.
+    /// The working directory of the command: `tree`, for the tree of the run, or a path, relative to the project.
+    /// Default `tree`, so that it does not change the user's checkout; parallel features each have a tree and a server
+    /// of their own. Only for a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// The environment of the command: this, and `PATH`.
+    /// The environment variables of the command, besides `PATH`.
     pub env: BTreeMap<String, Value>,
-    /// Files and directories that the command sees, read-only, at their own paths; relative to the project. It sees its
-    /// tool chain, its tree or directory, and the absolute paths in `command` with what lies beside them anyway. One in
+    /// Files and directories that the command can read at their own paths; relative to the project. Its tool chain, its
+    /// tree or directory, and the absolute paths in `command` with the files beside them are readable anyway. A path in
     /// the project that a link leads out of there is refused, as in `write` and `directory`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
-    /// Directories that the command sees and may change, at their own paths; relative to the project.
+    /// Directories that the command can change, at their own paths; relative to the project.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<PathBuf>,
-    /// Hosts that the command reaches, through a proxy of the host that `HTTP_PROXY` names. Default none.
+    /// Hosts that the command can reach, through a proxy of the host that `HTTP_PROXY` names. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostPattern>,
-    /// The least that holds the command. Default `[run] sandbox_min`. With `none` it runs bare, and can do and read what
-    /// you can.
+    /// The lowest sandbox level of the command. Default `[run] sandbox_min`. With `none` it runs without a sandbox,
+    /// with all your rights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Level>,
     /// The address of a server that speaks streamable HTTP.
     pub url: Option<String>,
-    /// The name of a secret that goes to `url` as `authorization: Bearer ...`.
+    /// The name of a secret that is sent to `url` as `authorization: Bearer ...`.
     pub bearer: Option<String>,
-    /// The digest of the tools that it may list, as `longhaul mcp accept` shows it. Default: what a person accepted.
+    /// The digest of the tools that it may list, as `longhaul mcp accept` shows it. Default: the digest that a person
+    /// accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<String>,
-    /// Functions that the operator knows to have no effect. All others count as `acts`.
+    /// Functions that the operator declares to have no effect. All others count as `acts`.
     pub read_only: Vec<String>,
     /// Whether its resources can be listed and read, with `list_resources` and `read_resource`. Default no.
     pub resources: bool,
-    /// Whether its prompts can be listed and had, with `list_prompts` and `get_prompt`. Default no.
+    /// Whether its prompts can be listed and read, with `list_prompts` and `get_prompt`. Default no.
     pub prompts: bool,
-    /// Which calls a person is asked about. Default: those that the agents' grants let through are made.
+    /// Calls that need a person's approval. Default: calls within the agents' grants need none.
     pub approval: ApprovalPolicy,
-    /// Time until a server has introduced itself, in milliseconds. Default 30 000.
+    /// Time for the server's initialization, in milliseconds. Default 30 000.
     pub connect_ms_max: Option<u64>,
-    /// Time for one call, in milliseconds. Default 60 000. What the call does by then is unknown.
+    /// Time for one call, in milliseconds. Default 60 000. The outcome of a call after that is unknown.
     pub call_ms_max: Option<u64>,
     /// Bytes of one answer. Default 1 MiB, at most 1 GiB. A longer one is an error with this name.
     pub output_bytes_max: Option<u64>,
-    /// Bytes that the disk may lose while the command runs in the sandbox, to whomever. Default 10 GiB. Looked at each
-    /// half second. The server is ended at it and not started again for this run, and its calls are an error with this
-    /// name.
+    /// Bytes that the disk may lose while the command runs in the sandbox, to any process. Default 10 GiB. Checked each
+    /// half second. At this limit the server is ended and not started again for this run, and its calls are an error
+    /// with this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_bytes_max: Option<u64>,
 }
@@ -79,14 +80,14 @@ pub struct McpConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// As it stands.
+    /// A literal value.
     Plain(String),
-    /// The value of a secret, which the server needs as it is.
+    /// The value of a secret, which the server needs itself.
     Secret {
         /// Its name.
         secret: String,
     },
-    /// As it is in the environment of Longhaul.
+    /// The value of a variable of Longhaul's environment.
     From {
         /// The variable.
         from: String,
@@ -94,10 +95,10 @@ pub enum Value {
 }
 
 impl McpConfig {
-    /// Refuses what cannot be a server.
+    /// Refuses an invalid table.
     ///
     /// # Errors
-    /// What is wrong, with the remedy.
+    /// The fault, with its remedy.
     pub fn check(&self, name: &str) -> Result<(), McpError> {
         let wrong = |what: &str| Err(McpError::Config { server: name.to_owned(), what: what.to_owned() });
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -142,13 +143,13 @@ impl McpConfig {
         Ok(())
     }
 
-    /// Where the command runs, beside a tree of a run and the project's directory.
+    /// The working directory of the command, given the tree of a run and the project's directory.
     #[must_use]
     pub fn directory_in(&self, tree: &Path, base: &Path) -> PathBuf {
         self.elsewhere().map_or_else(|| tree.to_owned(), |named| base.join(named))
     }
 
-    /// Where the command runs, as it is named, if that is not the tree.
+    /// The working directory as named, if it is not the tree.
     pub(crate) fn elsewhere(&self) -> Option<&Path> {
         self.directory.as_deref().filter(|named| *named != Path::new(TREE))
     }
@@ -163,7 +164,7 @@ impl McpConfig {
         !(self.read.is_empty() && self.write.is_empty() && self.hosts.is_empty())
     }
 
-    /// The class of the effect of one of its tools, in the operator's words: a server's own do not count.
+    /// The effect class of one of its tools, by the operator's settings: the server's own claims do not count.
     pub(crate) fn effect_of(&self, function: &str) -> EffectClass {
         let is_read_only = self.read_only.iter().any(|name| name == function);
         if is_read_only { EffectClass::ReadOnly } else { EffectClass::Acts }

@@ -1,8 +1,8 @@
-//! What a server says of its tools: cleaned of secrets, held to bounds, pinned by digest, and compared before each call.
+//! A server's description of its tools: redacted, bounded, pinned by digest, and compared before each call.
 //!
-//! The pin is the project's and outlives runs. A person approves what is pinned first, too: descriptions and schemas are
-//! read by models, and can hold instructions. An acceptance names the digest of what was looked at, so that a server which changes
-//! once more meanwhile is refused again.
+//! The pin belongs to the project and outlives runs. A person approves the first pin, too: models read descriptions and
+//! schemas, which can contain instructions. An acceptance names the digest that the person saw, so that a server which
+//! changes again meanwhile is refused again.
 
 use crate::config::McpConfig;
 use crate::error::McpError;
@@ -22,17 +22,17 @@ const NAME_BYTES_MAX: usize = 128;
 /// Bytes of a tool's schema.
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of a description that a model is shown; all of it is in the digest.
+/// Bytes of a description that a model sees; all of it is in the digest.
 const DESCRIPTION_BYTES_MAX: usize = 4 << 10;
 
-/// One tool of a server, as it was seen.
+/// One tool of a server, as last listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// Its name, of letters, digits and `_-./`.
     pub name: String,
     /// Its whole description.
     pub description: String,
-    /// The JSON schema of its arguments, which models are shown as it is.
+    /// The JSON schema of its arguments, which models see unchanged.
     pub schema: String,
 }
 
@@ -41,8 +41,8 @@ pub struct Definition {
 pub(crate) struct Definitions(pub(crate) Vec<Definition>);
 
 impl Definitions {
-    /// What a server listed, without the secrets that it was given: this is kept and shown to models. What is out of
-    /// bounds is left out, with a line of the log.
+    /// A server's list, without the secrets that it got: this is stored and shown to models. Tools beyond the bounds
+    /// are left out, with a line of the log.
     pub(crate) fn of(server: &str, tools: &[Tool], placeholders: &SecretPlaceholders) -> Self {
         let mut definitions: Vec<Definition> = Vec::new();
         for tool in tools {
@@ -63,14 +63,14 @@ impl Definitions {
         self.0.iter().any(|one| one.name == name)
     }
 
-    /// Changes with every letter that a model is shown.
+    /// Changes with every character that a model sees.
     pub(crate) fn digest(&self) -> String {
         let parts =
             self.0.iter().flat_map(|one| [one.name.as_bytes(), one.description.as_bytes(), one.schema.as_bytes()]);
         Digest::of_parts(&parts.collect::<Vec<_>>()).to_string()
     }
 
-    /// As an agent sees them. Nothing that the server says of its effects counts.
+    /// The agent's view. The server's claims about effects do not count.
     pub(crate) fn info(&self, id: &str, server: &str, config: &McpConfig) -> ToolInfo {
         let functions = self.0.iter().map(|one| FunctionInfo {
             name: one.name.clone(),
@@ -89,10 +89,10 @@ impl Definitions {
 
 fn definition(tool: &Tool, placeholders: &SecretPlaceholders) -> Option<Definition> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    // What stands for a secret is not plain, so that a name with one is left out.
+    // A redacted name contains the replacement, which is no plain character, so the tool is left out.
     let name = placeholders.scrub(&tool.name);
     let schema = placeholders.scrub(&serde_json::to_string(&tool.input_schema).ok()?);
-    // A secret of quotes and colons may have taken a piece of the schema's own with it.
+    // A secret of quotes and colons may have removed a part of the schema itself.
     serde_json::from_str::<IgnoredAny>(&schema).ok()?;
     let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX && schema.len() <= SCHEMA_BYTES_MAX;
     let description = placeholders.scrub(tool.description.as_deref().unwrap_or_default());
@@ -108,26 +108,26 @@ fn of_store(error: StoreError) -> McpError {
     McpError::Store(error.to_string())
 }
 
-/// What is pinned of a server, and its digest.
+/// The pinned list of a server, and its digest.
 pub(crate) fn pin(store: &dyn Store, project: &str, server: &str) -> Result<Option<Definitions>, McpError> {
     let bytes = store.get(Table::KeyValue, &key(project, server, "pin")).map_err(of_store)?;
     let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).map_err(|error| McpError::Store(error.to_string()));
     bytes.map(read).transpose()
 }
 
-/// The digest that is pinned of a server.
+/// The pinned digest of a server.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub fn pinned(store: &dyn Store, project: &str, server: &str) -> Result<Option<String>, McpError> {
     Ok(pin(store, project, server)?.map(|definitions| definitions.digest()))
 }
 
-/// What is known of a server under the name `id` without asking it; none where nothing is pinned, or where a person
-/// accepted something else since.
+/// The known tools of a server under the name `id`, without asking it; none without a pin, or after a person accepted
+/// another one.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub fn known(
     store: &dyn Store,
     project: &str,
@@ -141,19 +141,19 @@ pub fn known(
     Ok(is_newest.then(|| pin.info(id, server, config)))
 }
 
-/// Lets a server say what has this digest from now on.
+/// Accepts the description with this digest from now on.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub async fn accept(store: &dyn Store, project: &str, server: &str, digest: &str) -> Result<(), McpError> {
     let batch = Batch::new().put(Table::KeyValue, key(project, server, "accepted"), digest.as_bytes());
     store.commit(batch).await.map_err(of_store)
 }
 
-/// Whether a person approved of what some version of a server says.
+/// Whether a person approved some version of a server's description.
 ///
 /// # Errors
-/// The store's.
+/// When the store fails.
 pub fn is_approved(store: &dyn Store, project: &str, server: &str, config: &McpConfig) -> Result<bool, McpError> {
     if config.tools.is_some() || pin(store, project, server)?.is_some() {
         return Ok(true);
@@ -161,7 +161,7 @@ pub fn is_approved(store: &dyn Store, project: &str, server: &str, config: &McpC
     Ok(store.get(Table::KeyValue, &key(project, server, "accepted")).map_err(of_store)?.is_some())
 }
 
-/// Holds what a server says now to what is pinned, and pins it where a person accepted it or `configured` names it.
+/// Compares a server's present description with the pin, and pins it if a person accepted it or `configured` names it.
 pub(crate) async fn hold(
     store: &dyn Store,
     project: &str,
@@ -171,7 +171,7 @@ pub(crate) async fn hold(
 ) -> Result<(), McpError> {
     let found = now.digest();
     let pinned = pin(store, project, server)?.map(|pin| pin.digest());
-    // The operator's file counts before what was pinned under an earlier one.
+    // The operator's file has precedence over an earlier pin.
     if configured.is_none_or(|configured| configured == found) && pinned.as_ref() == Some(&found) {
         return Ok(());
     }
@@ -233,7 +233,7 @@ mod tests {
             json!([said("a", "1"), { "name": "b", "description": "2", "inputSchema": { "type": "object", "a": 1 } }]),
         ));
         assert!(!others.contains(&first));
-        // Beyond what a model is shown, too.
+        // Also in the part that a model does not see.
         assert_ne!(digest(json!([said("a", &far)])), digest(json!([said("a", &far.replace('!', "?"))])));
     }
 

@@ -1,4 +1,4 @@
-//! What goes wrong with a server.
+//! Errors of MCP servers.
 
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Denial, LimitHit, Outage};
@@ -7,51 +7,51 @@ use longhaul_core::{Denial, LimitHit, Outage};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// Its table is wrong.
+    /// Its table is invalid.
     #[error("[mcp.{server}] {what}")]
     Config {
         /// The server.
         server: String,
-        /// With the remedy.
+        /// The fault, with its remedy.
         what: String,
     },
-    /// It is not there, or does not speak.
+    /// It is unavailable, or does not respond.
     #[error("the MCP server `{server}` is not there: {reason}")]
     Down {
         /// The server.
         server: String,
-        /// What happened, with what it said.
+        /// The reason, with its last output.
         reason: String,
     },
-    /// Its list of tools is too long, or has no end.
+    /// Its list of tools is too long, or endless.
     #[error("the MCP server `{server}` lists more than {bound}; have it offer fewer tools")]
     TooMany {
         /// The server.
         server: String,
-        /// The bound, with what is counted.
+        /// The bound, with the counted unit.
         bound: String,
     },
-    /// It says something else of its tools than what was pinned.
+    /// Its description of its tools differs from the pin.
     #[error(
         "the MCP server `{server}` describes its tools otherwise than when they were pinned ({pinned} then, {found} now)"
     )]
     Changed {
         /// The server.
         server: String,
-        /// What was pinned.
+        /// The pinned digest.
         pinned: String,
-        /// What it says now.
+        /// The present digest.
         found: String,
     },
-    /// Nobody approved of what it says of its tools.
+    /// No person approved its description of its tools.
     #[error("nobody has approved of the tools of the MCP server `{server}` yet (their digest is {found})")]
     Unapproved {
         /// The server.
         server: String,
-        /// What it says.
+        /// The present digest.
         found: String,
     },
-    /// It was ended at a limit that a new start would only begin to count anew.
+    /// It was ended at a limit that a new start would only reset.
     #[error(
         "the MCP server `{server}` was ended, since the disk lost more than {} bytes while it ran; raise {} of \
          [mcp.{server}], or have it write less",

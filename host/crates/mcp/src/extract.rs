@@ -1,18 +1,18 @@
-//! What a call answered, as a value for an agent.
+//! Converts the result of a call to a value for an agent.
 //!
-//! One text is read as JSON where it is JSON. Bytes are told by type and size and are not handed on.
+//! A single text is parsed as JSON if it is JSON. Binary parts are replaced by type and size.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
-/// What a call answered.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Extracted {
     /// A value.
     Value(Value),
-    /// The server says that the tool failed.
+    /// The server reports that the tool failed.
     Error(String),
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn part(block: &ContentBlock) -> Value {
     }
 }
 
-/// What a resource holds.
+/// The content of a resource.
 pub(crate) fn resource(contents: &ResourceContents) -> Value {
     match contents {
         ResourceContents::TextResourceContents { uri, text, .. } => {
@@ -75,7 +75,7 @@ pub(crate) fn resource(contents: &ResourceContents) -> Value {
     }
 }
 
-/// Bytes of what is encoded; of what is not, the bytes as they stand.
+/// The decoded size; for invalid base64, the size of the text itself.
 fn size(base64: &str) -> usize {
     STANDARD.decode(base64).map_or(base64.len(), |bytes| bytes.len())
 }

@@ -1,7 +1,7 @@
-//! Streamable HTTP through the egress guard, so that a server's address, its redirects and its secret go by the same
+//! Streamable HTTP through the egress guard, so that a server's address, its redirects and its secret follow the same
 //! rules as any other request.
 //!
-//! No stream is opened for what a server would say unasked: its tools are listed before each call anyway.
+//! No stream is opened for a server's own messages: its tools are listed before each call anyway.
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -20,7 +20,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// How much of an error's text is repeated, in bytes.
+/// Bytes of an error's text that are repeated.
 const EXCERPT_BYTES_MAX: usize = 300;
 
 type Failed = StreamableHttpError<EgressError>;
@@ -30,7 +30,7 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 #[derive(Clone)]
 pub(crate) struct Guarded {
     pub(crate) guard: Guard,
-    /// What stands for the bearer; the guard puts the value in.
+    /// The placeholder of the bearer token; the guard inserts the value.
     pub(crate) bearer: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl StreamableHttpClient for Guarded {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failed> {
-        // A server need not know how; the session ends with it.
+        // A server may not support this; the session ends with it.
         self.send(Method::DELETE, &uri, Some(&session_id), custom_headers, Bytes::new()).await.map(drop)
     }
 

@@ -1,5 +1,5 @@
-//! The child inside of the sandbox before a server: it goes where the server starts, and brings the host's proxy, which is
-//! a socket, to a port, since programs know proxies by a port.
+//! The child inside of the sandbox before a server: it enters the server's working directory, and relays the host's
+//! proxy, which is a socket, to a port, since programs address proxies by a port.
 //!
 //! It is confined like the server itself, and decides nothing.
 
@@ -12,22 +12,22 @@ use std::process::Command;
 /// The proxy's socket in the directory that host and sandbox share.
 pub(crate) const PROXY_SOCKET: &str = "proxy";
 
-/// The variables by which programs know a proxy.
+/// The variables that name a proxy for programs.
 const PROXY_VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
-/// The exit code where nothing was started.
+/// The exit code when nothing was started.
 const FAILED: i32 = 126;
 
-/// What the child is told, as JSON.
+/// The specification of the child, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) argv: Vec<String>,
-    /// Where the server starts, if not here.
+    /// The server's working directory, if it is another one.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) has_proxy: bool,
 }
 
-/// The child's whole main function. Answers the exit code.
+/// The child's whole main function. Returns the exit code.
 #[must_use]
 pub fn mcp_child(spec_json: &str) -> i32 {
     let started = serde_json::from_str(spec_json).map_err(io::Error::from).and_then(|spec| run(&spec));
@@ -42,7 +42,7 @@ fn run(spec: &Spec) -> io::Result<i32> {
     let mut command = Command::new(program);
     command.args(arguments);
     if spec.has_proxy {
-        // Before the directory changes: the socket's path is relative to the one that we are started in.
+        // Before the directory changes: the socket's path is relative to the first one.
         let socket = std::env::current_dir()?.join("../tmp").join(PROXY_SOCKET);
         let port = longhaul_sandbox::relay_to(&socket).map_err(|error| {
             let remedy = longhaul_sandbox::Level::Namespaces.remedy();

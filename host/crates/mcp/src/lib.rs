@@ -1,10 +1,10 @@
 //! MCP servers of others as tools of agents.
 //!
 //! A server is a child process that speaks over its standard input and output, or an address that is reached through
-//! the egress guard. It is started at its first use and again when it is gone. What it says of its tools is pinned
-//! where it is first seen; when it says something else later, nothing is called until a person accepts that. This
-//! crate believes nothing that a server says of effects, offers it neither sampling nor roots nor a person to ask, and
-//! repeats no call whose outcome is unknown.
+//! the egress guard. It is started at its first use and again after it ended. Its description of its tools is pinned
+//! when it is first seen; after a change nothing is called until a person accepts it. This crate trusts no claim of a
+//! server about effects, offers it neither sampling nor roots nor elicitation, and repeats no call whose outcome is
+//! unknown.
 
 mod config;
 mod definitions;

@@ -1,8 +1,8 @@
-//! Resources and prompts of a server, as functions beside its tools, where the operator switched them on.
+//! Resources and prompts of a server, as functions beside its tools, if the operator enabled them.
 //!
-//! What these functions are, the host says and not the server, so that nothing of it needs a pin; what a server lists and
-//! holds is data of a call. A tool of the server that has the name of one of them goes before it. Refuses templates and
-//! subscriptions, and to take a prompt for an instruction: it is an answer like any other.
+//! The host defines these functions and not the server, so that nothing of it needs a pin; a server's lists and content
+//! are data of a call. A tool of the server with the same name has precedence. Refuses templates and subscriptions, and
+//! to treat a prompt as an instruction: it is an answer like any other.
 
 use crate::config::McpConfig;
 use crate::extract::{part, resource};
@@ -53,7 +53,7 @@ pub(crate) struct Get {
     arguments: JsonObject,
 }
 
-/// The functions that the operator switched on. `has_tool` says whether the server has a tool of a name.
+/// The functions that the operator enabled. `has_tool` says whether the server has a tool of a name.
 pub(crate) fn functions(config: &McpConfig, has_tool: impl Fn(&str) -> bool) -> Vec<FunctionInfo> {
     let cursor = json!({ "cursor": { "type": "string", "description": "`next_cursor` of the page before" } });
     let uri = json!({ "uri": { "type": "string" } });
@@ -75,13 +75,13 @@ pub(crate) fn functions(config: &McpConfig, has_tool: impl Fn(&str) -> bool) -> 
         .collect()
 }
 
-/// To read is no more believed to have no effect than any other call.
+/// Reading counts as an effect like any other call, unless the operator declares otherwise.
 fn effect(config: &McpConfig, name: &str) -> EffectClass {
     if config.read_only.iter().any(|one| one == name) { EffectClass::ReadOnly } else { EffectClass::Acts }
 }
 
 impl Offer {
-    /// The call as one of these functions; none where it is one of the server's tools, or of nobody.
+    /// The call as one of these functions; none if it is one of the server's tools, or unknown.
     pub(crate) fn of(
         call: &ToolCall,
         config: &McpConfig,

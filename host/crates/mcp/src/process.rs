@@ -1,8 +1,8 @@
-//! A server that is a child process: started with the environment that is listed, spoken to over its pipes, and
-//! killed with everything that it started; also with a host that is killed itself.
+//! A server as a child process: started with the listed environment, connected by its pipes, and killed with all its
+//! processes; also when the host itself is killed.
 //!
-//! It runs in the sandbox (`walled.rs`). One that cannot live there runs bare behind a keeper (`keeper.rs`), where its
-//! table says so.
+//! It runs in the sandbox (`walled.rs`). One that cannot run there runs without it behind a keeper (`keeper.rs`), if
+//! its table says so.
 
 use crate::config::{McpConfig, Value};
 use crate::environment::McpEnvironment;
@@ -19,26 +19,26 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Bytes of what a server said last on its standard error, for the message when it fails.
+/// Bytes of a server's last standard error that its failure message repeats.
 const LAST_WORDS_BYTES_MAX: usize = 2_000;
 
-/// How long a server may take to end by itself once its input has ended.
+/// How long a server may take to end by itself after its input has ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the end of a server is waited for whose connection is over, to hear why.
+/// How long the end of a server is awaited after its connection ended, to find the reason.
 const END_WAIT: Duration = Duration::from_secs(2);
 
-/// What a server reads and writes.
+/// The pipes of a server.
 pub(crate) type Pipes = (ChildStdout, Box<dyn AsyncWrite + Unpin + Send>);
 
-/// A running server. Dropping it ends it with all that it started, after a grace.
+/// A running server. Dropping it ends all its processes, after a grace period.
 pub(crate) enum Process {
     Walled(Option<Box<Walled>>),
     Bare(Box<Bare>),
 }
 
 impl Process {
-    /// Starts the command. What a bare one says on its standard error goes through `sieve`; the sandbox has its own.
+    /// Starts the command. Standard error of one without a sandbox is redacted here; the sandbox redacts its own.
     pub(crate) async fn start(
         name: &str,
         config: &McpConfig,
@@ -58,7 +58,7 @@ impl Process {
         Ok((Self::Walled(Some(Box::new(walled))), (stdout, Box::new(stdin))))
     }
 
-    /// What holds it.
+    /// Its sandbox level.
     pub(crate) fn level(&self) -> Option<Level> {
         match self {
             Self::Bare(_) => Some(Level::None),
@@ -66,7 +66,7 @@ impl Process {
         }
     }
 
-    /// The limit of the sandbox that ended it, if one did, and what it said last on its standard error, without secrets.
+    /// The limit of the sandbox that ended it, if one did, and the end of its standard error, without secrets.
     pub(crate) async fn ended(&mut self) -> (Option<&'static str>, String) {
         match self {
             Self::Bare(bare) => (None, bare.last_words()),
@@ -77,7 +77,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Its input has ended by now, which asks it to end. A bare one does the same by itself.
+    /// Its input has ended by now, which asks it to end. One without a sandbox does the same by itself.
     fn drop(&mut self) {
         let Self::Walled(walled) = self else { return };
         if let (Some(walled), Ok(runtime)) = (walled.take(), tokio::runtime::Handle::try_current()) {
@@ -86,7 +86,7 @@ impl Drop for Process {
     }
 }
 
-/// The variables that the table lists, and no other of ours.
+/// The variables of the table, and no others of the host.
 fn environment(config: &McpConfig, around: &McpEnvironment) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
     for (name, value) in &config.env {
@@ -105,7 +105,7 @@ pub(crate) struct Bare {
     child: Option<Child>,
     group: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
-    /// Shown to others as long as it lives.
+    /// Its entry in the list of children.
     entry: Option<RegistryEntry<Listing>>,
 }
 
@@ -140,7 +140,7 @@ impl Bare {
         Ok((Self { child: Some(child), group, said, entry }, stdout, stdin))
     }
 
-    /// What it said last on its standard error, without secrets.
+    /// The end of its standard error, without secrets.
     fn last_words(&self) -> String {
         if let Some(hit) = self.entry.as_ref().and_then(|entry| entry.hit()) {
             return format!(
@@ -153,13 +153,13 @@ impl Bare {
 }
 
 impl Drop for Bare {
-    /// Its input has ended by now, which asks it to end; what is left after the grace is killed. Where nobody runs
-    /// tasks any more, it is killed at once.
+    /// Its input has ended by now, which asks it to end; remaining processes are killed after the grace period. Without
+    /// a runtime, it is killed at once.
     fn drop(&mut self) {
         let (Some(mut child), group) = (self.child.take(), self.group) else { return };
         let kill = move || {
             if let Some(group) = group {
-                // An error says that the group is gone, which is what is wanted.
+                // An error means that the group does not exist any more, as intended.
                 let _ = kill_process_group(group, Signal::KILL);
             }
         };
@@ -184,8 +184,8 @@ impl<F: FnOnce()> Drop for OnDrop<F> {
     }
 }
 
-/// Reads to the end, so that the server never waits for us, and keeps the end of it. It is sieved before it is cut: half
-/// a secret would not be found any more.
+/// Reads to the end, so that the server never blocks on a full pipe, and keeps the last part. It is redacted before it
+/// is cut: half a secret would not be found any more.
 async fn listen(
     mut stderr: impl AsyncRead + Unpin,
     mut stream_redactor: Option<StreamRedactor>,

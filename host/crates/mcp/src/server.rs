@@ -1,4 +1,4 @@
-//! One server as a tool of agents: connected to when it is needed, compared with its pin before each call.
+//! One server as a tool of agents: connected on demand, compared with its pin before each call.
 
 use crate::config::McpConfig;
 use crate::definitions::{self, Definition, Definitions};
@@ -32,16 +32,16 @@ const TOOLS_MAX: usize = 256;
 /// Pages of a list of tools: one of four tools each still reaches [`TOOLS_MAX`].
 const PAGES_MAX: usize = 64;
 
-/// Bytes of a list of tools with all that a server says of them, as JSON.
+/// Bytes of a list of tools with their descriptions, as JSON.
 const LIST_BYTES_MAX: usize = 16 << 20;
 
-/// How long a server that was not there is not asked again for its tools.
+/// How long an unavailable server is not asked again for its tools.
 const REST: Duration = Duration::from_secs(30);
 
-/// Bytes of what others said that an error repeats.
+/// Bytes of a foreign text that an error repeats.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// The limit that a server is not started again after: it would begin to count anew.
+/// The limit after which a server is not started again, since that would only reset it.
 const DISK: &str = "disk_bytes_max";
 
 /// A server.
@@ -58,24 +58,24 @@ pub struct McpServer {
 
 /// A connection.
 struct Live {
-    /// Which of the server's connections this is.
+    /// The number of this connection of the server.
     number: u64,
-    /// Calls under way on it.
+    /// Calls in progress on it.
     calls: Arc<AtomicUsize>,
     client: RunningService<RoleClient, ()>,
     placeholders: Arc<SecretPlaceholders>,
-    /// Behind the client, so that the child's input ends before it is waited for.
+    /// After the client, so that the child's input ends before the child is awaited.
     process: Option<Process>,
 }
 
-/// What a call needs of a connection.
+/// The parts of a connection that a call needs.
 struct Line {
     number: u64,
     peer: Peer<RoleClient>,
     placeholders: Arc<SecretPlaceholders>,
 }
 
-/// A call that is under way on a connection, which is not left for a new one meanwhile.
+/// A call in progress on a connection, which is not replaced meanwhile.
 struct UnderWay(Arc<AtomicUsize>);
 
 impl UnderWay {
@@ -105,7 +105,7 @@ impl McpServer {
         Self { name: name.to_owned(), config, around, live, connections, rested, has_used_up_disk, level }
     }
 
-    /// The least that has held its process so far. None before its first start, and for a server with an address.
+    /// The lowest sandbox level of its process so far. None before its first start, and for a server with an address.
     #[must_use]
     pub fn level(&self) -> Option<Level> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
@@ -120,7 +120,7 @@ impl McpServer {
         McpError::Down { server: self.name.clone(), reason: truncate(reason, TEXT_BYTES_MAX) }
     }
 
-    /// The connection that there is, or a new one.
+    /// The present connection, or a new one.
     async fn line(&self) -> Result<Line, McpError> {
         let mut live = self.live.lock().await;
         if live.as_ref().is_none_or(Live::is_closed) {
@@ -134,7 +134,7 @@ impl McpServer {
         Ok(Line { number: live.number, peer: live.client.peer().clone(), placeholders: Arc::clone(&live.placeholders) })
     }
 
-    /// Lets go of a connection, and keeps why its server ended, if it has.
+    /// Drops a connection, and stores why its server ended, if it has.
     async fn let_go(&self, mut live: Live) {
         if live.is_closed()
             && let Some(process) = &mut live.process
@@ -152,7 +152,7 @@ impl McpServer {
         }
     }
 
-    /// Refuses a server that used up its disk.
+    /// Refuses a server that reached its disk limit.
     fn expect_disk(&self) -> Result<(), McpError> {
         if !self.has_used_up_disk.load(Ordering::SeqCst) {
             return Ok(());
@@ -249,7 +249,7 @@ impl McpServer {
         }
         let said = limit.map_or_else(|| said.clone(), |limit| format!("{said}\nit was ended at {limit}"));
         let said = said.trim();
-        // The end of what it said is what it failed for.
+        // The reason is at the end of its output.
         let from = said.len().saturating_sub(TEXT_BYTES_MAX / 2);
         let said = said.char_indices().find(|(at, _)| *at >= from).map_or("", |(at, _)| &said[at..]);
         let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
@@ -261,11 +261,10 @@ impl McpServer {
         self.down(&placeholders.scrub(&format!("{}{walls}{said}", truncate(error, TEXT_BYTES_MAX / 4))))
     }
 
-    /// What the server says of its tools now, for a person who approves of it, with its digest. Nothing is pinned by
-    /// this.
+    /// The server's present description of its tools, for a person's approval, with its digest. This pins nothing.
     ///
     /// # Errors
-    /// When the server is not there, or lists too much.
+    /// When the server is unavailable, or lists too much.
     pub async fn described(&self) -> Result<(String, Vec<Definition>), McpError> {
         let line = self.line().await?;
         let said = self.said(&line).await?;
@@ -278,7 +277,7 @@ impl McpServer {
         Ok(Definitions::of(&self.name, &listed, &line.placeholders))
     }
 
-    /// What the server says of its tools now, held to the pin.
+    /// The server's present description of its tools, compared with the pin.
     async fn held(&self, line: &Line) -> Result<Definitions, McpError> {
         let now = self.said(line).await?;
         let (store, project) = (&*self.around.store, &self.around.project);
@@ -286,7 +285,7 @@ impl McpServer {
         Ok(now)
     }
 
-    /// All pages of the list. It is the server that says whether there is another one, so they are counted here.
+    /// All pages of the list. The server decides whether there is another one, so they are counted here.
     async fn listed(&self, line: &Line) -> Result<Vec<Tool>, McpError> {
         let too_many = |bound: String| Err(McpError::TooMany { server: self.name.clone(), bound });
         let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None);
@@ -310,11 +309,11 @@ impl McpServer {
         too_many(format!("{PAGES_MAX} pages of tools"))
     }
 
-    /// A connection whose server listed its tools just now, for one call. One that is stuck is left for a new one,
-    /// which repeats nothing: a list has no effect.
+    /// A connection whose server listed its tools just now, for one call. A hanging one is replaced, which repeats
+    /// nothing: a list has no effect.
     async fn ready(&self) -> Result<(Line, UnderWay, Definitions), McpError> {
         let (line, held) = self.line_and_held().await?;
-        // Another call may have left the connection in between.
+        // Another call may have replaced the connection in between.
         match self.live.lock().await.as_ref().filter(|live| live.number == line.number) {
             Some(live) => Ok((line, UnderWay::on(live), held)),
             None => Err(self.down("it was started again before the call was made")),
@@ -334,7 +333,7 @@ impl McpServer {
         }
     }
 
-    /// Lets go of a connection that did not answer, and says whether it is gone. A server that works on another call
+    /// Drops a connection that did not respond, and returns whether it was dropped. A server that works on another call
     /// may be slow because of it, and ending it would end that call too.
     async fn leave(&self, line: &Line) -> bool {
         let mut live = self.live.lock().await;
@@ -349,7 +348,7 @@ impl McpServer {
         true
     }
 
-    /// What is pinned, or what the server says when nothing is.
+    /// The pinned description, or the server's when there is no pin.
     async fn known(&self) -> Result<Definitions, McpError> {
         if let Some(pinned) = definitions::pin(&*self.around.store, &self.around.project, &self.name)? {
             return Ok(pinned);
@@ -385,7 +384,7 @@ impl McpServer {
         Ok(ToolOutput { output, truncated: false })
     }
 
-    /// The answer to what has left. Where none comes, only who has an effect left something that nobody knows.
+    /// The answer to a sent request. Without one, only a call with an effect has an unknown outcome.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, ServiceError>>,
@@ -408,7 +407,7 @@ impl McpServer {
         if is_answer {
             return Err(ToolError::Failed(text));
         }
-        // Why it broke off is known once it is let go of.
+        // The reason is known after the connection is dropped.
         self.leave(line).await;
         match self.expect_disk() {
             Ok(()) => Err(lost(format!("the MCP server `{}` broke off ({text})", self.name))),
@@ -424,7 +423,7 @@ fn lifecycle() -> ClientLifecycleMode {
 
 #[async_trait::async_trait]
 impl HostTool for McpServer {
-    /// A server that is not there has no functions, so that an agent which does not need it goes on.
+    /// An unavailable server has no functions, so that an agent which does not need it continues.
     async fn info(&self, name: &str) -> Result<ToolInfo, ToolError> {
         match self.known().await {
             Ok(known) => Ok(known.info(name, &self.name, &self.config)),
@@ -439,7 +438,7 @@ impl HostTool for McpServer {
         self.level().filter(|level| *level < Level::Full).map(|level| level.to_string())
     }
 
-    /// What a server does with it is its own affair.
+    /// The server's own use of the bytes is unknown.
     fn hands_over(&self, call: &ToolCall) -> u64 {
         (call.function.len() + call.arguments.len()) as u64
     }

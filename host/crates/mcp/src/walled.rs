@@ -1,8 +1,8 @@
-//! A server in the sandbox of programs: it sees its tool chain, the tree of its run or the directory that its table names,
-//! and what that grants; it reaches the granted hosts through a proxy of the host's, and nothing else.
+//! A server in the sandbox of programs: it sees its tool chain, the tree of its run or the directory that its table
+//! names, and the table's grants; it reaches the granted hosts through a proxy of the host, and nothing else.
 //!
-//! Refuses to grant by itself what contains the home or the data directory, to grant what a link of the project leads to
-//! outside of it, and hosts where a server has no network of its own.
+//! Refuses to grant implicitly a path that contains the home or the data directory, to grant a path that a link leads
+//! out of the project, and hosts for a server without a network of its own.
 
 use crate::config::McpConfig;
 use crate::environment::McpEnvironment;
@@ -21,7 +21,7 @@ use tokio::net::unix::pipe;
 use tokio::process::ChildStdout;
 use tokio::task::JoinHandle;
 
-/// Bytes that one start of a server may exchange with its hosts: more than any answers need, and an end of a loop.
+/// Bytes that one start of a server may exchange with its hosts: more than any answers need, and a bound on a loop.
 const TRAFFIC_BYTES_MAX: u64 = 4 << 30;
 
 /// Bytes of each output of a server's standard error that are kept.
@@ -36,7 +36,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Variables that name directories of modules.
 const MODULE_PATHS: [&str; 2] = ["PYTHONPATH", "NODE_PATH"];
 
-/// A running server. Dropping it ends all that it started.
+/// A running server. Dropping it ends all its processes.
 pub(crate) struct Walled {
     running: Option<Running>,
     proxy: Option<JoinHandle<()>>,
@@ -68,18 +68,18 @@ impl Walled {
         Ok((walled, stdout, stdin))
     }
 
-    /// What holds it.
+    /// Its sandbox level.
     pub(crate) fn level(&self) -> Option<Level> {
         self.running.as_ref().map(Running::level)
     }
 
-    /// The limit that ended it, if one did, and what it said last on its standard error, if it ends within `time`.
+    /// The limit that ended it, if one did, and the end of its standard error, if it ends within `time`.
     pub(crate) async fn ended(&mut self, time: Duration) -> (Option<&'static str>, String) {
         let Some(running) = &mut self.running else { return (None, String::new()) };
         tokio::time::timeout(time, running.ended()).await.unwrap_or_default()
     }
 
-    /// Waits for its end, but not for longer than `time`, and ends it then.
+    /// Waits for its end, but at most for `time`, and then ends it.
     pub(crate) async fn end(mut self, time: Duration) {
         self.ended(time).await;
     }
@@ -93,7 +93,7 @@ impl Drop for Walled {
     }
 }
 
-/// Why a server was not started, with what would let it.
+/// Why a server was not started, with the remedy.
 fn refused(name: &str, config: &McpConfig, error: &SandboxError) -> String {
     match error {
         SandboxError::Refused { level_min: Level::Namespaces, why, .. } if !config.hosts.is_empty() => format!(
@@ -106,8 +106,8 @@ fn refused(name: &str, config: &McpConfig, error: &SandboxError) -> String {
     }
 }
 
-/// The least that must hold a server. One with hosts finds its proxy at a port of loopback, which asks for no password:
-/// that must not be the machine's loopback.
+/// The lowest sandbox level of a server. One with hosts has its proxy at a port of loopback, which asks for no
+/// password: that must not be the machine's loopback.
 fn level_min(config: &McpConfig, usual: Level) -> Level {
     let accepted = config.sandbox.unwrap_or(usual);
     if config.hosts.is_empty() { accepted } else { accepted.max(Level::Namespaces) }
@@ -129,7 +129,7 @@ fn program(
     let spec = Spec { argv: config.command.clone(), directory: elsewhere.clone(), has_proxy: !config.hosts.is_empty() };
     let argv = if elsewhere.is_some() || spec.has_proxy {
         let spec = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
-        // The link leads to this very binary also where its directory is hidden.
+        // The link leads to this very binary even if its directory is hidden.
         std::iter::once("/proc/self/exe".to_owned()).chain(around.inside.clone()).chain([spec]).collect()
     } else {
         config.command.clone()
@@ -144,7 +144,7 @@ fn program(
     program.read.extend(named(config, around, &env));
     program.env = env;
     if let Some(directory) = elsewhere {
-        // Inside, files that it may only read belong to another user where the host is root, and git refuses those.
+        // Inside, read-only files belong to another user when the host is root, and git refuses those.
         let trusted = [("COUNT", "1"), ("KEY_0", "safe.directory"), ("VALUE_0", "*")];
         let trusted = trusted.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned()));
         for (name, value) in trusted {
@@ -153,7 +153,7 @@ fn program(
         program.read.extend(Some(directory).filter(|directory| !program.write.contains(directory)));
     }
     (program.input, program.output) = (ProgramInput::Pipe, ProgramOutput::Pipe);
-    // Whoever watches the machine's children has limits of memory and processors for servers (`resources.toml`), and a
+    // The monitor of the machine's children has limits of memory and processors for servers (`resources.toml`), and a
     // server lives as long as its run.
     program.limits = ProgramLimits {
         wall_ms_max: u64::MAX,
@@ -168,8 +168,8 @@ fn program(
     Ok(program)
 }
 
-/// What the command itself names: scripts with the files beside them, packages of node with those that they need, and
-/// directories of modules.
+/// Paths that the command itself names: scripts with the files beside them, packages of node with their dependencies,
+/// and directories of modules.
 fn named(config: &McpConfig, around: &McpEnvironment, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
     let words = config.command.iter().map(Path::new).filter(|word| word.is_absolute()).map(with_its_files);
     let modules = MODULE_PATHS.iter().filter_map(|name| env.get(*name)).flat_map(std::env::split_paths);
@@ -188,7 +188,7 @@ fn named(config: &McpConfig, around: &McpEnvironment, env: &BTreeMap<String, Str
     narrowed.filter(is_shown).collect()
 }
 
-/// A word, and what it is seen with.
+/// A path in the command, and the directory around it that is shown.
 fn with_its_files(word: &Path) -> (PathBuf, PathBuf) {
     let whole = if word.is_dir() {
         word
@@ -199,7 +199,7 @@ fn with_its_files(word: &Path) -> (PathBuf, PathBuf) {
     (whole.to_owned(), word.to_owned())
 }
 
-/// Serves the hosts of a server at a socket in its room; nothing where there are none.
+/// Serves the hosts of a server at a socket in its scratch directory; nothing without hosts.
 fn proxy(name: &str, config: &McpConfig, room: &ScratchDirectory) -> std::io::Result<Option<JoinHandle<()>>> {
     if config.hosts.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What a server says of its tools, and calls side by side, with a fake server as a process.
+//! A server's description of its tools, and parallel calls, with a fake server as a process.
 
 use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use longhaul_core::tool::{HostTool as _, ToolCall, ToolError, ToolOutput};
@@ -66,7 +66,7 @@ impl Fake {
             command: vec!["python3".into(), text(&script), text(&folder)],
             env: BTreeMap::from([("TOKEN".into(), Value::Secret { secret: "t".into() })]),
             connect_ms_max: Some(connect_ms),
-            // The sandbox has tests of its own, with the whole program.
+            // The sandbox has its own tests, with the whole program.
             sandbox: Some(Level::None),
             ..McpConfig::default()
         };
@@ -93,7 +93,7 @@ impl Fake {
         Self { folder, store, server: McpServer::new("fake", config, around) }
     }
 
-    /// As a person does who looks at what the server lists.
+    /// As a person does after looking at the server's list.
     async fn approve(&self) {
         if let Ok((digest, _)) = self.server.described().await {
             longhaul_mcp::accept(&*self.store, "p", "fake", &digest).await.unwrap();
@@ -162,7 +162,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A slow call used to end with its server as soon as another one was made beside it.
+/// A slow call used to end with its server as soon as a parallel one was made.
 #[tokio::test]
 async fn a_call_beside_a_slow_one_does_not_end_the_server_that_works_on_it() {
     let fake = Fake::new("slow", &json!([[tool("slow", ""), tool("echo", "")]]));
@@ -213,7 +213,7 @@ async fn what_a_server_says_of_its_tools_is_bounded_as_a_whole() {
         .await;
 }
 
-/// It is no reason to start a server again.
+/// It must not start a server again.
 async fn check_too_many(fake: &Fake, expected: &str) {
     let said = fake.call("t0").await;
     assert!(matches!(&said, Err(ToolError::Failed(text)) if text.contains(expected)), "{said:?}");

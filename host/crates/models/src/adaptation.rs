@@ -1,9 +1,9 @@
-//! What is sent to a model otherwise than it would be, since its provider refused it or said so: parameters that are
-//! left out or renamed, the form of a schema, the window.
+//! Adaptations of requests to a model after its provider refused one or named a limit: parameters that are left out or
+//! renamed, the form of a schema, the window.
 //!
-//! It holds for an endpoint and a model, in all runs of this process, and is learned anew by the next one. A request
-//! keeps its digest, so journals and recordings know nothing of it. What changes the meaning of a request (its model,
-//! messages and tools) is never left out.
+//! An adaptation holds for an endpoint and a model, in all runs of this process, and the next process learns it again.
+//! A request keeps its digest, so journals and recordings do not see it. Fields that change the meaning of a request
+//! (its model, messages and tools) are never left out.
 
 use crate::problem::Problem;
 use crate::schema::Dialect;
@@ -12,43 +12,43 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Requests that are made again for one reply after a refusal that named what to leave out.
+/// Repeated requests for one reply after refusals that named what to leave out.
 pub(crate) const TRIES_MAX: u32 = 8;
 
-/// How much of a provider's words a note repeats, in bytes.
+/// Bytes of a provider's text that a note repeats.
 const SAID_BYTES_MAX: usize = 200;
 
-/// Fields of a request without which it is another one.
+/// Fields that define a request.
 const NEEDED: [&str; 6] = ["model", "messages", "stream", "tools", "system", "input"];
 
-/// What was learned of all models.
+/// The adaptations of all models.
 #[derive(Clone, Debug, Default)]
 pub struct Adaptations(Arc<Mutex<HashMap<Key, Adaptation>>>);
 
 /// An endpoint's address, and its own name of a model.
 pub(crate) type Key = (String, String);
 
-/// How a schema for replies is sent.
+/// The form of a schema for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SchemaForm {
     /// As JSON Schema, held to these rules.
     Strict(StrictBy),
-    /// As `json_object`, with the schema in words.
+    /// As `json_object`, with the schema in the prompt.
     JsonObject,
-    /// In words alone.
+    /// In the prompt alone.
     Words,
 }
 
-/// Whose rules a schema is held to: those of the endpoint, or the narrowest there are.
+/// The rules that a schema has to keep: those of the endpoint, or the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StrictBy {
-    /// As far as it can be known by its address.
+    /// As far as its address tells.
     Endpoint,
     /// OpenAI's, which most gateways pass on.
     OpenAi,
 }
 
-/// What was learned of one model.
+/// The adaptation of one model.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Adaptation {
     left_out: BTreeSet<String>,
@@ -57,7 +57,7 @@ pub(crate) struct Adaptation {
     output_tokens_max: Option<u32>,
     /// The window that a refusal named.
     window_told: Option<u32>,
-    /// The window that the endpoint lists, once it was asked.
+    /// The window that the endpoint lists, once it was queried.
     window_listed: Option<Option<u32>>,
 }
 
@@ -75,17 +75,17 @@ impl Default for Adaptation {
 }
 
 impl Adaptations {
-    /// What is known of a model now.
+    /// The present adaptation of a model.
     pub(crate) fn of(&self, key: &Key) -> Adaptation {
         self.all().get(key).cloned().unwrap_or_default()
     }
 
-    /// Takes in why `body`, which was sent by `sent`, was refused. Gives what people hear of it, once for a model; none
-    /// where it was known already. [`Self::of`] differs from `sent` when the request is worth making again.
+    /// Learns from the refusal of `body`, which was sent by `sent`. Returns a note for people, once for a model; none
+    /// if it was known already. [`Self::of`] differs from `sent` when the request is worth repeating.
     pub(crate) fn learn(&self, key: &Key, sent: &Adaptation, problem: &Problem, body: &Value) -> Option<String> {
         let mut all = self.all();
         let known = all.entry(key.clone()).or_default();
-        // Another request was refused for the same meanwhile.
+        // Another request was refused for the same reason meanwhile.
         if known != sent {
             return None;
         }
@@ -114,23 +114,23 @@ impl Adaptations {
 }
 
 impl Adaptation {
-    /// The name under which a field is sent; none when it is not.
+    /// The name under which a field is sent; none when it is left out.
     pub(crate) fn name<'a>(&'a self, field: &'a str) -> Option<&'a str> {
         let name = self.renamed.get(field).map_or(field, String::as_str);
         (!self.left_out.contains(name)).then_some(name)
     }
 
-    /// How a schema for replies is sent.
+    /// The form of a schema for replies.
     pub(crate) fn schema(&self) -> SchemaForm {
         self.schema
     }
 
-    /// So many tokens of a reply, or as many as the provider takes.
+    /// The wanted tokens of a reply, or the provider's maximum.
     pub(crate) fn output_tokens(&self, wanted: u32) -> u32 {
         self.output_tokens_max.map_or(wanted, |max| wanted.min(max))
     }
 
-    /// The window by what the operator set, and what is `known` of the model otherwise.
+    /// The window: the operator's setting, else the `known` one of the model.
     pub(crate) fn window(&self, set: Option<u32>, known: Option<u32>, default: u32) -> u32 {
         let window = set.or(known).or(self.window_listed.flatten());
         match (window, self.window_told) {
@@ -139,12 +139,12 @@ impl Adaptation {
         }
     }
 
-    /// Whether the endpoint is still to be asked for the window.
+    /// Whether the endpoint has yet to be queried for the window.
     pub(crate) fn wants_window(&self) -> bool {
         self.window_told.is_none() && self.window_listed.is_none()
     }
 
-    /// One change that may help, and what it is.
+    /// One change that may help, with its note.
     fn adapt(&mut self, problem: &Problem, body: &Value) -> Option<String> {
         let field = refused_field(problem, body)?;
         let said = problem.message.to_lowercase();
@@ -186,7 +186,7 @@ impl SchemaForm {
         }
     }
 
-    /// The rules for a schema at an endpoint with those of `dialect`; none when it is sent in words.
+    /// The rules for a schema at an endpoint with those of `dialect`; none when it is sent in the prompt.
     pub(crate) fn dialect(self, dialect: Dialect) -> Option<Dialect> {
         match self {
             Self::Strict(StrictBy::Endpoint) => Some(dialect),
@@ -196,11 +196,11 @@ impl SchemaForm {
     }
 }
 
-/// The field of the request that a refusal is about.
+/// The refused field of the request.
 fn refused_field(problem: &Problem, body: &Value) -> Option<String> {
     let fields = body.as_object()?;
     let may_go = |name: &&str| fields.contains_key(*name) && !NEEDED.contains(name);
-    // `response_format.json_schema` and `tools[0].function` are about their first part.
+    // `response_format.json_schema` and `tools[0].function` concern their first part.
     let named = problem.param.as_deref().and_then(|param| param.split(['.', '[']).next());
     let said = problem.message.to_lowercase();
     if named.is_some_and(|name| NEEDED.contains(&name)) {
@@ -215,13 +215,13 @@ fn refused_field(problem: &Problem, body: &Value) -> Option<String> {
     if !REFUSING.iter().any(|words| said.contains(words)) {
         return None;
     }
-    // The longest name first: `max_tokens` is no part of a message about `max_tokens_to_sample`.
+    // The longest name first: a message about `max_tokens_to_sample` is not one about `max_tokens`.
     let mut names: Vec<&str> = fields.keys().map(String::as_str).filter(|name| may_go(name)).collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     names.into_iter().find(|name| is_named(&said, name)).map(str::to_owned)
 }
 
-/// How refusals of a parameter are worded, by providers and by the libraries that check requests for them.
+/// The wording of refusals of a parameter, by providers and their validation libraries.
 const REFUSING: [&str; 20] = [
     "unsupported",
     "not supported",
@@ -245,7 +245,7 @@ const REFUSING: [&str; 20] = [
     "maximum allowed",
 ];
 
-/// Whether a text has a name, and not within a longer one.
+/// Whether a text contains a name, and not within a longer one.
 fn is_named(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
@@ -289,7 +289,7 @@ mod tests {
         })
     }
 
-    /// What a refusal of [`body`] leads to.
+    /// The adaptation after a refusal of [`body`].
     #[track_caller]
     fn check(refusal: &Value, expected: Option<&str>) -> Adaptation {
         let (all, key) = (Adaptations::default(), ("e".to_owned(), "m".to_owned()));
@@ -319,7 +319,7 @@ mod tests {
         for (refusal, field) in [
             (openai("Unrecognized request argument supplied: reasoning_effort", None, ""), "reasoning_effort"),
             (json!({ "error": { "message": "property 'seed' is unsupported" } }), "seed"),
-            // Mistral, and others that check with pydantic.
+            // Mistral, and others that validate with pydantic.
             (
                 json!({ "detail": [{ "type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted" }] }),
                 "seed",

@@ -1,8 +1,8 @@
 //! Any endpoint that speaks `POST /v1/messages`: Anthropic, and gateways with its format.
 //!
-//! What the model thought comes with a signature and goes back as it came, to the same model only. Tools that
-//! it names are only asked for, never trusted. What is bounded on the way is [`crate::http_exchange`]'s affair. This
-//! file never repairs JSON that a model wrote, and sends no seed: the protocol has none.
+//! The model's thoughts come with a signature and are returned unchanged, to the same model only. Tool calls in a reply
+//! are only requests, never trusted. [`crate::http_exchange`] enforces the bounds. This file never repairs JSON that a
+//! model wrote, and sends no seed: the protocol has none.
 
 mod config;
 mod reply;
@@ -31,7 +31,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Prepares the model `name`; nothing is sent yet. `variable` looks into the environment.
+    /// Prepares the model `name`; nothing is sent yet. `variable` reads the environment.
     ///
     /// # Errors
     /// [`ModelsError`] about the key, the address or another setting.
@@ -47,7 +47,7 @@ impl Anthropic {
         Ok(Self { config, headers, exchange })
     }
 
-    /// With what this process has learned of providers.
+    /// Uses this process's adaptations.
     #[must_use]
     pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
         self.exchange.adaptations = adaptations.clone();
@@ -127,7 +127,7 @@ impl Model for Anthropic {
     }
 }
 
-/// A reply of which nothing came yet, from an endpoint without a key.
+/// An empty reply, from an endpoint without a key.
 pub(crate) fn fresh() -> AnthropicAssembly {
     AnthropicAssembly::new(None)
 }

@@ -1,10 +1,9 @@
-//! Replies that are kept and given again to the same request. Off unless the operator wants it.
+//! A cache of replies for equal requests. Off unless the operator enables it.
 //!
-//! A reply is found by a digest over all that it can depend on: the request, the provider's whole table, and
-//! the key. So no key, endpoint or setting ever sees a reply that another one paid for. A request with a
-//! temperature and without a seed wants a new answer each time, so its reply is not kept. The files are for the
-//! owner only, bounded in size, and can be deleted at any time; one that is damaged is no reply. Failures are
-//! never kept.
+//! A reply is found by a digest over everything that it can depend on: the request, the provider's whole table, and the
+//! key. So no key, endpoint or setting ever sees a reply that another one paid for. A request with a temperature and
+//! without a seed wants a new answer each time, so its reply is not cached. The files have mode 0600, are bounded in
+//! size, and can be deleted at any time; a damaged one is no reply. Failures are never cached.
 
 use crate::route;
 use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage};
@@ -16,25 +15,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The largest reply that is kept, in bytes.
+/// The largest cached reply, in bytes.
 const REPLY_BYTES_MAX: u64 = 4 << 20;
 
-/// A model whose replies are kept.
+/// A model with a cache of replies.
 pub(crate) struct Cached {
     inner: Arc<dyn Model>,
     name: String,
     cache: Arc<ReplyCache>,
 }
 
-/// Where the replies of one table are.
+/// The cached replies of one table.
 pub(crate) struct ReplyCache {
     directory: PathBuf,
     bytes_max: u64,
 }
 
 impl ReplyCache {
-    /// `identity` is a digest of the provider's table and its key. All shelves of a cache lie in `directory`
-    /// and share nothing.
+    /// `identity` is a digest of the provider's table and its key. All tables of a cache are in `directory` and share
+    /// nothing.
     pub(crate) fn new(directory: &Path, identity: Digest, bytes_max: u64) -> Self {
         Self { directory: directory.join(identity.to_string()), bytes_max }
     }
@@ -49,7 +48,7 @@ impl ReplyCache {
         let file = fs::File::open(&path).ok()?;
         file.take(REPLY_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         let reply = serde_json::from_slice(&bytes).ok()?;
-        // What is used stays longest.
+        // The time of the last use decides what is evicted.
         let _ = fs::File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(reply)
     }
@@ -68,7 +67,7 @@ impl ReplyCache {
         Ok(())
     }
 
-    /// Removes what was not used for longest, until `bytes` more fit.
+    /// Removes the least recently used replies, until `bytes` more fit.
     fn make_room(&self, bytes: u64) -> std::io::Result<()> {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.directory)?.flatten() {
@@ -106,8 +105,8 @@ impl Model for Cached {
         self.inner.cost_most(request)
     }
 
-    /// A reply that was kept costs nothing; its tokens count as they did, so that a run with a cache ends at the
-    /// same limits as one without.
+    /// A cached reply costs nothing; its tokens count as before, so that a run with a cache ends at the same limits as
+    /// one without.
     async fn ask(
         &self,
         request: &ModelRequest,

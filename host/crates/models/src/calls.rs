@@ -1,17 +1,17 @@
-//! Calls of tools that a reply asks for, put together from a hostile endpoint's pieces.
+//! Tool calls in a reply, assembled from a hostile endpoint's pieces.
 
 use crate::secret::KeyRedactor;
 use crate::tool_names::Names;
 use longhaul_core::model::RequestedCall;
 use std::collections::HashSet;
 
-/// Calls that one reply may ask for.
+/// Tool calls in one reply.
 pub(crate) const MAX: usize = 128;
 
-/// Longest id of a call that is kept, in bytes; the providers' own have about 30.
+/// Longest id of a call that is kept, in bytes; providers' own have about 30.
 const ID_BYTES_MAX: usize = 128;
 
-/// A call in the making.
+/// A partial call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartialCall {
     pub(crate) index: u64,
@@ -21,7 +21,7 @@ pub(crate) struct PartialCall {
     pub(crate) arguments: String,
 }
 
-/// The calls in our words, with ids of which no two are equal.
+/// The calls in the host's form, with distinct ids.
 pub(crate) fn requested(calls: &[PartialCall], stream_redactor: &KeyRedactor, names: &Names) -> Vec<RequestedCall> {
     let mut used = HashSet::new();
     let mut requested = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn requested(calls: &[PartialCall], stream_redactor: &KeyRedactor, na
     requested
 }
 
-/// The endpoint's own id when it can serve as one, else one of ours.
+/// The endpoint's own id if it is valid, else a generated one.
 fn id(call: &PartialCall, position: usize, stream_redactor: &KeyRedactor, used: &mut HashSet<String>) -> String {
     let own = stream_redactor.whole(&call.id);
     let usable = !own.is_empty() && own.len() <= ID_BYTES_MAX && own.bytes().all(|byte| byte.is_ascii_graphic());

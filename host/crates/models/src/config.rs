@@ -1,7 +1,7 @@
 //! A table `[models.NAME]` of `longhaul.toml`, and the model that it describes.
 //!
-//! A misspelt field is an error. What can be known to be wrong is found here, before a run starts and
-//! long before its model is asked: a missing key, a key that others can read, an address that would show it.
+//! A misspelt field is an error. Faults that can be known are found here, before a run starts and long before its model
+//! is asked: a missing key, a key that others can read, an address that would expose it.
 
 use crate::anthropic::{Anthropic, AnthropicConfig};
 use crate::cache::{Cached, ReplyCache};
@@ -49,42 +49,42 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelConfig {
-    /// Models that are asked, one after the other, where this one fails. Default: none. Their own fallbacks are
-    /// not.
+    /// Models that are asked, one after the other, when this one fails. Default: none. Their own fallbacks are not
+    /// used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
-    /// The failures after which the next one is asked: `unavailable`, `denied`, `failed`, `context-full`.
-    /// Default: all of them. After a refusal, a request that is wrong or a cap, none is.
+    /// The failures after which the next one is asked: `unavailable`, `denied`, `failed`, `context-full`. Default: all
+    /// of them. After a refusal, an invalid request or a cap, none is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_on: Option<Vec<FallsThrough>>,
-    /// How long a model that is unavailable or denied is not asked while another one is there, in
-    /// milliseconds. Default 60 000. A provider that names a longer time rests for that.
+    /// How long an unavailable or denied model is not asked while another one is available, in milliseconds. Default 60
+    /// 000. If the provider names a longer time, that applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_rest_ms: Option<u64>,
-    /// Requests that are under way at once, in all runs of this process. Default: no limit. Who waits is served
-    /// in turns, run by run; the time counts as the agent's wall time, and not as the provider's.
+    /// Requests in flight at once, in all runs of this process. Default: no limit. Waiting requests are served in
+    /// turns, run by run; the wait counts as the agent's wall time, and not as the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_at_once_max: Option<u32>,
     /// Requests that begin within a minute. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute_max: Option<u32>,
-    /// Tokens read and written within a minute. Default: no limit. What a request reads is estimated when it
-    /// begins, and corrected by what the provider counted.
+    /// Tokens, input and output, within a minute. Default: no limit. A request's input is estimated when it begins, and
+    /// corrected by the provider's count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute_max: Option<u32>,
     /// Keeps replies on disk, and gives them to equal requests. Default false. Not for
     /// requests with a temperature above 0 and without a seed; under the same key, endpoint and settings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache: bool,
-    /// Bytes of the replies of this model that are kept. Default 256 MiB. The one not used for longest goes.
+    /// Bytes of cached replies of this model. Default 256 MiB. The least recently used one is evicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_bytes_max: Option<u64>,
-    /// Who answers.
+    /// The provider.
     #[serde(flatten)]
     pub provider: Provider,
 }
 
-/// Who answers.
+/// The provider of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "provider", rename_all = "kebab-case")]
 pub enum Provider {
@@ -107,8 +107,8 @@ pub enum Provider {
 pub struct RecordedConfig {
     /// The recording.
     pub file: PathBuf,
-    /// The window, in tokens, of the model that was recorded. Default 128 000. Compaction depends on it,
-    /// and with it what is asked.
+    /// The window, in tokens, of the recorded model. Default 128 000. Compaction depends on it, and with it the
+    /// requests.
     #[serde(default = "default_context")]
     pub context_tokens_max: u32,
 }
@@ -117,31 +117,31 @@ fn default_context() -> u32 {
     128_000
 }
 
-/// What a model needs of the machine; the caller decides it, so that tests need no environment.
+/// A model's environment; the caller sets it, so that tests need no real one.
 pub struct ModelEnvironment<'a> {
-    /// Looks into the environment.
+    /// Reads a variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Paths in the configuration are relative to this directory.
     pub base: &'a Path,
-    /// Where pulled models are, and replies that are kept.
+    /// The directory of pulled models, and of cached replies.
     pub cache: &'a Path,
     /// The program that serves a local model, and its first arguments, for example
     /// `["/usr/bin/longhaul", "model-child"]`.
     pub child_command: Vec<OsString>,
-    /// Where requests wait for their turn.
+    /// The queues of waiting requests.
     pub queues: &'a Queues,
-    /// What was learned of providers.
+    /// The adaptations to providers.
     pub adaptations: &'a Adaptations,
 }
 
-/// How long a model rests that failed, where the operator says nothing.
+/// How long a failed model is not asked, by default.
 const REST_MS: u64 = 60_000;
 
-/// What is kept of replies, where the operator says nothing.
+/// Bytes of cached replies, by default.
 const CACHE_BYTES_MAX: u64 = 256 << 20;
 
-/// Makes the models `wanted`, and those that they need, as the tables `configs` describe them. Nothing is sent
-/// and no process is started.
+/// Makes the models `wanted`, and those that they need, from the tables `configs`. Nothing is sent and no process is
+/// started.
 ///
 /// # Errors
 /// [`ModelsError`] about a setting, a key or a file.
@@ -168,14 +168,13 @@ pub fn build(
     models.collect()
 }
 
-/// The tables that are asked when the models `wanted` are.
+/// The tables of all models that are asked for the models `wanted`.
 pub fn asked(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> BTreeSet<String> {
     let behind = |name: &String| configs.get(name).map(|config| needed(name, config)).unwrap_or_default();
     wanted.iter().flat_map(behind).collect()
 }
 
-/// The keys of models that can be read now, for whoever takes them out of what others say. `base` is what paths are
-/// relative to.
+/// The keys of models that are readable now, for redaction. Paths are relative to `base`.
 pub fn keys(
     configs: &BTreeMap<String, ModelConfig>,
     base: &Path,
@@ -184,8 +183,7 @@ pub fn keys(
     configs.iter().filter_map(|(name, config)| config.provider.key(name, base, variable).ok()?).collect()
 }
 
-/// The models that are asked when the models `wanted` are, and whose price nobody knows: a cap on money cannot be held
-/// with them.
+/// The models behind the models `wanted` whose price is unknown: a cap on money cannot be enforced with them.
 pub fn without_prices(configs: &BTreeMap<String, ModelConfig>, wanted: &[String]) -> Vec<String> {
     let has_prices = |name: &String| match configs.get(name).map(|config| &config.provider) {
         Some(Provider::OpenAi(config)) => config.has_prices(name),
@@ -204,7 +202,7 @@ fn needed(name: &str, config: &ModelConfig) -> Vec<String> {
     own.into_iter().chain(config.fallback.iter().cloned()).collect()
 }
 
-/// Every name on a list is that of a table, and of one that asks by itself.
+/// Every name on a list is that of a table, and of a plain model.
 fn check_names(configs: &BTreeMap<String, ModelConfig>, model: &str, config: &ModelConfig) -> Result<(), ModelsError> {
     let wrong = |field, value: &str, remedy: &str| {
         let (model, value, remedy) = (model.to_owned(), value.to_owned(), remedy.to_owned());
@@ -252,7 +250,7 @@ fn behind(
         members.push(RouteMember { model: Arc::clone(&plain[&name]), name });
     }
     let windows = members.iter().map(|member| member.model.info().context_tokens_max);
-    // Of a route any model will do that holds the conversation; a fallback is for the one that is meant.
+    // Any model of a route that holds the conversation will do; a fallback replaces the chosen one.
     let window = if is_route { windows.max() } else { windows.into_iter().next() }.unwrap_or(0);
     let falls_on = config.fallback_on.clone().unwrap_or_else(|| FallsThrough::ALL.to_vec());
     let rest = Duration::from_millis(config.fallback_rest_ms.unwrap_or(REST_MS));
@@ -260,7 +258,7 @@ fn behind(
 }
 
 impl ModelConfig {
-    /// Makes the model that plugins know as `name`, without its fallbacks.
+    /// Makes the model with the plugins' name `name`, without its fallbacks.
     fn build(&self, name: &str, surroundings: &ModelEnvironment<'_>) -> Result<Arc<dyn Model>, ModelsError> {
         self.check_rates(name)?;
         let mut model = self.provider.build(name, surroundings)?;
@@ -304,13 +302,13 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// What tells this model from every other: all of its provider's table, and the key itself.
+    /// The identity of this model: its provider's whole table, and the key itself.
     fn identity(&self, name: &str, surroundings: &ModelEnvironment<'_>) -> Result<Digest, ModelsError> {
         let table = serde_json::to_vec(&self.provider).unwrap_or_default();
         let key = self.provider.key(name, surroundings.base, surroundings.variable)?;
         let base = surroundings.base.as_os_str().as_encoded_bytes();
         Ok(match &self.provider {
-            // A file that is replaced is another model.
+            // A replaced file is another model.
             Provider::Local(config) => {
                 let file = local_file(config, surroundings)?;
                 let facts = std::fs::metadata(&file).ok();

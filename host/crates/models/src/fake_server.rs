@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What one connection gets: pieces, each with a pause before it. Without pieces it is silent, and open.
+/// The script of one connection: pieces, each with a pause before it. Without pieces it is silent, and open.
 pub(crate) type Script = Vec<(Duration, Vec<u8>)>;
 
 /// A server on loopback; dropping it ends it.
@@ -16,7 +16,7 @@ pub(crate) struct FakeServer {
 }
 
 impl FakeServer {
-    /// Serves one connection a script; after the last one, nobody listens.
+    /// Serves one connection for each script; after the last one, nothing listens.
     pub(crate) async fn start(scripts: Vec<Script>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -33,7 +33,7 @@ impl FakeServer {
         Self { port, requests, task }
     }
 
-    /// Answers every request by what it is, headers and body, until it is dropped.
+    /// Answers every request by its headers and body, until it is dropped.
     pub(crate) async fn serving(answer: impl Fn(&str) -> Script + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -91,7 +91,7 @@ async fn play(mut stream: TcpStream, script: Script) {
     }
     for (pause, piece) in script {
         tokio::time::sleep(pause).await;
-        // The client may have had enough.
+        // The client may have closed the connection.
         if stream.write_all(&piece).await.is_err() {
             return;
         }

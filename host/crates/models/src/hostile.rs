@@ -1,6 +1,6 @@
 //! One reply, read as any endpoint could send it, without a connection: for the fuzz targets.
 //!
-//! It is the same decoder and the same assemblies that a request uses, within smaller caps.
+//! It uses the decoder and the assemblies of a real request, within smaller caps.
 
 use crate::http_exchange::Assembly;
 use crate::prices::Prices;
@@ -14,7 +14,7 @@ use reqwest::header::HeaderMap;
 const LINE_BYTES_MAX: usize = 64 << 10;
 const BYTES_MAX: usize = 1 << 20;
 
-/// Which words an endpoint speaks.
+/// The protocol of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub enum Protocol {
     /// `chat/completions`.
@@ -23,7 +23,7 @@ pub enum Protocol {
     Anthropic,
 }
 
-/// Reads a reply that comes in these pieces, as a stream of events or whole; none: it is none.
+/// Reads a reply in these pieces, as a stream of events or whole; none: it is no reply.
 pub fn read<'a>(protocol: Protocol, is_stream: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<ModelReply> {
     let request = request();
     let (names, headers) = (Names::of(&request.tools), HeaderMap::new());
@@ -56,7 +56,7 @@ fn events<'a>(is_stream: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Op
     Some(events)
 }
 
-/// Puts the events together until the endpoint says that there is no more.
+/// Assembles the events until the endpoint ends the reply.
 fn assembled<A: Assembly>(mut assembly: A, events: &[String], request: &ModelRequest) -> Option<A> {
     for event in events {
         assembly.take(event).ok()?;

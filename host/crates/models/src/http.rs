@@ -1,4 +1,4 @@
-//! The HTTP client of all providers: what it connects to, and how much it reads.
+//! The HTTP client of all providers: its connections, and the bounds of reading.
 //!
 //! Redirects are never followed, since a key would follow them. A key is refused over plain HTTP to
 //! another machine. An endpoint without TLS needs no CA certificates.
@@ -11,10 +11,10 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
-/// How much of an endpoint's own words an error repeats, in bytes.
+/// Bytes of an endpoint's text that an error repeats.
 const EXCERPT_BYTES_MAX: usize = 500;
 
-/// One endpoint and the key for it.
+/// One endpoint and its key.
 pub(crate) struct Endpoint {
     pub(crate) client: Client,
     pub(crate) base: Url,
@@ -22,7 +22,7 @@ pub(crate) struct Endpoint {
     pub(crate) idle: Duration,
 }
 
-/// How an [`Endpoint`] is reached.
+/// The settings for reaching an [`Endpoint`].
 pub(crate) struct Reach<'a> {
     pub(crate) model: &'a str,
     pub(crate) base_url: &'a str,
@@ -56,7 +56,7 @@ impl Endpoint {
         url
     }
 
-    /// The header that carries the key as a bearer's.
+    /// The header with the key as a bearer token.
     pub(crate) fn bearer(&self) -> HeaderMap {
         self.key_in(header::AUTHORIZATION, |key| format!("Bearer {key}"))
     }
@@ -77,13 +77,13 @@ impl Endpoint {
         is_loopback(&self.base)
     }
 
-    /// Who it is, for messages.
+    /// Its host, for messages.
     pub(crate) fn host(&self) -> String {
         let port = self.base.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}{port}", self.base.host_str().unwrap_or_default())
     }
 
-    /// The endpoint's words, fit to be shown: no key, no control characters, short.
+    /// The endpoint's text, fit to be shown: no key, no control characters, short.
     pub(crate) fn excerpt(&self, text: &str) -> String {
         truncate(self.calm(text).trim(), EXCERPT_BYTES_MAX)
     }
@@ -119,7 +119,7 @@ pub(crate) async fn read_body(
     }
 }
 
-/// What `Retry-After` asks for. A date is read against the endpoint's own clock, where it tells it.
+/// The time of `Retry-After`. A date is relative to the endpoint's own clock, if it sends it.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let date = |text: &str| httpdate::parse_http_date(text).ok();
@@ -127,7 +127,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
         return Some(Duration::from_millis(millis));
     }
     let asked = text("retry-after")?;
-    // Seconds are whole by the standard, but fractions are seen; a hostile one must not panic.
+    // Seconds are whole by the standard, but fractions occur; a hostile value must not panic.
     if let Ok(seconds) = asked.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
@@ -148,7 +148,7 @@ pub(crate) fn shown(error: reqwest::Error) -> String {
     text
 }
 
-/// Nothing came.
+/// Nothing was received.
 pub(crate) fn silence(idle: Duration) -> String {
     format!("nothing came for idle_ms_max = {} ms", idle.as_millis())
 }
@@ -252,7 +252,7 @@ mod tests {
             (&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")], Some(60_000)),
             (&[("retry-after", AT)], Some(0)),
             (&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")], Some(0)),
-            // Our clock may be wrong; the endpoint's own is not, in its own terms.
+            // This machine's clock may be wrong; the endpoint's is consistent with its own date.
             (
                 &[("date", "Mon, 07 Nov 1994 00:00:00 GMT"), ("retry-after", "Mon, 07 Nov 1994 00:00:05 GMT")],
                 Some(5_000),

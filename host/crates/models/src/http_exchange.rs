@@ -1,8 +1,8 @@
-//! One request over HTTP and its answer, in pieces or whole, whatever the protocol.
+//! One request over HTTP and its answer, in pieces or whole, for every protocol.
 //!
-//! The endpoint is taken for hostile. Its answer is bounded in lines, bytes and time; its errors are shown
-//! short and without the key. What the pieces mean is the [`Assembly`]'s affair; when to ask again, that of
-//! [`crate::retry`]. This file never follows a redirect, and keeps nothing between two requests.
+//! The endpoint is not trusted. Its answer is bounded in lines, bytes and time; its errors are shown short and without
+//! the key. The [`Assembly`] interprets the pieces; [`crate::retry`] decides about retries. This file never follows a
+//! redirect, and keeps nothing between two requests.
 
 use crate::adaptation::{Adaptation, Adaptations, Key, TRIES_MAX};
 use crate::http::{self, Endpoint, Reach};
@@ -20,27 +20,27 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tokio::time::{timeout, timeout_at};
 
-/// How much of an error's body is read, in bytes.
+/// Bytes of an error's body that are read.
 pub(crate) const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 
-/// A request that is shorter than this, in tokens by a rough count, fits the smallest window that servers have by default.
+/// A shorter request, in tokens by a rough count, fits the smallest default window of servers.
 const WINDOW_TOKENS_MIN: u64 = 1_500;
 
-/// A reply in the making.
+/// A reply under assembly.
 pub(crate) trait Assembly: Send {
-    /// Adds one object of the answer; gives the text in it that is certain.
+    /// Adds one object of the answer; returns its text as far as it is certain.
     fn take(&mut self, event: &str) -> Result<String, Wrong>;
-    /// The endpoint said that there is no more: the connection is not read further.
+    /// The endpoint ended the reply: the connection is not read further.
     fn is_done(&self) -> bool;
-    /// Whether what came is an answer.
+    /// Whether the received parts are an answer.
     fn is_whole(&self) -> bool;
-    /// The end of the text, which was held back while it could have been part of the key.
+    /// The rest of the text, which was held back while it could have been part of the key.
     fn finish_text(&mut self) -> String;
-    /// The model's own words, when it refused.
+    /// The model's own text, when it refused.
     fn refusal(&self) -> Option<String>;
-    /// What was used by now. What the provider leaves out is estimated, so that a budget cannot be passed by silence.
+    /// The usage so far. Counts that the provider leaves out are estimated, so that silence cannot bypass a budget.
     fn counted(&self, request: &ModelRequest) -> Usage;
-    /// What the provider states of that, to the letter.
+    /// The provider's own usage object, unchanged.
     fn stated(&self) -> Option<Value>;
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Wrong {
     TooManyCalls(usize),
 }
 
-/// What the table of a model says of its endpoint, whatever the protocol.
+/// The connection settings in a model's table, for every protocol.
 pub(crate) struct Connection<'a> {
     pub(crate) name: &'a str,
     /// The provider's own name of the model.
@@ -71,25 +71,25 @@ pub(crate) struct Connection<'a> {
     pub(crate) known: KnownModel,
 }
 
-/// What is known of a model before its endpoint is asked.
+/// Known facts about a model before its endpoint is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownModel {
     pub(crate) prices: Prices,
     /// Its window, in tokens.
     pub(crate) window_tokens: Option<u32>,
-    /// What is taken for the window where nobody says it.
+    /// The window if nothing sets it.
     pub(crate) window_tokens_default: u32,
 }
 
-/// An endpoint, and what an exchange with it may cost.
+/// An endpoint, and the limits of an exchange with it.
 pub(crate) struct HttpExchange {
     pub(crate) name: String,
     pub(crate) endpoint: Endpoint,
-    /// What helps against a key that is refused.
+    /// The remedy for a refused key.
     pub(crate) key_fix: String,
     window_tokens_set: Option<u32>,
     known: KnownModel,
-    /// What was learned of the model.
+    /// The adaptations of the model.
     pub(crate) adaptations: Adaptations,
     pub(crate) adaptation_key: Key,
     pub(crate) total: Duration,
@@ -101,16 +101,16 @@ pub(crate) struct HttpExchange {
 
 /// One request.
 pub(crate) struct ExchangeRequest<'a> {
-    /// Below the endpoint's base.
+    /// The path below the endpoint's base.
     pub(crate) path: &'a str,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
-    /// What is sent instead after a refusal, if anything.
+    /// The adapted request after a refusal, if there is one.
     pub(crate) adapt: &'a (dyn Fn(&Problem, &Value) -> Option<Value> + Send + Sync),
     pub(crate) request: &'a ModelRequest,
-    /// What a watcher hears before the first piece.
+    /// Text that a watcher gets before the first piece.
     pub(crate) opening: Option<&'a str>,
-    /// Whether a watcher hears the pieces as they come.
+    /// Whether a watcher gets the pieces as they come.
     pub(crate) is_heard: bool,
 }
 
@@ -122,17 +122,17 @@ impl ExchangeRequest<'_> {
     }
 }
 
-/// What came of one request by now.
+/// The state of one request.
 struct Tried<A> {
     assembly: A,
-    /// Whether any of the answer was read.
+    /// Whether a part of the answer was received.
     began: bool,
-    /// Those of an answer that is paid for: one that began, or came and is nonsense.
+    /// The headers of a paid answer: one that began, or was invalid.
     headers: Option<HeaderMap>,
 }
 
 impl HttpExchange {
-    /// Prepares the way; nothing is sent yet. `variable` looks into the environment.
+    /// Prepares the exchange; nothing is sent yet. `variable` reads the environment.
     ///
     /// # Errors
     /// [`ModelsError`] about the key or the address.
@@ -165,12 +165,12 @@ impl HttpExchange {
         })
     }
 
-    /// What is sent otherwise by now.
+    /// The present adaptation.
     pub(crate) fn adaptation(&self) -> Adaptation {
         self.adaptations.of(&self.adaptation_key)
     }
 
-    /// Takes in why a request was refused. The note is for people.
+    /// Learns from a refusal. The note is for people.
     pub(crate) fn learn(&self, sent: &Adaptation, problem: &Problem, body: &Value) -> Option<String> {
         let said = self.adaptations.learn(&self.adaptation_key, sent, problem, body)?;
         let note = format!("{}: {}", self.who(), self.endpoint.calm(&said));
@@ -178,13 +178,14 @@ impl HttpExchange {
         Some(note)
     }
 
-    /// The window, in tokens, as far as it is known by now.
+    /// The window, in tokens, as far as it is known.
     pub(crate) fn window_tokens(&self) -> u32 {
         let known = self.known;
         self.adaptation().window(self.window_tokens_set, known.window_tokens, known.window_tokens_default)
     }
 
-    /// Asks the endpoint for the window where nobody else says it: once, and only for a request that could be too long.
+    /// Queries the endpoint for the window if nothing else gives it: once, and only for a request that could be too
+    /// long.
     pub(crate) async fn find_window(&self, headers: &HeaderMap, request: &ModelRequest) {
         let is_known = self.window_tokens_set.or(self.known.window_tokens).is_some();
         if is_known || request.tokens_estimated() < WINDOW_TOKENS_MIN || !self.adaptation().wants_window() {
@@ -195,10 +196,10 @@ impl HttpExchange {
         self.adaptations.window_listed(&self.adaptation_key, window);
     }
 
-    /// Asks until there is a whole answer, or asking again cannot help. An answer that began and cannot be used is
-    /// told to `cost`: the provider counts it.
+    /// Asks until there is a whole answer, or a retry cannot help. A partial answer that cannot be used is reported to
+    /// `cost`: the provider charges for it.
     ///
-    /// A watcher hears a broken attempt and then, after a line that says so, the next one.
+    /// A watcher sees a broken attempt and then, after a line that says so, the next one.
     pub(crate) async fn complete<A: Assembly>(
         &self,
         ask: &ExchangeRequest<'_>,
@@ -238,7 +239,7 @@ impl HttpExchange {
                 Failure::Refused { error, problem } => {
                     let other = (ask.adapt)(&problem, &sent).filter(|other| *other != sent && adapted < TRIES_MAX);
                     let Some(other) = other else { return Err(error) };
-                    // It was refused before an answer began, so nothing was paid and nothing is waited for.
+                    // It was refused before an answer began, so it cost nothing and needs no wait.
                     (body, sent) = (bytes(&other)?, other);
                     adapted += 1;
                     continue;
@@ -269,7 +270,7 @@ impl HttpExchange {
         let sending = post.header(CONTENT_TYPE, json).headers(ask.headers.clone()).body(body).send();
         let mut response = match timeout(self.endpoint.idle, sending).await {
             Err(_) => return Err(self.passing(&http::silence(self.endpoint.idle))),
-            // Whatever the client reports here, no answer came: it could not connect or was cut off.
+            // Whatever the client reports here, there is no answer: it could not connect or the connection broke.
             Ok(Err(error)) => return Err(self.passing(&http::shown(error))),
             Ok(Ok(response)) => response,
         };
@@ -294,7 +295,7 @@ impl HttpExchange {
         Ok(())
     }
 
-    /// The endpoint answers in one piece, although it was asked for a stream.
+    /// The endpoint answers in one piece, although a stream was requested.
     async fn read_whole(
         &self,
         response: &mut Response,
@@ -337,7 +338,7 @@ impl HttpExchange {
                 if event.trim().is_empty() {
                     continue;
                 }
-                // The connection ended within an event: that is no answer, and not one of the model's either.
+                // The connection ended within an event: that is no answer, and no error of the model.
                 if ended && event.trim() != "[DONE]" && serde_json::from_str::<serde::de::IgnoredAny>(&event).is_err() {
                     return Err(self.passing("the answer broke off before its end"));
                 }
@@ -353,7 +354,7 @@ impl HttpExchange {
         }
     }
 
-    /// One object of the answer; gives the text in it that is certain.
+    /// Adds one object of the answer; returns its text as far as it is certain.
     fn take(&self, tried: &mut Tried<impl Assembly>, event: &str) -> Result<String, Failure> {
         match tried.assembly.take(event) {
             Ok(piece) => {
@@ -362,7 +363,7 @@ impl HttpExchange {
             }
             Err(Wrong::Unreadable(why)) => Err(self.unreadable(&why)),
             Err(Wrong::Error { status, message }) => {
-                // An error where an answer should begin is a refusal with a misleading status.
+                // An error object where an answer should begin is a refusal with a misleading status.
                 tried.headers = tried.headers.take().filter(|_| tried.began);
                 Err(self.error_inside(status, &message))
             }
@@ -370,11 +371,11 @@ impl HttpExchange {
         }
     }
 
-    /// What an answer other than 2xx means.
+    /// The meaning of an answer other than 2xx.
     async fn refused(&self, response: &mut Response, request: &ModelRequest) -> Failure {
         let status = response.status();
         let after = http::retry_after(response.headers(), SystemTime::now());
-        // The status says enough when the body does not come.
+        // Without a body the status is enough.
         let body = http::read_body(response, ERROR_BODY_BYTES_MAX, self.endpoint.idle).await.unwrap_or_default().0;
         let body = String::from_utf8_lossy(&body);
         let problem = problem(&body);
@@ -410,7 +411,7 @@ impl HttpExchange {
         }
     }
 
-    /// The endpoint's own numbers where it tells them; ours are an estimate and a setting.
+    /// The endpoint's own numbers if it sends them; the host's are an estimate and a setting.
     fn overflow(&self, problem: &Problem, request: &ModelRequest) -> LimitHit {
         if let Some(told) = problem.window_tokens {
             self.adaptations.window_told(&self.adaptation_key, told);
@@ -420,7 +421,7 @@ impl HttpExchange {
         LimitHit::new("context_tokens_max", used.max(max.saturating_add(1)), max)
     }
 
-    /// An error object where a piece of the answer should be.
+    /// An error object in place of a piece of the answer.
     fn error_inside(&self, status: Option<u16>, message: &str) -> Failure {
         let text = format!("{} ended its answer with an error: {}", self.who(), self.endpoint.excerpt(message));
         match status {
@@ -457,7 +458,7 @@ pub(crate) fn inside(error: &Value) -> Wrong {
     Wrong::Error { status, message: problem_text(error) }
 }
 
-/// The text before the first stop, whether or not the provider knew that stop.
+/// The text before the first stop sequence, whether or not the provider applied it.
 pub(crate) fn until_stop(mut text: String, request: &ModelRequest) -> (String, bool) {
     let start = request.prefill.as_deref().map_or(0, str::len);
     let stops = request.stop.iter().filter(|stop| !stop.is_empty());

@@ -1,10 +1,9 @@
-//! Model providers: the one place that knows how a model is reached.
+//! Model providers: the only crate that knows how a model is reached.
 //!
 //! [`ModelConfig`] is a table `[models.NAME]` of `longhaul.toml`; [`config::build`] makes a
-//! [`longhaul_core::model::Model`] of it. This crate counts no budget, keeps no conversation and
-//! decides no policy: it asks once, tries again where trying again can help, asks another model where the
-//! operator named one, and bounds everything that comes back. A key never leaves [`ApiKey`] except in the header
-//! of its own endpoint.
+//! [`longhaul_core::model::Model`] of it. This crate counts no budget, keeps no conversation and decides no policy: it
+//! asks once, retries when a retry can help, asks another model if the operator named one, and bounds every answer. A
+//! key never leaves [`ApiKey`] except in the header of its own endpoint.
 
 mod adaptation;
 pub mod anthropic;

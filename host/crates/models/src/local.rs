@@ -1,11 +1,10 @@
-//! A small model in a child process of ours.
+//! A small model in a child process.
 //!
-//! The child speaks the JSON lines of [`longhaul_llama::protocol`]. It is started at the first
-//! request, with low priority and without our environment, so that no key of another provider
-//! reaches it; it ends after a time without requests, and with us. One request is served at a time,
-//! in the order in which they came. When it dies, the request fails and the next one starts it again:
-//! nothing is retried here, since what killed the child once may do it again. The child limits its
-//! own memory, by the number it is given.
+//! The child speaks the JSON lines of [`longhaul_llama::protocol`]. It is started at the first request, with low
+//! priority and without the host's environment, so that it gets no key of another provider; it ends after a time
+//! without requests, and with the host. One request is served at a time, in order. When the child dies, the request
+//! fails and the next one starts it again: nothing is retried here, since the cause of death may recur. The child
+//! limits its own memory, by the number that it is given.
 
 mod child;
 mod config;
@@ -43,8 +42,8 @@ impl Local {
         Self { launch, jobs: Mutex::new(None) }
     }
 
-    /// The way to the task that keeps the child, which is started here when there is none: at first,
-    /// and when the runtime it ran on has ended.
+    /// The queue of the task that keeps the child. The task is started here when there is none: at first, and when the
+    /// runtime it ran on has ended.
     fn keeper(&self) -> mpsc::Sender<Job> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = jobs.as_ref().filter(|sender| !sender.is_closed()) {

@@ -1,8 +1,7 @@
 //! Any endpoint that speaks `POST /v1/chat/completions`: OpenAI, most clouds, most local servers.
 //!
-//! Tools that it names are only asked for, never trusted; a cost that it claims counts only when it is a
-//! sensible number. What is bounded on the way is [`crate::http_exchange`]'s affair. This file never repairs JSON that
-//! a model wrote.
+//! Tool calls in a reply are only requests, never trusted; a claimed cost counts only when it is plausible.
+//! [`crate::http_exchange`] enforces the bounds. This file never repairs JSON that a model wrote.
 
 mod config;
 mod reply;
@@ -22,7 +21,7 @@ use request::Sending;
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
-/// Forms of a schema that one refusal may lead through.
+/// Schema forms that one refusal may lead through.
 const FORMS: u32 = 4;
 
 /// A model behind such an endpoint.
@@ -32,7 +31,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Prepares the model `name`; nothing is sent yet. `variable` looks into the environment.
+    /// Prepares the model `name`; nothing is sent yet. `variable` reads the environment.
     ///
     /// # Errors
     /// [`ModelsError`] about the key, the address or another setting.
@@ -47,21 +46,21 @@ impl OpenAi {
         Ok(Self { config, exchange })
     }
 
-    /// With what this process has learned of providers.
+    /// Uses this process's adaptations.
     #[must_use]
     pub fn adapting(mut self, adaptations: &Adaptations) -> Self {
         self.exchange.adaptations = adaptations.clone();
         self
     }
 
-    /// Whose rules a schema has to keep to, by the address.
+    /// The rules for a schema, by the address.
     fn dialect(&self) -> Dialect {
         let host = self.exchange.endpoint.base.host_str().unwrap_or_default();
         if host.ends_with(".googleapis.com") {
             return Dialect::Gemini;
         }
-        // A server on this machine runs an open model, which ends a text where a bound says so; a gateway that passes on to
-        // another provider says when it does not take that.
+        // A server on this machine runs an open model, which stops at a text's bound; a gateway to another provider
+        // refuses rules that the provider does not accept.
         if self.exchange.endpoint.is_loopback() { Dialect::Vllm } else { Dialect::OpenAi }
     }
 }
@@ -88,7 +87,7 @@ impl Model for OpenAi {
         let sent = Mutex::new((sending(self.exchange.adaptation())?, Vec::new()));
         let adapt = |problem: &Problem, body: &Value| {
             let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-            // A simpler form of a schema may be the same body, so that the next one is tried at once.
+            // A simpler form of a schema may give the same body, so the next one is tried at once.
             for _ in 0..FORMS {
                 let note = self.exchange.learn(&sent.0.adaptation, problem, body);
                 let next = sending(self.exchange.adaptation()).ok()?;
@@ -129,7 +128,7 @@ impl Model for OpenAi {
     }
 }
 
-/// A reply of which nothing came yet, from an endpoint without a key.
+/// An empty reply, from an endpoint without a key.
 pub(crate) fn fresh() -> OpenAiAssembly {
     OpenAiAssembly::new(None)
 }

@@ -1,8 +1,8 @@
-//! Pictures in requests: what a provider would refuse is refused before it is sent.
+//! Pictures in requests: invalid ones are refused before they are sent.
 
 use longhaul_core::model::{MessageRole, ModelError};
 
-/// No provider takes a picture from an assistant.
+/// No provider accepts a picture from an assistant.
 pub(crate) fn check_speaker(speaker: MessageRole) -> Result<(), ModelError> {
     if speaker == MessageRole::Assistant {
         let text = "an assistant's message has a picture; give pictures in a user's message";

@@ -1,17 +1,17 @@
-//! The beginning and the form that a reply must have, for providers that can only be told in words.
+//! The required beginning and form of a reply, for providers that only accept them in the prompt.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What happens to the beginning that a reply must have.
+/// The handling of the required beginning of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrefillMode {
-    /// The system prompt asks for it, and it is put in front where the model left it out. Works
-    /// everywhere; a watcher hears the reply at its end only, since only then this is known.
+    /// The system prompt asks for it, and it is added in front if the model left it out. Works everywhere; a watcher
+    /// sees the reply only at its end, since only then this is known.
     #[default]
     Prompt,
-    /// It is the last message, of the assistant, and the provider continues it and does not repeat it.
+    /// It is the last message, of the assistant, which the provider continues and does not repeat.
     Native,
     /// As `native`, for a provider that repeats it at the start of its answer, as llama-server does.
     Echoed,
@@ -19,15 +19,15 @@ pub enum PrefillMode {
     Continue,
 }
 
-/// For a reply in JSON.
+/// The instruction for a reply in JSON.
 pub(crate) const JSON_INSTRUCTION: &str = "Reply with one JSON value and nothing else.";
 
-/// For a reply that satisfies a schema.
+/// The instruction for a reply that satisfies a schema.
 pub(crate) fn schema_instruction(schema: &Value) -> String {
     format!("{JSON_INSTRUCTION} It satisfies this JSON Schema:\n{schema}")
 }
 
-/// For a reply that begins so.
+/// The instruction for a reply with this beginning.
 pub(crate) fn instruction(prefill: &str) -> String {
     format!("Begin your reply with exactly the text between the marks, and continue it:\n<<<{prefill}>>>")
 }
@@ -50,7 +50,7 @@ pub(crate) fn with_prefill(text: String, prefill: &str, mode: PrefillMode) -> St
     }
 }
 
-/// What follows the beginning, when the model wrote that with other white space or behind a code fence.
+/// The text after the beginning, when the model wrote that with other white space or behind a code fence.
 fn repeated<'a>(text: &'a str, prefill: &str) -> Option<&'a str> {
     let trimmed = text.trim_start();
     if let Some(rest) = trimmed.strip_prefix(prefill) {

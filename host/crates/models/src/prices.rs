@@ -1,5 +1,5 @@
-//! What tokens cost. A cost that the provider or a gateway states goes before a price; neither is asked for. A price
-//! is the operator's, or else that of the table that comes with the program, or else unknown: never 0.
+//! Prices of tokens. A cost that the provider or a gateway states has precedence over a price; neither is queried. A
+//! price is the operator's, or else that of the table in the program, or else unknown: never 0.
 
 pub(crate) mod table;
 
@@ -8,13 +8,13 @@ use longhaul_core::model::{ModelRequest, Usage};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// A cost above this, in US dollars, is no cost of one reply and is not believed.
+/// A higher cost, in US dollars, is implausible for one reply and ignored.
 const COST_USD_MAX: f64 = 10_000.0;
 
-/// Where gateways state what a reply cost, in US dollars.
+/// Headers in which gateways state the cost of a reply, in US dollars.
 const COST_HEADERS: [&str; 3] = ["x-litellm-response-cost", "x-cost-usd", "x-helicone-cost-usd"];
 
-/// What tokens cost, in millionths of a dollar each, which is dollars a million.
+/// Prices of tokens, in millionths of a dollar each, which is dollars a million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) input: f64,
@@ -23,23 +23,23 @@ pub(crate) struct Rates {
     pub(crate) output: f64,
 }
 
-/// Rates that hold for requests that read more than so many tokens.
+/// Rates for requests whose input has more than this number of tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LongPrompts {
     pub(crate) above_tokens: u32,
     pub(crate) rates: Rates,
 }
 
-/// What a model costs.
+/// The prices of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Prices {
-    /// So much.
+    /// Known rates.
     Known { rates: Rates, long: Option<LongPrompts> },
-    /// Nobody said.
+    /// Unknown.
     Unknown,
 }
 
-/// What the operator says of prices, in US dollars for a million tokens.
+/// The operator's prices, in US dollars for a million tokens.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PriceSettings {
     pub(crate) input: Option<f64>,
@@ -49,8 +49,8 @@ pub(crate) struct PriceSettings {
 }
 
 impl PriceSettings {
-    /// The prices of a model. `cached_share` and `written_share` are what the provider asks for tokens of a cache, as a
-    /// share of the price of others, where nobody says it.
+    /// The prices of a model. `cached_share` and `written_share` are the provider's prices of cached tokens, as a share
+    /// of the price of others, if nothing else sets them.
     pub(crate) fn over(
         self,
         model: &str,
@@ -78,7 +78,7 @@ impl PriceSettings {
         match (input, output) {
             _ if fields.iter().all(|(_, price)| price.is_none()) => Ok(known),
             (Some(input), Some(output)) => {
-                // What is said of a cache by others belongs to their price of tokens that are read.
+                // Another source's cache price belongs to its own input price.
                 let share = |set: Option<f64>, known: Option<f64>, share: f64| match self.input {
                     None => set.or(known).unwrap_or(input * share),
                     Some(_) => set.unwrap_or(input * share),
@@ -94,12 +94,12 @@ impl PriceSettings {
 }
 
 impl Prices {
-    /// Whether a cap on money can be held with them.
+    /// Whether a cap on money can be enforced with them.
     pub(crate) fn is_known(&self) -> bool {
         matches!(self, Self::Known { .. })
     }
 
-    /// What was used, with its cost.
+    /// Usage, with its cost.
     pub(crate) fn charged(&self, mut usage: Usage, headers: &HeaderMap, stated: Option<&Value>) -> Usage {
         usage.cached_tokens = usage.cached_tokens.min(usage.input_tokens);
         usage.cache_written_tokens = usage.cache_written_tokens.min(usage.input_tokens - usage.cached_tokens);
@@ -109,14 +109,14 @@ impl Prices {
         Usage { cost_microdollars: cost.unwrap_or(0.0), cost_unknown: cost.is_none(), ..usage }
     }
 
-    /// The most that a request is expected to use and to cost: the longest reply, and the dearest way to read it.
+    /// The highest expected usage and cost of a request: the longest reply, and the highest input price.
     pub(crate) fn most(&self, request: &ModelRequest) -> Usage {
         let most = Usage {
             input_tokens: estimate(request.tokens_most()),
             output_tokens: request.output_tokens_max,
             ..Usage::default()
         };
-        // Anything of it may be written to the provider's cache, which some charge more for.
+        // Any part may be written to the provider's cache, for which some charge more.
         let dearest = |rates: Rates| Rates { input: rates.input.max(rates.cached).max(rates.written), ..rates };
         let dearest = match *self {
             Self::Known { rates, long } => {
@@ -143,14 +143,14 @@ impl Prices {
     }
 }
 
-/// A count in what a provider states; one that is no number is none.
+/// A count in a provider's usage object; an invalid number is none.
 pub(crate) fn count(stated: Option<&Value>, path: &str) -> Option<u32> {
     let number = stated?.pointer(path)?;
     let number = number.as_u64().or_else(|| number.as_f64().map(whole))?;
     Some(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// As a count, which ends where counts do.
+/// Saturates at the maximum of a count.
 pub(crate) fn estimate(tokens: u64) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
@@ -169,7 +169,7 @@ fn cost_in(headers: &HeaderMap) -> Option<f64> {
     COST_HEADERS.into_iter().find_map(stated)
 }
 
-/// Gateways write 0 before they know the cost of a stream, so 0 says nothing.
+/// Gateways write 0 before they know the cost of a stream, so 0 is ignored.
 fn believed(usd: f64) -> Option<f64> {
     (usd > 0.0 && usd <= COST_USD_MAX).then_some(usd)
 }

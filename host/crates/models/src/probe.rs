@@ -1,7 +1,7 @@
-//! One small request of each kind that runs use, to see what a model and its endpoint can do.
+//! Sends one small request of each kind that runs use, to test a model and its endpoint.
 //!
-//! What is asked is trivial, and what is judged is whether the exchange works: an answer came, it has the form that was
-//! asked for, a function was called. How good a model is, nobody learns here.
+//! The requests are trivial, and the test is whether the exchange works: an answer came, it has the requested form, a
+//! function was called. It does not measure how good a model is.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,30 +18,30 @@ use std::time::{Duration, Instant};
 const PICTURE: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
 
-/// How much of a reply or an error is shown, in bytes.
+/// Bytes of a reply or an error that are shown.
 const WHY_BYTES_MAX: usize = 700;
 
-/// What is tried.
+/// The kind of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeKind {
     /// A text.
     Plain,
-    /// A text that comes in pieces. Without, people who watch see a reply at its end.
+    /// A streamed text. Without streaming, watchers see a reply only at its end.
     Streaming,
     /// JSON by a schema.
     Schema,
     /// The provider's own calls of functions.
     Tools,
-    /// A picture in the request. Only agents that are shown pictures need it.
+    /// A picture in the request. Only agents with pictures need it.
     Picture,
 }
 
 impl ProbeKind {
-    /// All of them, in the order in which they are tried.
+    /// All kinds, in the order of the probes.
     pub const ALL: [Self; 5] = [Self::Plain, Self::Streaming, Self::Schema, Self::Tools, Self::Picture];
 
-    /// In a word.
+    /// The name of the kind.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl ProbeKind {
         }
     }
 
-    /// Whether runs cannot do without it.
+    /// Whether runs need it.
     #[must_use]
     pub fn is_needed(self) -> bool {
         match self {
@@ -63,31 +63,31 @@ impl ProbeKind {
     }
 }
 
-/// What came of one request.
+/// The result of one probe.
 #[derive(Clone, Debug, Serialize)]
 pub struct Probed {
-    /// What was tried.
+    /// The kind.
     pub kind: ProbeKind,
     /// Whether it works.
     pub works: bool,
-    /// Whether runs cannot do without it.
+    /// Whether runs need it.
     pub needed: bool,
-    /// What is wrong, or what was noticed.
+    /// The fault, or an observation.
     pub why: String,
-    /// How long it took.
+    /// Its duration, in milliseconds.
     pub took_ms: u64,
-    /// What it cost.
+    /// Its usage.
     pub usage: Usage,
 }
 
-/// Tries a model. `output_tokens_max` has room for what a model thinks before it replies. When the provider refuses the
-/// first request for good, the others are not made.
+/// Tests a model. `output_tokens_max` leaves space for a model's thoughts before the reply. When the provider refuses
+/// the first request permanently, the others are not sent.
 pub async fn probe(model: &dyn Model, name: &str, output_tokens_max: u32) -> Vec<Probed> {
     let mut all: Vec<Probed> = Vec::new();
     let mut pieces = 0_u32;
     for kind in ProbeKind::ALL {
         if kind == ProbeKind::Streaming {
-            // It is the plain request that shows it.
+            // The plain request shows it.
             all.extend(all.first().filter(|plain| plain.works).map(|plain| streaming(pieces, plain)));
             continue;
         }
@@ -129,7 +129,7 @@ fn judged(kind: ProbeKind, reply: Result<ModelReply, ModelError>, wasted: Usage,
     Probed { kind, works, needed: kind.is_needed(), why, took_ms, usage: usage.plus(wasted) }
 }
 
-/// What is not as it was asked for.
+/// The deviation from the request.
 fn wrong(kind: ProbeKind, reply: &ModelReply) -> Option<String> {
     let is_cut = reply.reason == StopReason::Length;
     let cut = if is_cut { " (it was cut at the cap of tokens)" } else { "" };
@@ -192,7 +192,7 @@ fn request(kind: ProbeKind, model: &str, output_tokens_max: u32) -> ModelRequest
     }
 }
 
-/// With all that schemas of plugins have and that providers differ in: bounds, an open object, an optional field.
+/// With all features of plugins' schemas in which providers differ: bounds, an open object, an optional field.
 fn schema() -> Value {
     json!({
         "type": "object",

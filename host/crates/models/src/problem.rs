@@ -1,24 +1,24 @@
-//! The error that an endpoint answers with: its message, its codes, and the numbers in it.
+//! The error response of an endpoint: its message, its codes, and the numbers in it.
 //!
-//! Providers word the same error differently; what a caller asks of one is a method of [`Problem`]. This file decides
-//! nothing: whether to ask again is decided in `http_exchange.rs`, what to send instead in `adaptation.rs`.
+//! Providers word the same error differently; each question of a caller is a method of [`Problem`]. This file decides
+//! nothing: `http_exchange.rs` decides about retries, `adaptation.rs` about adapted requests.
 
 use serde_json::Value;
 
-/// What an endpoint says is wrong.
+/// An endpoint's error.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) codes: Vec<String>,
-    /// The field of the request that it is about.
+    /// The refused field of the request.
     pub(crate) param: Option<String>,
-    /// llama-server tells both.
+    /// llama-server reports both.
     pub(crate) asked_tokens: Option<u64>,
     pub(crate) window_tokens: Option<u64>,
 }
 
 impl Problem {
-    /// There is no one word for it.
+    /// There is no common code for it.
     pub(crate) fn is_context_full(&self) -> bool {
         let named = ["context_length_exceeded", "exceed_context_size_error"];
         let said = [
@@ -35,7 +35,7 @@ impl Problem {
         self.codes.iter().any(|code| named.contains(&code.as_str())) || said.iter().any(|words| message.contains(words))
     }
 
-    /// Most say it with 404, some with 400.
+    /// Most providers use 404, some 400.
     pub(crate) fn is_unknown_model(&self) -> bool {
         let message = self.message.to_lowercase();
         let said = ["does not exist", "not a valid model", "unknown model", "model not found", "invalid model"];
@@ -43,16 +43,16 @@ impl Problem {
             || message.contains("model") && said.iter().any(|words| message.contains(words))
     }
 
-    /// Anthropic says it with the status of a request that is wrong.
+    /// Anthropic uses the status of an invalid request.
     pub(crate) fn is_broke(&self) -> bool {
         self.message.to_lowercase().contains("credit balance is too low")
     }
 }
 
-/// Reads `{"error": {"message", "type", "code"}}` and its relatives; any other body is its own message.
+/// Parses `{"error": {"message", "type", "code"}}` and its variants; any other body is its own message.
 pub(crate) fn problem(body: &str) -> Problem {
     let mut value: Value = serde_json::from_str(body).unwrap_or_default();
-    // Gemini answers with a list of one.
+    // Gemini returns a list of one.
     if let Some(first) = value.as_array_mut().and_then(|all| all.first_mut()) {
         value = first.take();
     }
@@ -70,7 +70,7 @@ pub(crate) fn problem(body: &str) -> Problem {
     }
 }
 
-/// The words of an error object.
+/// The text of an error object.
 pub(crate) fn problem_text(error: &Value) -> String {
     problem(&error.to_string()).message
 }
@@ -102,7 +102,7 @@ const WINDOW: [&str; 9] = [
     "too large for model with ",
 ];
 
-/// The number after the first of these words that stand before one.
+/// The number after the first of these phrases that precedes one.
 fn number_after(message: &str, words: &[&str]) -> Option<u64> {
     let message = message.to_lowercase();
     let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();

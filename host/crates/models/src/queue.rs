@@ -1,9 +1,9 @@
-//! Requests to one model wait for their turn: so many at once, so many a minute, so many tokens a minute.
+//! Queues of requests to one model: limits on parallel requests, requests a minute, and tokens a minute.
 //!
-//! Who waits is served in turns, run by run, so that a run with a hundred requests does not keep out one with a
-//! single one; within a run the first is first. Waiting is cancelled by dropping it. The tables of one process
-//! that reach the same endpoint with the same key share a queue ([`Queues`]); other processes are not known
-//! of. A request that is made again is one more, and waits for the rates like any. Nothing is refused here.
+//! Waiting requests are served in turns, run by run, so that a run with a hundred requests does not block one with a
+//! single one; within a run they are served in order. Dropping a request cancels its wait. The tables of one process
+//! with the same endpoint and the same key share a queue ([`Queues`]); other processes are unknown. A retry is another
+//! request, and waits for the rates like any. Nothing is refused here.
 
 use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Usage};
 use longhaul_core::{Digest, InvocationId, LimitHit};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// What was not used is saved up for so long at most: providers count a minute in shorter pieces.
+/// Longest time for which unused rates accumulate: providers count a minute in shorter pieces.
 const SAVED_UP: Duration = Duration::from_secs(6);
 
 /// Rates of one model. None: no limit.
@@ -44,7 +44,7 @@ impl Queues {
 /// The queue of one endpoint.
 pub(crate) struct Queue {
     at_once: Option<Turns>,
-    /// One at a time waits for the rates, with all others behind it.
+    /// One request at a time waits for the rates, with all others behind it.
     gate: Turns,
     requests: Option<Mutex<Bucket>>,
     tokens: Option<Mutex<Bucket>>,
@@ -61,7 +61,7 @@ impl Queue {
         }
     }
 
-    /// Waits for a turn of `who`, which is held until what comes back is dropped.
+    /// Waits for a turn of `who`, which is held until the returned value is dropped.
     async fn enter(&self, who: &str, tokens: f64) -> Option<Turn> {
         let turn = match &self.at_once {
             Some(turns) => Some(turns.take(who).await),
@@ -71,7 +71,7 @@ impl Queue {
         turn
     }
 
-    /// Waits until the rates have room for one more request.
+    /// Waits until the rates allow one more request.
     async fn pace(&self, who: &str, tokens: f64) {
         if self.requests.is_none() && self.tokens.is_none() {
             return;
@@ -87,7 +87,7 @@ impl Queue {
         }
     }
 
-    /// What a request used beyond what was taken for it: at most a minute's worth, whatever an endpoint states.
+    /// Corrects the estimate by a request's real usage: at most a minute's worth, whatever an endpoint states.
     fn settle(&self, taken: f64, used: f64) {
         if let Some(tokens) = &self.tokens {
             let mut bucket = lock(tokens);
@@ -96,7 +96,7 @@ impl Queue {
     }
 }
 
-/// What may be used now. It fills evenly and may be overdrawn by one request, which the next ones wait for.
+/// A token bucket. It fills evenly and one request may overdraw it, which the next ones wait for.
 struct Bucket {
     a_second: f64,
     full: f64,
@@ -126,13 +126,13 @@ impl Bucket {
     }
 }
 
-/// So many may have a turn at once; who waits is served in turns.
+/// A limited number of turns at once; waiting callers are served in turns.
 #[derive(Clone)]
 struct Turns(Arc<Mutex<Waiting>>);
 
 struct Waiting {
     free: usize,
-    /// Who waits, the next one first. Each has a queue that is not empty.
+    /// The waiting runs, the next one first. Each has a queue that is not empty.
     order: VecDeque<String>,
     queues: HashMap<String, VecDeque<oneshot::Sender<Turn>>>,
 }
@@ -156,17 +156,17 @@ impl Turns {
             waiting.add(who, sender);
             receiver
         };
-        // Its sender is dropped only with the turn that it was sent.
+        // Its sender is dropped only with the turn that was sent to it.
         receiver.await.unwrap_or(Turn(None))
     }
 
-    /// Hands a turn to the next who still waits.
+    /// Passes a turn to the next waiting caller.
     fn give(&self) {
         let mut waiting = lock(&self.0);
         while let Some(sender) = waiting.next() {
             match sender.send(Turn(Some(self.clone()))) {
                 Ok(()) => return,
-                // It waits no more. Its turn must not end here, where the list is locked.
+                // The receiver is gone. Its turn must not end here, where the list is locked.
                 Err(mut turn) => turn.0 = None,
             }
         }
@@ -208,7 +208,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A model whose requests wait for their turn.
+/// A model with a queue of requests.
 pub(crate) struct Queued {
     inner: Arc<dyn Model>,
     queue: Arc<Queue>,
@@ -222,7 +222,7 @@ impl Queued {
     }
 }
 
-/// A request that is made again keeps its turn, and waits for the rates.
+/// A retry keeps its turn, and waits for the rates.
 struct Paced<'a> {
     queue: &'a Queue,
     who: &'a str,

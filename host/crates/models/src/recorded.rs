@@ -1,4 +1,4 @@
-//! Replies from a file, and the file from replies.
+//! Replays replies from a file, and records them to one.
 //!
 //! A recording is JSON lines. The first is its version, `{"longhaul_recording":1}`. Each other one is
 //! one reply:
@@ -7,17 +7,16 @@
 //! {"digest":"…64 digits…","within":"f1/1/generate","summary":"2 messages, last user: add a test","request":{…},"reply":{…}}
 //! ```
 //!
-//! `digest` is [`ModelRequest::digest`] of `request` and finds the reply; `request` is there to say what
-//! differs when nothing is found; `within` is the invocation that asked, without its run, which
-//! another run does not share; `summary` is for people and is not read. Only replies are recorded,
-//! not failures.
+//! `digest` is [`ModelRequest::digest`] of `request` and finds the reply; `request` serves to show the difference when
+//! nothing is found; `within` is the invocation that asked, without its run, which another run does not share;
+//! `summary` is for people and is not read. Only replies are recorded, not failures.
 //!
-//! The n-th request of one digest gets the n-th recorded reply of it; the last one does not repeat.
-//! Counted is within one invocation, over the replies recorded for it and those that name none
-//! ([`Model::within`]); a model that was not narrowed so counts over all replies.
+//! The n-th request of one digest gets the n-th recorded reply of it; the last one does not repeat. Counting is within
+//! one invocation, over the replies recorded for it and those without an invocation ([`Model::within`]); a model that
+//! was not narrowed in this way counts over all replies.
 //!
-//! Nothing is made up here: a request that was not recorded is refused, with what differs from the
-//! nearest one that was.
+//! Nothing is invented here: a request that was not recorded is refused, with the difference to the nearest recorded
+//! one.
 
 mod difference;
 
@@ -61,16 +60,16 @@ struct Line {
     reply: ModelReply,
 }
 
-/// A recording, read.
+/// A parsed recording.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    /// With its number in the file.
+    /// The lines with their numbers in the file.
     lines: Vec<(usize, Line)>,
 }
 
 impl Recording {
-    /// Reads a recording. A last line that a crash cut off is left out.
+    /// Reads a recording. A last line that a crash truncated is left out.
     ///
     /// # Errors
     /// [`ModelsError::Recording`] with the line.
@@ -81,7 +80,7 @@ impl Recording {
         Self::parse(path, &format!("{whole}{}", std::str::from_utf8(cut).unwrap_or_default()))
     }
 
-    /// Reads what would be in `path`.
+    /// Parses the text of `path`.
     ///
     /// # Errors
     /// [`ModelsError::Recording`] with the line.
@@ -108,7 +107,7 @@ impl Recording {
         Ok(Self { path: path.to_owned(), lines: read })
     }
 
-    /// Asks `inner` and appends each reply to `path`, which is made, for the owner only, if it is not there.
+    /// Asks `inner` and appends each reply to `path`, which is made with mode 0600 if it does not exist.
     ///
     /// # Errors
     /// [`ModelsError::Recording`] when the file is no recording or cannot be written.
@@ -118,7 +117,7 @@ impl Recording {
         Ok(RecordingModel { inner, within: None, file })
     }
 
-    /// The replies that `digest` has within `within`, in the order of the file.
+    /// The replies of `digest` within `within`, in the order of the file.
     fn found(&self, digest: Digest, within: Option<&str>) -> impl Iterator<Item = &Line> {
         self.lines.iter().map(|(_, line)| line).filter(move |line| line.digest == digest && line.serves(within))
     }
@@ -152,7 +151,7 @@ impl Recording {
 }
 
 impl Line {
-    /// A line without an invocation serves all; an asker without one is served by all.
+    /// A line without an invocation serves all; a caller without one is served by all.
     fn serves(&self, within: Option<&str>) -> bool {
         match (&self.within, within) {
             (Some(recorded), Some(asking)) => recorded == asking,
@@ -170,7 +169,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Answers from `recording`. `context_tokens_max` should be the window of the model that was recorded.
+    /// Answers from `recording`. `context_tokens_max` should be the window of the recorded model.
     #[must_use]
     pub fn new(recording: Arc<Recording>, context_tokens_max: u32) -> Self {
         let name = recording.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -222,7 +221,7 @@ impl Model for Recorded {
     }
 }
 
-/// A model that asks another one and writes down what it replies.
+/// A model that asks another one and records its replies.
 pub struct RecordingModel {
     inner: Arc<dyn Model>,
     within: Option<String>,
@@ -253,7 +252,7 @@ impl Model for RecordingModel {
             request: request.clone(),
             reply: reply.clone(),
         };
-        // A recording with a hole serves nobody, so its failure is the request's.
+        // An incomplete recording is useless, so its failure is the request's.
         self.file
             .append(&line)
             .map_err(|error| ModelError::Failed(format!("the reply came and could not be recorded: {error}")))?;
@@ -272,7 +271,7 @@ struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// One write a line, so that a crash cuts off at most the last one.
+    /// One write a line, so that a crash truncates at most the last one.
     fn append(&self, line: &Line) -> Result<(), ModelsError> {
         let failed = |cause: String| wrong(&self.path, None, &cause);
         let mut bytes = serde_json::to_vec(line).map_err(|error| failed(error.to_string()))?;
@@ -282,7 +281,7 @@ impl RecordingFile {
     }
 }
 
-/// The file, at its end; a line that a crash cut off is removed first.
+/// The file, at its end; a truncated line is removed first.
 fn open_for_append(path: &Path) -> Result<File, ModelsError> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let failed = |error: std::io::Error| wrong(path, None, &error.to_string());
@@ -313,7 +312,7 @@ fn bounded(path: &Path, file: impl std::io::Read) -> Result<Vec<u8>, ModelsError
     Ok(bytes)
 }
 
-/// The length of the lines that have their end.
+/// The length of the complete lines.
 fn whole_lines(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }

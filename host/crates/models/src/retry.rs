@@ -1,8 +1,7 @@
-//! When to ask again: exponential backoff with jitter, bounded in count and in time.
+//! Retries: exponential backoff with jitter, bounded in count and in time.
 //!
-//! Only a failure that says so is tried again. A provider that names a time is never asked earlier;
-//! one that names a time longer than we are ready to wait gets no second request, and the caller is
-//! told the time. This module sends nothing and knows no HTTP.
+//! Only a retryable failure is retried. A provider that names a time is never asked earlier; if that time exceeds the
+//! limit, there is no second request, and the caller gets the time. This module sends nothing and knows no HTTP.
 
 use crate::problem::Problem;
 use longhaul_core::Outage;
@@ -12,19 +11,19 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often and how long to try.
+/// The limits of retries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
     /// Requests after the first one. Default 5; 0 asks once.
     pub retries_max: u32,
-    /// The wait before the second request, in milliseconds. Default 500. It doubles each time; a
-    /// random part of up to a half is taken off, so that many runs do not come back at one moment.
+    /// The wait before the second request, in milliseconds. Default 500. It doubles each time; a random part of up to a
+    /// half is subtracted, so that many runs do not retry at the same moment.
     pub backoff_ms_first: u64,
-    /// The longest wait that we choose ourselves, in milliseconds. Default 30 000.
+    /// The longest wait of the backoff, in milliseconds. Default 30 000.
     pub backoff_ms_max: u64,
-    /// The longest wait that a provider may ask for with `Retry-After`, in milliseconds. Default
-    /// 120 000. Asked for more, the request fails at once and the run is told when to come back.
+    /// The longest wait that a provider may request with `Retry-After`, in milliseconds. Default 120 000. Beyond it,
+    /// the request fails at once and the run gets the time.
     pub retry_after_ms_max: u64,
 }
 
@@ -37,11 +36,11 @@ impl Default for RetryConfig {
 /// Why one request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Asking again cannot help.
+    /// A retry cannot help.
     Final(ModelError),
-    /// Asking again may help, after the time that the provider named, if it did.
+    /// A retry may help, after the time that the provider named, if it did.
     Passing { reason: String, after: Option<Duration> },
-    /// Another request may be taken; if there is none, this is the end.
+    /// Another request may be accepted; if there is none, this is final.
     Refused { error: ModelError, problem: Box<Problem> },
 }
 
@@ -60,15 +59,15 @@ pub(crate) struct Retries {
 }
 
 impl Retries {
-    /// Nothing waits past `total`.
+    /// No wait exceeds `total`.
     pub(crate) fn new(config: RetryConfig, total: Duration) -> Self {
         let started = Instant::now();
-        // A total past the end of time is a year.
+        // An unrepresentable total becomes a year.
         let deadline = started.checked_add(total).unwrap_or_else(|| started + Duration::from_secs(31_536_000));
         Self { config, started, deadline, made: 0 }
     }
 
-    /// When all of it must be over.
+    /// The deadline of all attempts.
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
@@ -76,7 +75,7 @@ impl Retries {
     /// Waits until the next request is due.
     ///
     /// # Errors
-    /// What the caller gets instead of a reply, when there will be no next request.
+    /// The caller's error instead of a reply, when there will be no next request.
     pub(crate) async fn wait(&mut self, failure: Failure) -> Result<(), ModelError> {
         let (reason, after) = match failure {
             Failure::Final(error) | Failure::Refused { error, .. } => return Err(error),
@@ -89,7 +88,7 @@ impl Retries {
         Ok(())
     }
 
-    /// The reply was not there when the time was over.
+    /// The reply did not arrive in time.
     pub(crate) fn timed_out(&self, total: Duration) -> ModelError {
         outage(
             format!("no whole reply within total_ms_max = {} ms, in {} requests", millis(total), self.made + 1),
@@ -127,7 +126,7 @@ impl Retries {
     }
 }
 
-/// The provider is not there.
+/// The provider is unavailable.
 pub(crate) fn outage(reason: String, after: Option<Duration>) -> ModelError {
     let retry_after_ms = after.map(|after| u32::try_from(after.as_millis()).unwrap_or(u32::MAX));
     ModelError::Unavailable(Outage { reason, retry_after_ms })

@@ -1,9 +1,9 @@
-//! Several models behind one name: the next one is asked where one fails.
+//! Several models behind one name: the next one is asked when one fails.
 //!
-//! A failure falls through only where another model may do better: not when a model refused, since asking on
-//! until one agrees would be a way around it; not when the request cannot be made, since it is wrong for all; and not
-//! at a cap of the run. A model that failed rests, so that each request of a long outage does not wait for it
-//! anew. Which model replied, and which failed why, is kept with the reply; this file keeps nothing durable.
+//! A failure falls through only if another model may do better: not when a model refused, since asking on until one
+//! agrees would bypass the refusal; not when the request is invalid, since it is invalid for all; and not at a cap of
+//! the run. A failed model is not asked for a time, so that each request of a long outage does not wait for it again.
+//! The reply keeps which model answered, and why others failed; this file stores nothing durable.
 
 use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Route, Usage};
 use longhaul_core::text::truncate;
@@ -14,19 +14,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Bytes of why a model failed that are kept with a reply.
+/// Bytes of a model's failure that a reply keeps.
 const WHY_BYTES_MAX: usize = 300;
 
 /// A failure that lets the next model be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FallsThrough {
-    /// It is not there, or overloaded, after the retries that were due.
+    /// It is unavailable, or overloaded, after all retries.
     Unavailable,
-    /// Its provider does not let us: a key that is refused, no credit, a model that it does not have, a request that it
-    /// does not take.
+    /// Its provider denies access: a refused key, no credit, an unknown model, a request that it does not accept.
     Denied,
-    /// Its answer cannot be used.
+    /// Its answer is unusable.
     Failed,
     /// The request is longer than its window. Only a model with a larger one is asked then.
     ContextFull,
@@ -53,20 +52,20 @@ impl FallsThrough {
 pub struct RouteConfig {
     /// Their names, at least one.
     pub models: Vec<String>,
-    /// Which is asked first. Default `order`.
+    /// The order of asking. Default `order`.
     #[serde(default)]
     pub by: RouteBy,
 }
 
-/// Which of several models is asked first.
+/// The order in which models are asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteBy {
     /// The first on the list whose window holds the request.
     #[default]
     Order,
-    /// The one that the request costs least with at most, by its prices: all of it read the dearest way, and the longest
-    /// reply. Of equal ones the first on the list; those without a known price come last.
+    /// The lowest maximum cost of the request, by its prices: all input at the highest price, and the longest reply. Of
+    /// equal ones the first on the list; those without a known price come last.
     Cost,
 }
 
@@ -80,7 +79,7 @@ pub(crate) struct RouteMember {
 pub(crate) struct Routed {
     members: Vec<RouteMember>,
     by: RouteBy,
-    /// The window that the name is known by.
+    /// The window of the name.
     window: u32,
     falls_on: Vec<FallsThrough>,
     rest: Duration,
@@ -89,7 +88,7 @@ pub(crate) struct Routed {
 }
 
 impl Routed {
-    /// `members` is not empty.
+    /// `members` must not be empty.
     pub(crate) fn new(
         members: Vec<RouteMember>,
         by: RouteBy,
@@ -100,8 +99,8 @@ impl Routed {
         Self { members, by, window, falls_on, rest, resting: Arc::default() }
     }
 
-    /// The models in the order in which this request is to ask them: those whose window holds it, and of these
-    /// those that do not rest, come first.
+    /// The models in the order for this request: those whose window holds it, and of these those that are not resting,
+    /// come first.
     fn order(&self, request: &ModelRequest) -> Vec<&RouteMember> {
         let needed = request.tokens_estimated();
         let fits = |member: &RouteMember| {
@@ -110,7 +109,7 @@ impl Routed {
         };
         let mut order: Vec<&RouteMember> = self.members.iter().collect();
         if self.by == RouteBy::Cost {
-            // Where nobody knows a price, it may be any.
+            // An unknown price may be any.
             let most = |member: &RouteMember| member.model.cost_most(request).cost().unwrap_or(f64::INFINITY);
             order.sort_by(|a, b| most(a).total_cmp(&most(b)));
         }
@@ -121,7 +120,7 @@ impl Routed {
         order
     }
 
-    /// A model that is not there, or that does not let us in, is asked again only after its rest.
+    /// An unavailable or denying model is asked again only after its rest.
     fn note(&self, member: &RouteMember, error: &ModelError) {
         let rest = match error {
             ModelError::Unavailable(outage) => {
@@ -146,7 +145,7 @@ impl Model for Routed {
         ModelInfo { id, context_tokens_max: self.window }
     }
 
-    /// Whichever of them it is that answers.
+    /// The most, whichever of them answers.
     fn cost_most(&self, request: &ModelRequest) -> Usage {
         let each = self.members.iter().map(|member| member.model.cost_most(request));
         each.reduce(|one, other| Usage {
@@ -214,7 +213,7 @@ impl Model for Routed {
     }
 }
 
-/// A reply says which way it came, unless that is the plain one.
+/// A reply names its route, unless that is the plain one.
 fn routed(
     mut reply: ModelReply,
     member: &RouteMember,
@@ -233,7 +232,7 @@ fn routed(
     reply
 }
 
-/// When none replied: an outage if one of them may be back, since then the run waits; else the last failure.
+/// When none replied: an outage if one of them may recover, since then the run waits; else the last failure.
 fn altogether(mut failed: Vec<(String, ModelError)>) -> ModelError {
     if failed.len() == 1 {
         return failed.remove(0).1;

@@ -1,9 +1,9 @@
-//! The JSON Schemas that providers take: their rules, and the way of any schema into them and of a reply back.
+//! The JSON Schemas of providers: their rules, and the conversion of any schema to them and of a reply back.
 //!
-//! A plugin writes the schema that it means. [`check`] says what a provider would refuse of it; [`Lowered`] is the
-//! same schema as that provider takes it, and turns a reply to it into one to the plugin's: an optional field becomes
-//! one that may be null, and a value of any shape becomes JSON in a text. What cannot be brought into the rules is sent
-//! without strict mode. Nothing here judges whether a reply satisfies a schema: who reads it does.
+//! A plugin writes its intended schema. [`check`] lists a provider's objections to it; [`Lowered`] is the same schema
+//! in that provider's form, and converts a reply to it into one for the plugin's: an optional field becomes nullable,
+//! and a value of any shape becomes JSON in a text. A schema that cannot be converted is sent without strict mode.
+//! Nothing here judges whether a reply satisfies a schema: its reader does.
 
 mod lower;
 mod parameters;
@@ -16,7 +16,7 @@ pub use rules::{Dialect, Violation, check};
 
 use serde_json::Value;
 
-/// A schema as a provider takes it with `strict: true`; none where it cannot be said in its words.
+/// A schema in a provider's form with `strict: true`; none if it cannot be expressed.
 #[must_use]
 pub fn strict(schema: &Value, dialect: Dialect) -> Option<Value> {
     Lowered::of(schema, dialect).map(|lowered| lowered.schema)

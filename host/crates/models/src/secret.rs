@@ -1,23 +1,22 @@
-//! Keys. A key is shown by nothing, and is taken out of everything that an endpoint sends back.
+//! Keys. No text shows a key, and it is redacted in everything that an endpoint returns.
 //!
-//! What this cannot do: recognise a key that an endpoint has encoded or reversed. Such an endpoint has
-//! the key already.
+//! Limitation: a key that an endpoint has encoded or reversed is not recognised. Such an endpoint has the key already.
 
 use crate::ModelsError;
 use std::fmt;
 use std::path::Path;
 
-/// What stands where a key was.
+/// The replacement of a key.
 const SHOWN: &str = "[secret]";
 
-/// Keys shorter than this are taken for the placeholders that local servers want (`none`,
-/// `lm-studio`): cutting such a word out of a model's reply would damage it. Errors are cut anyway.
+/// Shorter keys count as the placeholders that local servers want (`none`, `lm-studio`): redacting such a word in a
+/// model's reply would damage it. Errors are redacted anyway.
 const REPLY_SCRUB_BYTES_MIN: usize = 16;
 
-/// Part of a key at the end of a text that was cut is taken out from this length on.
+/// Length from which a part of a key at the end of a truncated text is redacted.
 const TAIL_BYTES_MIN: usize = 4;
 
-/// A key that an endpoint asks for. `Debug` and `Display` show `[secret]`.
+/// The key of an endpoint. `Debug` and `Display` show `[secret]`.
 #[derive(Clone)]
 pub struct ApiKey(String);
 
@@ -32,7 +31,7 @@ impl ApiKey {
         if usable { Ok(Self(text.to_owned())) } else { Err(ModelsError::KeyUnusable { model: model.to_owned() }) }
     }
 
-    /// Reads a file that nobody but its owner may read: mode 0600 or 0400.
+    /// Reads a file that only its owner may read: mode 0600 or 0400.
     ///
     /// # Errors
     /// [`ModelsError::KeyFile`], [`ModelsError::KeyFileMode`], [`ModelsError::KeyUnusable`].
@@ -41,7 +40,7 @@ impl ApiKey {
         use std::os::unix::fs::PermissionsExt as _;
         let failed = |cause: String| ModelsError::KeyFile { path: path.to_owned(), cause };
         let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-        // The opened file is asked, not the path, which may name another file by now.
+        // The opened file is checked, not the path, which may name another file by now.
         let facts = file.metadata().map_err(|error| failed(error.to_string()))?;
         if !facts.is_file() {
             return Err(failed("it is not a file".to_owned()));
@@ -78,13 +77,13 @@ impl ApiKey {
         }
     }
 
-    /// The key itself: for the header of a request, and for whoever takes it out of what others say.
+    /// The key itself: for the header of a request, and for redaction.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// `text` without the key, nor the beginning of one at its end, where the text may have been cut.
+    /// `text` without the key, and without its beginning at the end of the text, which may be truncated.
     pub(crate) fn scrub(&self, text: &str) -> String {
         let mut clean = text.replace(&self.0, SHOWN);
         let part = tail_of(&clean, &self.0);
@@ -108,7 +107,7 @@ impl fmt::Display for ApiKey {
     }
 }
 
-/// What helps against a key that an endpoint refuses.
+/// The remedy for a refused key.
 pub(crate) fn fix(model: &str, env: Option<&str>, file: Option<&Path>) -> String {
     match (env, file) {
         (Some(variable), _) => format!("put a valid key into the environment variable `{variable}`"),
@@ -117,13 +116,13 @@ pub(crate) fn fix(model: &str, env: Option<&str>, file: Option<&Path>) -> String
     }
 }
 
-/// How many bytes at the end of `text` are a proper beginning of `key`.
+/// The number of bytes at the end of `text` that are a proper beginning of `key`.
 fn tail_of(text: &str, key: &str) -> usize {
     let longest = text.len().min(key.len().saturating_sub(1));
     (1..=longest).rev().find(|&part| text.as_bytes().ends_with(&key.as_bytes()[..part])).unwrap_or(0)
 }
 
-/// Takes a key out of a reply that comes in pieces, of which one may end inside the key.
+/// Redacts a key in a streamed reply, of which a piece may end inside the key.
 pub(crate) struct KeyRedactor {
     key: Option<String>,
     held: String,
@@ -135,7 +134,7 @@ impl KeyRedactor {
         Self { key, held: String::new() }
     }
 
-    /// What is certain of the text so far; the rest is held back.
+    /// The certain part of the text so far; the rest is held back.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         let Some(key) = &self.key else {
             return piece.to_owned();
@@ -146,7 +145,7 @@ impl KeyRedactor {
         clean
     }
 
-    /// What was held back: the text ended, so it was no key.
+    /// The held-back part: the text ended, so it was no key.
     pub(crate) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }

@@ -1,7 +1,7 @@
-//! The models of one run: those that it uses, as they are configured, or a recording in their place.
+//! The models of one run: those that it uses, as configured, or a recording in their place.
 //!
-//! All sets of a process share their queues and what was learned of providers, since a rate is a limit of the operator's and
-//! not of a run. Nothing is sent here, and nothing of the process is looked up: the program gives a [`ProgramEnvironment`].
+//! All sets of a process share their queues and adaptations, since a rate is a limit of the operator's and not of a
+//! run. Nothing is sent here, and nothing of the process is read: the program passes a [`ProgramEnvironment`].
 
 use crate::config::{ModelEnvironment, asked, build};
 use crate::{Adaptations, ModelConfig, ModelsError, Provider, Queues, Recorded, Recording};
@@ -13,21 +13,21 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// Where requests to models wait for their turn, in all runs of this process.
+/// The queues of requests, for all runs of this process.
 static QUEUES: LazyLock<Queues> = LazyLock::new(Queues::default);
 
-/// What was learned of providers, in all runs of this process.
+/// The adaptations to providers, for all runs of this process.
 static ADAPTATIONS: LazyLock<Adaptations> = LazyLock::new(Adaptations::default);
 
-/// The window that a recording is given when it stands in for a configured model.
+/// The window of a recording in place of a configured model.
 const RECORDED_CONTEXT_TOKENS: u32 = 128_000;
 
-/// What a program gives to the models that it asks.
+/// The program's environment for its models.
 #[derive(Clone, Debug)]
 pub struct ProgramEnvironment {
-    /// Looks up a variable of the environment.
+    /// Reads a variable of the environment.
     pub variable: fn(&str) -> Option<String>,
-    /// The directory of pulled models and of replies that are kept.
+    /// The directory of pulled models and of cached replies.
     pub cache: PathBuf,
     /// The program that serves a local model, and its first arguments, for example
     /// `["/usr/bin/longhaul", "model-child"]`.
@@ -36,12 +36,12 @@ pub struct ProgramEnvironment {
     pub has_local: bool,
 }
 
-/// What is done to the models of a run, beside what the configuration says.
+/// Options for the models of a run, beside the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelOptions {
     /// Answer every model from this recording.
     pub replay_from: Option<PathBuf>,
-    /// Write what every model replies to this recording.
+    /// Record the replies of every model to this file.
     pub record_to: Option<PathBuf>,
 }
 
@@ -96,7 +96,7 @@ impl ModelSet {
         Ok(Self(models))
     }
 
-    /// What is wrong with the models `used`, each with the name of its table, where it is about one.
+    /// The faults of the models `used`, each with the name of its table, if it has one.
     #[must_use]
     pub fn faults(
         configs: &BTreeMap<String, ModelConfig>,
@@ -112,7 +112,7 @@ impl ModelSet {
         for name in used {
             if let Err(error) = live(configs, vec![name.clone()], project, environment) {
                 let text = format!("{:#}", Fault::from(error));
-                // Several may lead to the same one.
+                // Several may have the same fault.
                 if !found.iter().any(|(_, known)| *known == text) {
                     found.push((Some(name), text));
                 }
@@ -142,7 +142,7 @@ fn live(
     build(configs, names, &surroundings)
 }
 
-/// A local model needs a build that has one: better said before a run than by its first request.
+/// A local model needs a build that has one: better reported before a run than by its first request.
 fn refuse_unbuilt(name: &str, model: &ModelConfig, environment: &ProgramEnvironment) -> Result<(), ModelsError> {
     if matches!(model.provider, Provider::Local(_)) && !environment.has_local {
         return Err(ModelsError::LocalNotBuilt { model: name.to_owned() });

@@ -1,11 +1,11 @@
-//! Server-sent events, as the bytes of a hostile endpoint.
+//! A decoder of server-sent events, for the bytes of a hostile endpoint.
 //!
 //! The work is linear in the bytes, and lines and the whole are bounded, which is why this is not the
-//! `eventsource-stream` crate: that one parses its buffer again for each piece and copies the rest
-//! of it for each line, has no bound, and holds everything back after one byte that is not UTF-8.
-//! Only `data` is read; names, ids and retry times of events mean nothing here.
+//! `eventsource-stream` crate: that one parses its buffer again for each piece and copies the rest of it for each line,
+//! has no bound, and holds everything back after one byte that is not UTF-8. Only `data` is read; names, ids and retry
+//! times of events are ignored.
 
-/// The endpoint sent something that is not read further.
+/// The endpoint sent invalid data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SseError {
     /// A line is longer than this many bytes.
@@ -16,7 +16,7 @@ pub(crate) enum SseError {
     Text,
 }
 
-/// Bytes in, the data of events out.
+/// Decodes bytes to the data of events.
 pub(crate) struct Decoder {
     line_bytes_max: usize,
     bytes_left: usize,
@@ -45,7 +45,7 @@ impl Decoder {
         self.bytes_left = self.bytes_left.checked_sub(bytes.len()).ok_or(SseError::Whole(self.bytes_max))?;
         let mut events = Vec::new();
         while !bytes.is_empty() {
-            // The line feed of a CRLF, which may come in another piece than its return.
+            // The line feed of a CRLF, which may be in another piece than its return.
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
                 continue;

@@ -1,21 +1,21 @@
-//! Functions of tools as the names that providers allow: `tool__function`, at most 64 characters of
-//! `A-Z a-z 0-9 _ -`.
+//! Encodes functions of tools as names that providers allow: `tool__function`, at most 64 characters of `A-Z a-z 0-9 _
+//! -`.
 //!
-//! A name that cannot be written so without losing something gets a digest at its end, so that no two
-//! functions share one. Reading goes by the table of what was offered; the model's answer is hostile,
-//! so a name that was not offered is split as it stands and left for the caller to refuse.
+//! A name that cannot be encoded without loss gets a digest at its end, so that no two functions share one. Decoding
+//! uses the table of offered functions; the model's answer is not trusted, so an unknown name is split literally and
+//! left for the caller to refuse.
 
 use longhaul_core::Digest;
 use longhaul_core::model::OfferedTool;
 use std::collections::HashMap;
 
-/// What providers allow.
+/// The limit of providers.
 const NAME_CHARS_MAX: usize = 64;
 
 /// Longest name from a model that is passed on, in bytes.
 const FOREIGN_BYTES_MAX: usize = 256;
 
-/// The name under which a provider knows `function` of `tool`.
+/// A provider's name for `function` of `tool`.
 pub(crate) fn encode(tool: &str, function: &str) -> String {
     let plain = format!("{}__{}", clean(tool), clean(function));
     let reversible = plain == format!("{tool}__{function}")
@@ -30,7 +30,7 @@ pub(crate) fn encode(tool: &str, function: &str) -> String {
     format!("{}_{digest}", &plain[..plain.len().min(NAME_CHARS_MAX - digest.len() - 1)])
 }
 
-/// The names of what was offered, to read a model's answer by.
+/// The names of the offered functions, for decoding a model's answer.
 pub(crate) struct Names(HashMap<String, (String, String)>);
 
 impl Names {
@@ -44,7 +44,7 @@ impl Names {
     /// The tool and the function that a model means by `name`.
     pub(crate) fn decode(&self, name: &str) -> (String, String) {
         let name = name.trim();
-        // Some models write the namespace of their training in front.
+        // Some models add the namespace of their training in front.
         let bare = name.strip_prefix("functions.").unwrap_or(name);
         if let Some(found) = self.0.get(bare) {
             return found.clone();

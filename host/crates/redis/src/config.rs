@@ -1,4 +1,4 @@
-//! How a server is reached, and what goes wrong on the way.
+//! The address of a server, and the errors of a connection.
 
 use longhaul_core::Outage;
 use longhaul_core::memory::MemoryError;
@@ -6,10 +6,10 @@ use longhaul_core::shared::SharedError;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How long what has no lifetime of its own is kept, in seconds: a day.
+/// The default lifetime of entries, in seconds: a day.
 const TTL_S: u64 = 86_400;
 
-/// A server.
+/// The settings of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
@@ -25,10 +25,10 @@ pub struct RedisConfig {
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// For how long an entry is kept that has no lifetime of its own, in seconds. Default 86,400.
+    /// Lifetime of an entry without one of its own, in seconds. Default 86,400.
     #[serde(default = "default_ttl")]
     pub ttl_s: u64,
-    /// What all keys on the server start with. Default `longhaul`.
+    /// The prefix of all keys on the server. Default `longhaul`.
     #[serde(default = "default_prefix")]
     pub prefix: String,
 }
@@ -49,7 +49,7 @@ impl RedisConfig {
         Self { url, password_env: None, user: None, ca_file: None, ttl_s: TTL_S, prefix: default_prefix() }
     }
 
-    /// Refuses what cannot be meant.
+    /// Refuses invalid settings.
     ///
     /// # Errors
     /// [`RedisError::Config`].
@@ -61,7 +61,7 @@ impl RedisConfig {
         if self.prefix.is_empty() {
             return wrong("prefix is empty; write what the keys on the server start with".to_owned());
         }
-        // Said without the address, which may hold what must not be shown.
+        // The text leaves out the address, which may hold a secret.
         let Some(parsed) = redis::parse_redis_url(&self.url) else {
             return wrong("url is no address of a Redis server; write redis://HOST:PORT/DATABASE".to_owned());
         };
@@ -74,23 +74,23 @@ impl RedisConfig {
         Ok(())
     }
 
-    /// How long entries are kept, in milliseconds.
+    /// The lifetime of entries, in milliseconds.
     pub(crate) fn ttl_ms(&self) -> u64 {
         self.ttl_s.saturating_mul(1_000)
     }
 }
 
-/// Why a server did not do it.
+/// The reason why a call to a server failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisError {
-    /// The configuration does not fit.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// The server is not there now.
+    /// The server is unavailable now.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Anything else that the server said.
+    /// Any other error of the server.
     #[error("the Redis server refused: {0}")]
     Refused(String),
 }
@@ -128,7 +128,7 @@ impl From<redis::RedisError> for RedisError {
     }
 }
 
-/// When it is worth asking again.
+/// The time before the next attempt, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
 impl From<RedisError> for MemoryError {

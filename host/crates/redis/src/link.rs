@@ -1,4 +1,4 @@
-//! One connection to a server, shared by all who ask, and made again when it breaks.
+//! One connection to a server, shared by all callers, and opened again when it breaks.
 
 use crate::config::{RedisConfig, RedisError};
 use redis::aio::MultiplexedConnection;
@@ -9,13 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// How long a server may take to accept a connection.
+/// The timeout for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long it may take to answer.
+/// The timeout for an answer.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// The connection, once there is one.
+/// The connection, after the first call.
 pub(crate) struct Link {
     client: Client,
     open: Mutex<Option<MultiplexedConnection>>,
@@ -26,7 +26,7 @@ impl Link {
         Self { client, open: Mutex::default() }
     }
 
-    /// Asks for something that may be asked twice: a connection that broke since the last call is made anew.
+    /// Sends a command that may be repeated: a connection that broke since the last call is opened again.
     pub(crate) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisError> {
         match self.ask_once(command).await {
             Err(RedisError::Unavailable(_)) => self.ask_once(command).await,
@@ -34,7 +34,7 @@ impl Link {
         }
     }
 
-    /// Asks for something whose answer depends on how often it was asked.
+    /// Sends a command that must not be repeated, since its answer would change.
     pub(crate) async fn ask_once<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisError> {
         let mut connection = self.connection().await?;
         let answered = command.query_async(&mut connection).await.map_err(RedisError::from);
@@ -58,7 +58,7 @@ impl Link {
 }
 
 impl RedisConfig {
-    /// The way to the server. Nothing is sent yet.
+    /// A link to the server. Nothing is sent yet.
     pub(crate) fn link(&self, variable: &dyn Fn(&str) -> Option<String>, base: &Path) -> Result<Link, RedisError> {
         self.check()?;
         let unusable = |error: redis::RedisError| RedisError::Config(error.to_string());

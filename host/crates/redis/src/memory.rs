@@ -2,12 +2,12 @@
 //!
 //! | key | holds |
 //! |---|---|
-//! | PREFIX`:m:`LENGTH`:`NAMESPACE`:`KEY | an entry, JSON, with when it is over |
+//! | PREFIX`:m:`LENGTH`:`NAMESPACE`:`KEY | an entry, JSON, with its expiry |
 //! | PREFIX`:i:`NAMESPACE | the keys of a namespace, a sorted set, in their order |
 //!
-//! The length in front keeps a namespace from reaching into a key. An entry without a lifetime of its own is over after
-//! `ttl_s`. Redis removes what is over by its own clock; what is over by the host's is not shown in any case. A key
-//! whose entry is gone leaves the index when somebody comes upon it. A search reads at most
+//! The length in front keeps a namespace from reaching into a key. An entry without a lifetime of its own expires after
+//! `ttl_s`. Redis removes expired entries by its own clock; entries that are expired by the host's clock are never
+//! returned. A key without an entry leaves the index when a call finds it. A search reads at most
 //! [`SEARCHED_MAX`](longhaul_core::memory::SEARCHED_MAX) entries, and no more bytes than
 //! [`SEARCHED_BYTES_MAX`](longhaul_core::memory::SEARCHED_BYTES_MAX).
 
@@ -22,18 +22,18 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Entries that are read at once: with the largest values, 16 MiB.
+/// The number of entries in one read: with the largest values, 16 MiB.
 const AT_ONCE: usize = 64;
 
-/// An entry and its place in the index, together; the index lives at least as long as the entry.
+/// Stores an entry and its place in the index, together; the index lives at least as long as the entry.
 const PUT: &str = "
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('ZADD', KEYS[2], 0, ARGV[3])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 return 1";
 
-/// As [`PUT`], if the value that is kept is the one that was seen, or if none was seen and none is kept. One that is
-/// over by the host's clock is none.
+/// As [`PUT`], if the stored value is the one that the caller saw, or if both are none. A value that is expired by the
+/// host's clock counts as none.
 const REPLACE: &str = "
 local kept = redis.call('GET', KEYS[1])
 if kept then
@@ -49,7 +49,7 @@ redis.call('ZADD', KEYS[2], 0, ARGV[3])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 return 1";
 
-/// Takes a key from the index whose entry is gone, and none that somebody has put since.
+/// Removes keys without an entry from the index, except those that were stored again since.
 const SWEEP: &str = "
 if redis.call('EXISTS', KEYS[1]) == 0 then return redis.call('ZREM', KEYS[2], ARGV[1]) end
 return 0";
@@ -58,7 +58,7 @@ const DELETE: &str = "
 redis.call('ZREM', KEYS[2], ARGV[1])
 return redis.call('DEL', KEYS[1])";
 
-/// See the module.
+/// The memory backend; see the module.
 pub struct RedisMemory {
     link: Link,
     clock: Arc<dyn Clock>,
@@ -67,7 +67,7 @@ pub struct RedisMemory {
     ranking: Arc<dyn Ranking>,
 }
 
-/// An entry as the server has it.
+/// An entry in the server's form.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     entry: MemoryEntry,
@@ -75,7 +75,7 @@ struct Stored {
 }
 
 impl RedisMemory {
-    /// A backend on a server. Nothing is sent yet. The password is looked up with `variable`, and files are found from
+    /// A backend on a server. Nothing is sent yet. The password is looked up with `variable`, and files are relative to
     /// `base`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl RedisMemory {
         Ok(Self { link, clock, prefix: config.prefix.clone(), ttl_ms: config.ttl_ms(), ranking })
     }
 
-    /// With another ranking than by full text.
+    /// Replaces the ranking by full text with another one.
     #[must_use]
     pub fn ranked_by(self, ranking: Arc<dyn Ranking>) -> Self {
         Self { ranking, ..self }
@@ -111,7 +111,7 @@ impl RedisMemory {
         command
     }
 
-    /// What the server holds of an entry, if it is not over.
+    /// The entry from the server's bytes, unless it is expired.
     fn living(&self, bytes: Option<Vec<u8>>) -> Result<Option<MemoryEntry>, MemoryError> {
         let read = |bytes: Vec<u8>| serde_json::from_slice::<Stored>(&bytes);
         let stored = bytes.map(read).transpose();
@@ -119,7 +119,7 @@ impl RedisMemory {
         Ok(stored.filter(|stored| stored.until_ms > self.clock.now_ms()).map(|stored| stored.entry))
     }
 
-    /// An entry as the server is to have it, and for how long, in milliseconds; none for one that is over.
+    /// The server's form of an entry, with its lifetime in milliseconds; none for an expired one.
     fn stored(&self, namespace: &str, entry: MemoryEntry) -> Result<Option<(Vec<u8>, u64)>, MemoryError> {
         entry.check(namespace)?;
         let now_ms = self.clock.now_ms();
@@ -127,18 +127,18 @@ impl RedisMemory {
         let Some(left_ms) = until_ms.checked_sub(now_ms).filter(|left_ms| *left_ms > 0) else { return Ok(None) };
         let bytes = serde_json::to_vec(&Stored { entry, until_ms });
         let bytes = bytes.map_err(|error| MemoryError::Failed(error.to_string()))?;
-        // Redis takes no longer lifetime than fits into its own clock.
+        // Redis accepts no longer lifetime than fits into its own clock.
         Ok(Some((bytes, left_ms.min(LIFE_MS_MAX))))
     }
 
-    /// Keys of the index from a place on.
+    /// The keys of an index within a range.
     async fn keys(&self, namespace: &str, from: &[u8], to: &[u8]) -> Result<Vec<String>, MemoryError> {
         let mut command = cmd("ZRANGEBYLEX");
         command.arg(self.index(namespace)).arg(from).arg(to).arg("LIMIT").arg(0).arg(AT_ONCE);
         Ok(self.link.ask(&command).await?)
     }
 
-    /// The entries of some keys that are not over. Keys whose entries are gone leave the index.
+    /// The unexpired entries of some keys. Keys without an entry leave the index.
     async fn entries(&self, namespace: &str, keys: &[String]) -> Result<Vec<MemoryEntry>, MemoryError> {
         let places: Vec<String> = keys.iter().map(|key| self.place(namespace, key)).collect();
         let found: Vec<Option<Vec<u8>>> = self.link.ask(cmd("MGET").arg(places)).await?;
@@ -174,8 +174,7 @@ impl MemoryBackend for RedisMemory {
         let Some((bytes, left_ms)) = self.stored(namespace, entry)? else {
             return self.delete(namespace, &key).await.map(|_| true);
         };
-        // A connection that broke is found by this: asked twice, the second answer would be that somebody else was
-        // quicker.
+        // This finds a broken connection first: repeated, the second answer would be that another caller was faster.
         let _: String = self.link.ask(&cmd("PING")).await?;
         let mut command = self.script(REPLACE, namespace, &key);
         command.arg(bytes).arg(left_ms).arg(key).arg(u8::from(before.is_some()));
@@ -203,7 +202,7 @@ impl MemoryBackend for RedisMemory {
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
-        // A connection that broke is found by this, since what comes next must not be asked twice.
+        // This finds a broken connection first, since the next command must not be repeated.
         let _: String = self.link.ask(&cmd("PING")).await?;
         let was_there = self.get(namespace, key).await?.is_some();
         let deleted: i64 = self.link.ask_once(self.script(DELETE, namespace, key).arg(key)).await?;
@@ -242,7 +241,7 @@ impl MemoryBackend for RedisMemory {
 /// A lifetime of a thousand years, in milliseconds.
 const LIFE_MS_MAX: u64 = 1_000 * 365 * 86_400_000;
 
-/// The place in an index behind a key.
+/// The place in an index after a key.
 fn behind(key: &str) -> Vec<u8> {
     [b"(", key.as_bytes()].concat()
 }

@@ -1,16 +1,16 @@
-//! Runs that several machines know of: snapshots with a lifetime, and leases that say who may go on with one.
+//! Runs that several machines share: snapshots with a lifetime, and leases for the right to continue one.
 //!
 //! | key | holds |
 //! |---|---|
 //! | PREFIX`:ckp:`KEY | a snapshot |
 //! | PREFIX`:ckps` | the keys of all snapshots, a sorted set |
-//! | PREFIX`:lease:`KEY | who works on it, for as long as the lease lasts |
-//! | PREFIX`:fence:`KEY | number of the last lease, and who has the run; never removed, or an old number became valid |
+//! | PREFIX`:lease:`KEY | the holder of the lease, for as long as it lasts |
+//! | PREFIX`:fence:`KEY | the number of the last lease, and the owner of the run; never removed, or an old number would become valid |
 //!
-//! A lease has a fencing number that grows with each new lease. Whoever writes says its number, and a number that is
-//! not the newest writes nothing: so a process that comes back from a long sleep changes nothing any more. Who has the
-//! run gets the next lease. Another one has to say that it takes over, and has the run once it says that it did: one
-//! that takes over and comes to nothing has it no more than before. Keys may be of any length and have any characters.
+//! A lease has a fencing number that grows with each new lease. Every write has this number, and one with an old number
+//! is refused: so a process that wakes up from a long sleep changes nothing any more. The owner of the run gets the
+//! next lease. Another machine has to request a takeover, and owns the run once it has confirmed that; a takeover
+//! without confirmation does not change the owner. Keys may be of any length and have any characters.
 
 use crate::link::Link;
 use crate::{RedisConfig, RedisError};
@@ -18,11 +18,11 @@ use longhaul_core::shared::{Lease, RunShare, SharedError};
 use redis::cmd;
 use std::path::Path;
 
-/// Keys that are listed at once.
+/// The most keys in one list.
 const KEYS_MAX: usize = 1_000;
 
-/// Who holds it keeps it; else it is given to who has the run, or takes over, with the next number. Who takes over has
-/// the run only with [`CLAIM`].
+/// The holder keeps the lease; otherwise it goes to the owner of the run, or to a machine that takes over, with the
+/// next number. A takeover makes the owner only with [`CLAIM`].
 const ACQUIRE: &str = "
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return {0, redis.call('PTTL', KEYS[1]), held} end
@@ -33,7 +33,7 @@ if not last then redis.call('HSET', KEYS[2], 'holder', ARGV[1]) end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return {1, tonumber(redis.call('HGET', KEYS[2], 'number')), ARGV[1]}";
 
-/// Whose lease is the newest has the run.
+/// The holder of the newest lease becomes the owner of the run.
 const CLAIM: &str = "
 if redis.call('HGET', KEYS[1], 'number') ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'holder', ARGV[1])
@@ -57,7 +57,7 @@ pub struct SharedRuns {
 }
 
 impl SharedRuns {
-    /// Those of a server. Nothing is sent yet.
+    /// The snapshots and leases of a server. Nothing is sent yet.
     ///
     /// # Errors
     /// [`RedisError::Config`].

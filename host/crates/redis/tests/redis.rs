@@ -65,7 +65,7 @@ async fn a_letter_of_a_pattern_is_a_letter() {
     assert!(shelf.get("nx", "ab").await.expect("read").is_some(), "another namespace is untouched");
 }
 
-/// Of two machines that note one fact at once, one used to be lost.
+/// When two machines stored one fact at once, one used to be lost.
 #[tokio::test]
 async fn an_entry_is_replaced_only_where_it_is_still_the_one_that_was_seen() {
     let (server, clock) = (RedisServer::start(), clock());
@@ -78,7 +78,7 @@ async fn an_entry_is_replaced_only_where_it_is_still_the_one_that_was_seen() {
     assert!(shelf.replace("n", Some(&odd), two.clone()).await.expect("asked"), "whatever letters it has");
     assert_eq!(shelf.get("n", "k").await.expect("read"), Some(two.clone()));
     assert_eq!(shelf.list("n", "", None, 9).await.expect("listed").keys, ["k"]);
-    // What is over by the host's clock is none, also while the server has it.
+    // An entry that is expired by the host's clock counts as none, even while the server has it.
     clock.advance_ms(86_401_000);
     assert!(!shelf.replace("n", Some(&two), one.clone()).await.expect("asked"));
     assert!(shelf.replace("n", None, one).await.expect("asked"));
@@ -171,7 +171,7 @@ async fn one_holder_at_a_time_and_a_late_one_writes_nothing() {
     let later = theirs.acquire("r-1", "b", 60_000, true).await.expect("free again");
     assert_eq!(later.fence, lease.fence + 1);
     assert_eq!(theirs.get("r-1").await.expect("read").as_deref(), Some(&b"one"[..]));
-    // Who takes over and comes to nothing has it no more than before, also while its lease lasts.
+    // A takeover without confirmation does not change the owner, even while its lease lasts.
     let early = theirs.acquire("r-1", "b", 60_000, false).await;
     assert!(matches!(&early, Err(SharedError::Moved { holder, .. }) if holder == "a"), "{early:?}");
     theirs.claim(&later).await.expect("taken over");
@@ -181,7 +181,7 @@ async fn one_holder_at_a_time_and_a_late_one_writes_nothing() {
     let late = ours.put(&lease, b"from the dead").await;
     assert!(matches!(late, Err(SharedError::Fenced { .. })), "{late:?}");
     assert_eq!(theirs.get("r-1").await.expect("read").as_deref(), Some(&b"two"[..]));
-    // Its lease is over without its doing: who had it last gets it again, and nobody else without saying so.
+    // Its lease ended without a release: the last owner gets it again, and another machine only by a takeover.
     server.ask(&["DEL", "longhaul:lease:r-1"]);
     let moved = ours.acquire("r-1", "a", 60_000, false).await;
     assert!(matches!(moved, Err(SharedError::Moved { .. })), "{moved:?}");

@@ -1,7 +1,7 @@
-//! What source files define, by tree-sitter's grammars, whose stacks are on the heap.
+//! The definitions of source files, by tree-sitter's grammars, whose stacks are on the heap.
 //!
-//! A file with errors gives what can be told of it. The parsers' steps and the nodes that are walked are capped: of a file
-//! that would take more, and of all behind it once the sum is used up, nothing is told.
+//! A file with errors gives the definitions that can be read. The parsers' steps and the walked nodes are capped: a
+//! file that would take more gives none, nor does any later one once the sum is used up.
 
 use crate::input::{BYTES_MAX, FILE_BYTES_MAX, SourceFile};
 use crate::language::{self, Language, Sort};
@@ -9,14 +9,14 @@ use crate::text::plain;
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-/// Something that a file defines.
+/// A definition of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Definition {
-    /// As others name it.
+    /// The name that other code uses.
     pub(crate) name: String,
-    /// What stands in front of its body, on one line.
+    /// The text before its body, on one line.
     pub(crate) signature: String,
-    /// Definitions that it is within.
+    /// The number of definitions around it.
     pub(crate) depth: usize,
 }
 
@@ -26,10 +26,10 @@ const SIGNATURE_CHARS_MAX: usize = 100;
 /// Most definitions of one file.
 const DEFINITIONS_MAX: usize = 500;
 
-/// Deepest definition that is told: a method of a class in a module.
+/// The depth of the deepest listed definition: a method of a class in a module.
 const DEPTH_MAX: usize = 2;
 
-/// Longest line, in bytes, of a file that somebody wrote by hand.
+/// Longest line, in bytes, of a hand-written file.
 const LINE_BYTES_MAX: usize = 2_000;
 
 /// Steps of a parser on one file and on all, a hundred of its operations each: a file of 256 KiB takes some 2 000.
@@ -39,7 +39,7 @@ const STEPS_OF_ALL_MAX: u32 = 400_000;
 /// Nodes that are walked in one file: a file of 256 KiB has some 100 000.
 const NODES_MAX: u32 = 500_000;
 
-/// What each file defines, in the files' order.
+/// The definitions of each file, in the files' order.
 pub(crate) fn of_all(files: &[&SourceFile]) -> Vec<Vec<Definition>> {
     let (mut steps, mut bytes) = (STEPS_OF_ALL_MAX, BYTES_MAX);
     let mut one = |file: &&SourceFile| {
@@ -76,7 +76,7 @@ fn parse(language: Language, text: &str, steps: &mut u32) -> Option<Tree> {
     tree
 }
 
-/// With an own cursor and no recursion: how deep a source nests is its author's choice.
+/// With an own cursor and no recursion: the author of a source decides how deep it nests.
 fn walk(language: Language, text: &str, tree: &Tree) -> Vec<Definition> {
     let mut found: Vec<Definition> = Vec::new();
     let mut cursor = tree.walk();
@@ -87,7 +87,7 @@ fn walk(language: Language, text: &str, tree: &Tree) -> Vec<Definition> {
         let node = cursor.node();
         let sort = language.sort(node.kind()).filter(|sort| *sort != Sort::Variable || is_callable(node));
         let definition = sort.and_then(|_| definition(language, text, node, depth));
-        // What a Rust file tests of itself nobody else names.
+        // No other file uses a Rust file's own tests.
         let is_tests = definition.as_ref().is_some_and(|one| one.signature == "mod tests");
         let is_holder = sort == Some(Sort::Holder) && definition.is_some();
         let goes_down = match sort {
@@ -125,7 +125,7 @@ fn definition(language: Language, text: &str, node: Node<'_>, depth: usize) -> O
         let value = node.child_by_field_name("value")?;
         value.child_by_field_name("body")
     });
-    // `struct s x;` in C uses it and does not define it, and `mod m;` in Rust only says that there is a file.
+    // `struct s x;` in C uses it and does not define it, and `mod m;` in Rust only refers to a file.
     if body.is_none() && (node.kind() == "mod_item" || (language == Language::C && node.kind().ends_with("_specifier")))
     {
         return None;
@@ -136,7 +136,7 @@ fn definition(language: Language, text: &str, node: Node<'_>, depth: usize) -> O
     }
     let all = &text[node.byte_range()];
     let end = body.map_or(all.len(), |body| body.start_byte() - node.start_byte());
-    // Without a body, what is told is its first line: a type may go on for pages.
+    // Without a body, only the first line is listed: a type may continue for pages.
     let front = if body.is_some() { &all[..end] } else { all.lines().next().unwrap_or_default() };
     let front: String = front.chars().take(SIGNATURE_CHARS_MAX * 4).collect();
     let signature = plain(&front);

@@ -1,4 +1,4 @@
-//! The languages that are parsed, and which nodes of their grammars define something.
+//! The parsed languages, and the nodes of their grammars that define something.
 
 /// A language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub(crate) enum Language {
     Tsx,
 }
 
-/// What a node that defines something is.
+/// The kind of a defining node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// It may have definitions within: a class, a trait, a module.
     Holder,
-    /// What is within is its own affair: a function, a type.
+    /// Its content is private: a function, a type.
     Leaf,
     /// A variable, which counts when its value is a function or a class.
     Variable,
@@ -63,7 +63,7 @@ impl Language {
         }
     }
 
-    /// What a node of this kind defines; none: nothing.
+    /// The kind of definition of a node; none for other nodes.
     pub(crate) fn sort(self, kind: &str) -> Option<Sort> {
         use Sort::{Declared, Holder, Leaf, Variable};
         Some(match (self, kind) {

@@ -1,10 +1,10 @@
-//! A map of a repository for a model: which files there are, and what those that matter for a task define, within a
+//! A map of a repository for a model: its files, and the definitions of those that are relevant for a task, within a
 //! budget of tokens.
 //!
-//! Files go in as texts and a text comes out; the same files and words give the same map. A file ranks by how many others
-//! name what it defines, by the words of the task, and by how lately it was changed. Whoever wrote the files is hostile:
-//! bytes, files, definitions and the work of the parsers are capped, and control characters do not come out. Refuses to
-//! read a disk, to resolve a name, and to say what a file means.
+//! Files go in as texts and a text comes out; the same files and words give the same map. The rank of a file depends on
+//! the number of other files that use its definitions, on the words of the task, and on its last change. The files are
+//! hostile: bytes, files, definitions and the work of the parsers are capped, and control characters are removed.
+//! Refuses to read a disk, to resolve a name, and to interpret a file.
 
 mod definitions;
 mod input;
@@ -21,27 +21,27 @@ pub use text::tokens;
 
 use rank::Ranks;
 
-/// Most files that a map counts; the rest are left out and said.
+/// Most files of a map; the map says how many are left out.
 pub const FILES_MAX: usize = 50_000;
 
 /// A map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// For the model.
+    /// The text for the model.
     pub text: String,
-    /// How many files there are.
+    /// The number of files.
     pub files: usize,
-    /// Of how many it says what they define.
+    /// The number of files with listed definitions.
     pub described: usize,
 }
 
-/// Whether the text of a file is of use: it is source code in a language that is parsed, and not too long.
+/// Whether the text of a file is useful: it is source code in a parsed language, and not too long.
 #[must_use]
 pub fn wants(path: &str, bytes: u64) -> bool {
     bytes <= FILE_BYTES_MAX && language::of(path).is_some()
 }
 
-/// Makes the map. `files` may stand in any order.
+/// Makes the map. `files` may be in any order.
 #[must_use]
 pub fn map(files: &[SourceFile], purpose: &Purpose<'_>) -> Map {
     let mut files: Vec<&SourceFile> = files.iter().collect();

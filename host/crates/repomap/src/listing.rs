@@ -1,4 +1,4 @@
-//! The list of files, by directory. What does not fit stays a line with how many files are below.
+//! The list of files, by directory. A directory that does not fit becomes one line with the number of its files.
 
 use crate::input::SourceFile;
 use crate::text::{plain, tokens};
@@ -15,7 +15,7 @@ struct Directory<'a> {
 /// Deepest directory that has a line of its own.
 const DEPTH_MAX: usize = 24;
 
-/// The list, within so many tokens as far as the first lines allow.
+/// The list, within a number of tokens as far as the first lines allow.
 pub(crate) fn text(files: &[&SourceFile], left_out: usize, tokens_max: usize) -> String {
     let mut top = Directory::default();
     for file in files {
@@ -24,7 +24,8 @@ pub(crate) fn text(files: &[&SourceFile], left_out: usize, tokens_max: usize) ->
     let more = if left_out > 0 { format!(", and {left_out} that are left out here") } else { String::new() };
     let mut text = format!("{} files{more}:\n", files.len());
     let mut room = tokens_max.saturating_sub(tokens(&text));
-    // What is open shows its files and its directories; the rest is one line each. Broad first, since the top says most.
+    // Open directories list their files and directories; the others have one line each. Breadth first, since the top is
+    // the most informative.
     let mut lines: Vec<Line<'_, '_>> = vec![Line { path: String::new(), directory: &top, open: false }];
     let mut next = 0;
     while next < lines.len() {
@@ -78,7 +79,7 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// Of its own files, the most usual ends of names.
+    /// The most frequent extensions among its own files.
     fn endings(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for name in &self.files {

@@ -1,26 +1,26 @@
-//! Which files matter for a task. Whole numbers throughout, so that every machine ranks alike.
+//! The relevance of files for a task. Whole numbers throughout, so that every machine ranks alike.
 
 use crate::definitions::Definition;
 use crate::input::{Purpose, SourceFile};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How much each reason counts.
+/// The weight of each reason.
 const PATH_NAMED: u64 = 600;
 const WORD_IN_PATH: u64 = 80;
 const WORD_IN_DEFINITION: u64 = 40;
 const REFERRED: u64 = 6;
 const RECENT: u64 = 2;
 
-/// Paths that were changed of late and count.
+/// The most recently changed paths that count.
 const RECENT_MAX: usize = 30;
 
-/// Files that name something, of which more say nothing new.
+/// The most mentioning files that count.
 const MENTIONS_MAX: u64 = 30;
 
-/// Words of the task that are looked for.
+/// The most words of the task that are searched for.
 const WORDS_MAX: usize = 200;
 
-/// Shortest word and name that say something.
+/// Shortest word and name that count.
 const WORD_CHARS_MIN: usize = 3;
 
 /// Words that are in every task.
@@ -30,13 +30,13 @@ const COMMON: [&str; 34] = [
     "when", "which", "with", "write",
 ];
 
-/// Directories of what others wrote, or a program.
+/// Directories of third-party or generated files.
 const FOREIGN: [&str; 10] =
     ["build", "dist", "generated", "node_modules", "out", "site-packages", "target", "third_party", "vendor", "venv"];
 
 /// The files by rank.
 pub(crate) struct Ranks {
-    /// Their numbers, the one that matters most first.
+    /// The indices of the files, the most relevant first.
     pub(crate) order: Vec<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Ranks {
         };
         let scores: Vec<u64> = (0..files.len()).map(score).collect();
         let mut order: Vec<usize> = (0..files.len()).collect();
-        // Of equals the one nearer to the top of the repository.
+        // Among equals the one nearer to the top of the repository.
         let depth = |at: usize| files[at].path.matches('/').count();
         order.sort_by(|a, b| {
             scores[*b].cmp(&scores[*a]).then(depth(*a).cmp(&depth(*b))).then(files[*a].path.cmp(&files[*b].path))
@@ -69,7 +69,7 @@ impl Ranks {
     }
 }
 
-/// Names that files define, with how many files do, and how many others name them.
+/// Names that files define, with the numbers of defining and of mentioning files.
 struct Names<'a> {
     known: HashMap<&'a str, Name>,
 }
@@ -104,10 +104,10 @@ impl<'a> Names<'a> {
         Self { known }
     }
 
-    /// What many files define, as `new` or `main`, says little of any of them.
+    /// A name that many files define, such as `new` or `main`, has little weight.
     fn weight(&self, name: &str) -> u64 {
         let Some(name) = self.known.get(name) else { return 0 };
-        // Those that define it name it.
+        // The defining files also mention it.
         let others = name.mentions.saturating_sub(name.definers).min(MENTIONS_MAX);
         others * 16 / (name.definers * name.definers).max(1)
     }
@@ -146,7 +146,7 @@ fn parts(name: &str) -> BTreeSet<String> {
     found
 }
 
-/// Without the `s` of a plural, so that `invoices.py` is what a task about an invoice means.
+/// Drops the `s` of a plural, so that a task about an invoice finds `invoices.py`.
 fn keep(found: &mut BTreeSet<String>, part: &str) {
     let stem =
         part.strip_suffix('s').filter(|stem| stem.len() > WORD_CHARS_MIN && !stem.ends_with('s')).unwrap_or(part);
@@ -155,7 +155,7 @@ fn keep(found: &mut BTreeSet<String>, part: &str) {
     }
 }
 
-/// What each word of the task counts, from 1 to 8: one that is everywhere leads nowhere.
+/// The weight of each word of the task, from 1 to 8: a word that is everywhere has the least.
 fn rarity(files: &[&SourceFile], defined: &[Vec<Definition>], words: &BTreeSet<String>) -> BTreeMap<String, u64> {
     let mut in_files: BTreeMap<&str, u64> = words.iter().map(|word| (word.as_str(), 0)).collect();
     for (file, definitions) in files.iter().zip(defined) {

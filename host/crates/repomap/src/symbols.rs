@@ -1,4 +1,4 @@
-//! What files define, the ones that matter most first, as far as the room allows.
+//! The definitions of files, the most relevant first, as far as the budget allows.
 
 use crate::definitions::Definition;
 use crate::input::SourceFile;
@@ -8,10 +8,10 @@ use crate::text::{plain, tokens};
 /// Definitions of one file that are shown; the rest are counted.
 const SHOWN_MAX: usize = 24;
 
-/// What stands in front.
+/// The heading.
 const HEAD: &str = "\nWhat files define, those first that matter most here:\n";
 
-/// The text, and how many files are in it.
+/// The text, with the number of its files.
 pub(crate) fn text(
     files: &[&SourceFile],
     defined: &[Vec<Definition>],

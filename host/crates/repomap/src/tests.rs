@@ -1,4 +1,4 @@
-//! Maps of repositories that are made here: what is in them, and what hostile files do to them.
+//! Maps of generated repositories: their content, and the effect of hostile files.
 
 use super::*;
 use expect_test::{Expect, expect};

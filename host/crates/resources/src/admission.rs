@@ -1,7 +1,7 @@
-//! Admission by free resources: whether the machine has room for one more.
+//! Admission by free resources: whether the machine has capacity for one more.
 //!
-//! A newcomer that was let in a moment ago has not taken its memory yet, so it counts as taken for a while. Refuses to
-//! let anything into the reserve, and to say "wait" without naming the missing resource.
+//! A recently admitted newcomer has not taken its memory yet, so its need counts as used for a while. Refuses to admit
+//! anything into the reserve, and to say "wait" without naming the missing resource.
 
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
@@ -9,11 +9,11 @@ use longhaul_core::capacity::{AdmissionVerdict, Need};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Time for which an admitted newcomer counts as taken besides the machine's own figures, in milliseconds. By then it
-/// has begun, and the figures include its memory.
+/// Time for which an admitted newcomer counts as used in addition to the machine's own figures, in milliseconds. After
+/// that it has started, and the figures include its memory.
 pub const SETTLES_MS: u64 = 30_000;
 
-/// The share that stays free for the rest of the machine.
+/// The resources that stay free for the rest of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reserve {
@@ -29,7 +29,7 @@ impl Default for Reserve {
     }
 }
 
-/// Newcomers that were let in and have not settled.
+/// Newcomers that were admitted and have not settled.
 #[derive(Debug, Default)]
 pub struct PromisedResources {
     /// Their needs and the times of their admission, by name.
@@ -37,8 +37,8 @@ pub struct PromisedResources {
 }
 
 impl PromisedResources {
-    /// Lets somebody in, or says why they have to wait. Who begins counts as having what it needs for [`SETTLES_MS`]; who
-    /// was let in before and goes on has its memory already, and is not counted again.
+    /// Admits a newcomer, or returns the reason to wait. A new one counts with its need for [`SETTLES_MS`]; one that
+    /// was admitted before and continues has its memory already, and is not counted again.
     pub fn admit(
         &mut self,
         who: &str,
@@ -48,7 +48,7 @@ impl PromisedResources {
         system: &SystemUsage,
         now_ms: u64,
     ) -> AdmissionVerdict {
-        // A clock that was set back must not keep a promise for ever.
+        // A clock that was set back must not keep a promise forever.
         self.promised.retain(|_, (_, at_ms)| now_ms.abs_diff(*at_ms) < SETTLES_MS);
         let own = self.promised.remove(who);
         let promised = |of: fn(&Need) -> f64| sum(self.promised.values().map(|(need, _)| of(need)));
@@ -148,7 +148,7 @@ mod tests {
         let mut ask = |who: &str, now_ms| room.admit(who, true, need, &reserve, &machine(1_000.0), now_ms);
         assert_eq!(ask("one", 0), AdmissionVerdict::Admit);
         assert!(matches!(ask("two", 1_000), AdmissionVerdict::Wait(why) if why.contains("promised")));
-        // By then the first one's memory is among what is used, or it took none.
+        // After that the first one's memory is part of the used memory, or it took none.
         assert_eq!(ask("two", SETTLES_MS), AdmissionVerdict::Admit);
     }
 
@@ -163,7 +163,7 @@ mod tests {
         }
         assert_eq!(ask("two", true, 100), AdmissionVerdict::Admit);
         assert!(matches!(ask("three", true, 100), AdmissionVerdict::Wait(_)), "two have begun");
-        // What went on did not begin again.
+        // The one that continued did not start again.
         assert_eq!(ask("three", true, SETTLES_MS), AdmissionVerdict::Admit);
     }
 }

@@ -1,21 +1,21 @@
-//! Control groups of Linux, version 2, where the system lets us make some below our own.
+//! Control groups of Linux, version 2, if the system lets us make some below our own.
 //!
-//! systemd does for a unit with `Delegate=yes`, and marks its group. We move into a leaf of it, since a group with
-//! processes of its own can have none with limits below, and give each child a group beside. Refuses to touch a group
-//! that nobody handed over to us, and to take a limit for set that was not written.
+//! systemd allows it for a unit with `Delegate=yes`, and marks its group. We move into a leaf of it, since a group with
+//! processes of its own can have none with limits below, and each child gets a group beside it. Refuses to change a
+//! group that was not delegated to us, and to report an unwritten limit as set.
 
 use crate::limits::PartialLimits;
 use crate::own_cgroup::own_group;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The attribute by which systemd marks a group that it hands over.
+/// The attribute by which systemd marks a delegated group.
 const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
 
 /// Controllers that limits need.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
-/// Over which time processor time is shared out, in microseconds; the kernel's default.
+/// The period of the processor share, in microseconds; the kernel's default.
 const PERIOD_US: u64 = 100_000;
 
 /// The control group in which groups for children can be made.
@@ -24,7 +24,7 @@ pub struct CgroupParent {
     top: PathBuf,
 }
 
-/// The group of one child, removed when it is dropped; who is left in it then is killed.
+/// The group of one child, removed when it is dropped; its remaining processes are killed.
 #[derive(Debug)]
 pub struct ChildCgroup {
     path: PathBuf,
@@ -34,7 +34,7 @@ impl CgroupParent {
     /// The group that could be taken over, without doing so.
     ///
     /// # Errors
-    /// In words, why there is none.
+    /// The reason why there is none, as text.
     pub fn look() -> Result<PathBuf, String> {
         let own = own_group().ok_or("this system has no control groups of version 2, or we are in none")?;
         let is_ours = MARKS.iter().any(|mark| {
@@ -51,16 +51,16 @@ impl CgroupParent {
         Ok(own)
     }
 
-    /// Takes over the group that we are in.
+    /// Takes over our own group.
     ///
     /// # Errors
-    /// In words, why there are none.
+    /// The reason why there is none, as text.
     pub fn take() -> Result<Self, String> {
         let own = Self::look()?;
         Self::at(&own, std::process::id()).map_err(|error| format!("`{}`: {error}", own.display()))
     }
 
-    /// Makes a group usable for others below it, by moving a process, ourselves, into a leaf of it.
+    /// Prepares a group for others below it, by moving our process into a leaf of it.
     fn at(top: &Path, own: u32) -> io::Result<Self> {
         has_controllers(top)?;
         let leaf = top.join("host");
@@ -73,7 +73,7 @@ impl CgroupParent {
     /// A group for a child, with its limits.
     ///
     /// # Errors
-    /// The system's.
+    /// When the system refuses.
     pub fn make(&self, name: &str, rule: &PartialLimits) -> io::Result<ChildCgroup> {
         let path = self.top.join(name);
         make(&path)?;
@@ -87,11 +87,11 @@ impl ChildCgroup {
     fn limit(&self, rule: &PartialLimits) -> io::Result<()> {
         if let Some(mb) = rule.max_memory_mb {
             write(&self.path, "memory.max", &whole(mb * 1_048_576.0).to_string())?;
-            // All of it, and not the largest one of it: half a program is of no use.
+            // All processes, and not only the largest one: half a program is useless.
             write(&self.path, "memory.oom.group", "1")?;
         }
         if let Some(processes) = rule.max_processes {
-            // The root counts here. Threads do too, so a process is taken for eight.
+            // The root counts here. Threads do too, so a process counts as eight.
             write(&self.path, "pids.max", &processes.saturating_add(1).saturating_mul(8).to_string())?;
         }
         if let Some(percent) = rule.max_cpu_percent {
@@ -101,10 +101,10 @@ impl ChildCgroup {
         Ok(())
     }
 
-    /// Puts a process into it. What it starts from then on is in it too.
+    /// Adds a process. Its later children are in the group too.
     ///
     /// # Errors
-    /// The system's; a process that is gone is one.
+    /// When the system refuses; for example, the process is gone.
     pub fn add(&self, pid: u32) -> io::Result<()> {
         write(&self.path, "cgroup.procs", &pid.to_string())
     }
@@ -112,7 +112,7 @@ impl ChildCgroup {
 
 impl Drop for ChildCgroup {
     fn drop(&mut self) {
-        // Empty by now, or else what is left of it goes.
+        // It is empty by now, or else its remaining processes are killed.
         let _ = write(&self.path, "cgroup.kill", "1");
         let _ = std::fs::remove_dir(&self.path);
     }
@@ -153,7 +153,7 @@ fn write(group: &Path, file: &str, value: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A directory that looks like a group that was handed over.
+    /// A directory that looks like a delegated group.
     fn handed_over(controllers: &str) -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
         std::fs::write(top.path().join("cgroup.controllers"), controllers).unwrap();

@@ -1,26 +1,26 @@
-//! A tree of processes is ended: asked first, and killed when it does not go.
+//! Ends a tree of processes: asks first, and kills those that do not end.
 //!
-//! Each process is held by a descriptor that the kernel gave for it, and its start is compared once the descriptor is
-//! there; so a number that was given away again is never hit. Refuses to signal anything that it does not hold so, and
-//! to take a process for gone that is only slow.
+//! Each process is held by a descriptor from the kernel, and its start is compared once the descriptor exists; so a
+//! process with a reused number is never hit. Refuses to signal anything without such a descriptor, and to count a slow
+//! process as ended.
 
 use crate::error::ResourceError;
 use crate::process::{Process, ProcessTable, Stat, start_of};
 use std::time::Duration;
 
-/// Most time for a tree to end by itself once it was asked.
+/// Most time for a tree to end by itself after the request.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// Most time for killed processes to be gone, before the processes that they started meanwhile are looked for.
+/// Most time for killed processes to end, before the search for processes that they started meanwhile.
 const KILLED: Duration = Duration::from_millis(200);
 
-/// Most passes of that. A tree that starts processes as fast as it can is done after two or three.
+/// Most passes of that search. A tree that starts processes as fast as it can is done after two or three.
 const PASSES: usize = 25;
 
-/// The end of a tree.
+/// The result of ending a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeEnd {
-    /// Processes that went when they were asked.
+    /// Processes that ended on request.
     pub asked: usize,
     /// Processes that had to be killed.
     pub killed: usize,
@@ -28,11 +28,11 @@ pub struct TreeEnd {
 
 /// Ends a process, all below it, and its group. Blocks for at most `grace` and some seconds.
 ///
-/// `is_keeper` names those that are not asked, since they end with what they keep: asked first, they would take it along
-/// before it could tidy up.
+/// `is_keeper` names those that are not asked, since they end with their own children: asked first, they would end
+/// those before they could tidy up.
 ///
 /// # Errors
-/// [`ResourceError::Absent`] when there is nothing to end, [`ResourceError::NotOurs`], [`ResourceError::StillThere`].
+/// [`ResourceError::Absent`] without any process to end, [`ResourceError::NotOurs`], [`ResourceError::StillThere`].
 pub fn end_tree(root: Process, grace: Duration, is_keeper: &dyn Fn(&Stat) -> bool) -> Result<TreeEnd, ResourceError> {
     let absent = || ResourceError::Absent { pid: root.pid };
     let table = ProcessTable::read()?;
@@ -53,11 +53,11 @@ pub fn end_tree(root: Process, grace: Duration, is_keeper: &dyn Fn(&Stat) -> boo
     kill(root, left).map(|killed| TreeEnd { asked: gone, killed })
 }
 
-/// Kills what is left, and what that started meanwhile, until nothing is.
+/// Kills the remaining processes, and those that they started meanwhile, until none is left.
 fn kill(root: Process, mut left: Vec<ProcessHandle>) -> Result<usize, ResourceError> {
     let mut killed = 0;
     for _ in 0..PASSES {
-        // Also those that the last look did not show, and that left the family since.
+        // Also those that the last search missed, and that left the family since.
         let table = ProcessTable::read()?;
         let known: Vec<Process> = left.iter().map(|held| held.process).collect();
         let mut found = table.tree(root);
@@ -82,7 +82,7 @@ fn kill(root: Process, mut left: Vec<ProcessHandle>) -> Result<usize, ResourceEr
     Err(ResourceError::StillThere { pid: root.pid, left: left.len() })
 }
 
-/// The processes of the tree that are still there and are the ones that were seen.
+/// The processes of the tree that still exist and are the same ones.
 fn hold(tree: &[&Stat]) -> Vec<ProcessHandle> {
     tree.iter().filter_map(|stat| ProcessHandle::of(stat.process)).collect()
 }
@@ -107,18 +107,18 @@ mod linux {
     use std::os::fd::OwnedFd;
     use std::time::{Duration, Instant};
 
-    /// A process that cannot be mistaken.
+    /// A process that cannot be confused with another.
     pub(super) struct ProcessHandle {
         pub(super) process: Process,
         fd: OwnedFd,
     }
 
     impl ProcessHandle {
-        /// A handle of the process; none: it is gone, or its number is another's.
+        /// A handle of the process; none: it has ended, or its number belongs to another one.
         pub(super) fn of(process: Process) -> Option<Self> {
             let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
             let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-            // In this order: the descriptor stays with whom it was opened for, whose start is compared then.
+            // In this order: the descriptor stays with its process, whose start is compared then.
             (start_of(process.pid) == Some(process.start_ticks)).then_some(Self { process, fd })
         }
 
@@ -139,7 +139,7 @@ mod linux {
         }
     }
 
-    /// Waits until all have ended, or for so long; answers those that have not.
+    /// Waits until all have ended, or until the timeout; returns those that have not.
     pub(super) fn wait(mut held: Vec<ProcessHandle>, most: Duration) -> Vec<ProcessHandle> {
         let since = Instant::now();
         loop {
@@ -151,7 +151,7 @@ mod linux {
             let mut polled: Vec<PollFd> = held.iter().map(|held| PollFd::new(&held.fd, PollFlags::IN)).collect();
             let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
             let timeout = Timespec { tv_sec: seconds, tv_nsec: left.subsec_nanos().into() };
-            // An interruption is a turn more.
+            // An interruption only causes one more turn.
             let _ = poll(&mut polled, Some(&timeout));
         }
     }
@@ -165,7 +165,7 @@ mod linux {
 #[cfg(not(target_os = "linux"))]
 use elsewhere::{ProcessHandle, wait};
 
-/// Without descriptors for processes nothing is held, so nothing is signalled.
+/// Without process descriptors no process is held, so none is signalled.
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use super::{Heard, Process};

@@ -1,39 +1,39 @@
-//! What can go wrong with processes, and whether the same call may succeed later.
+//! Errors about processes, and whether the same call may succeed later.
 
-/// Why something about processes could not be told or done.
+/// The reason why information or an action on processes failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResourceError {
-    /// There is no such process any more, or its number belongs to another one.
+    /// The process does not exist any more, or its number belongs to another one.
     #[error("process {pid} is not there any more")]
     Absent {
-        /// Its number.
+        /// The number of the process.
         pid: u32,
     },
-    /// The system does not let us.
+    /// The system refuses permission.
     #[error("process {pid} belongs to somebody else; end it as its user, or as root")]
     NotOurs {
-        /// Its number.
+        /// The number of the process.
         pid: u32,
     },
-    /// Killed, and still there: it waits within the kernel, mostly for a disk or a network file system.
+    /// Killed, but still there: it waits within the kernel, mostly for a disk or a network file system.
     #[error("{left} processes below {pid} were killed and are still there; they wait for a disk or the like")]
     StillThere {
         /// The root of the tree.
         pid: u32,
-        /// How many.
+        /// The number of remaining processes.
         left: usize,
     },
-    /// The machine does not say.
+    /// The machine does not provide the information.
     #[error("this system does not tell what its processes use: {why}")]
     Untold {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl ResourceError {
-    /// True when the same call may succeed later without anyone changing anything.
+    /// True when the same call may succeed later without any change.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {

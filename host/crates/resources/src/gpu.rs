@@ -1,7 +1,7 @@
-//! Memory of graphics cards, where the system tells it.
+//! Memory of graphics cards, if the system reports it.
 //!
-//! AMD's driver writes it into `/sys`; NVIDIA's says it to its own program, `nvidia-smi`, which is asked only where that
-//! driver is loaded. A card that shares the machine's memory is no card here. Refuses to load a driver's library into
+//! AMD's driver writes it into `/sys`; NVIDIA's reports it to its own program, `nvidia-smi`, which runs only if that
+//! driver is loaded. A card that shares the machine's memory does not count. Refuses to load a driver's library into
 //! this process, and to wait for a program longer than some seconds.
 
 use crate::numbers::mb;
@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Most time for `nvidia-smi`. It wakes a card that sleeps.
+/// The timeout of `nvidia-smi`. It wakes a sleeping card.
 const SMI_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes that are read of what it says: a line a card.
+/// The most bytes of its output that are read: a line a card.
 const SMI_BYTES_MAX: u64 = 64 << 10;
 
 /// A card.
@@ -36,7 +36,7 @@ impl GpuUsage {
     }
 }
 
-/// All cards whose memory can be read. May take a second where a program has to be asked.
+/// All cards with readable memory. May take a second if a program has to run.
 #[must_use]
 pub fn read() -> Vec<GpuUsage> {
     let mut cards = in_sysfs(Path::new("/sys/class/drm"));
@@ -46,7 +46,7 @@ pub fn read() -> Vec<GpuUsage> {
     cards
 }
 
-/// Whether there is any card whose memory could be read, without asking it.
+/// Whether there is any card with readable memory, without a query.
 #[must_use]
 pub fn is_there() -> bool {
     Path::new("/proc/driver/nvidia/gpus").exists() || !in_sysfs(Path::new("/sys/class/drm")).is_empty()
@@ -57,7 +57,7 @@ fn in_sysfs(drm: &Path) -> Vec<GpuUsage> {
     names.sort();
     let cards = names.into_iter().filter_map(|name| {
         let name = name.into_string().ok()?;
-        // `card0` is a card, `card0-HDMI-A-1` where its screen is plugged in.
+        // `card0` is a card, `card0-HDMI-A-1` is a connector of it.
         if !name.strip_prefix("card")?.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
@@ -74,7 +74,7 @@ fn asked() -> Option<String> {
     command.args(["--query-gpu=name,memory.total,memory.used", "--format=csv,noheader,nounits"]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let since = Instant::now();
-    // What it says fits the pipe, so it ends without a reader.
+    // Its output fits the pipe, so it ends without a reader.
     while child.try_wait().ok()?.is_none() {
         if since.elapsed() > SMI_MAX {
             let _ = child.kill();

@@ -1,11 +1,11 @@
-//! The last samples of what was used, for plots. Refuses to grow.
+//! The last samples of resource usage, for plots. Their number is bounded.
 
 use crate::numbers::sum;
 use crate::usage::{ProcessUsage, SystemUsage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Samples that are kept: two hours of one each five seconds.
+/// The number of stored samples: two hours with one each five seconds.
 pub const SAMPLES_MAX: usize = 1_440;
 
 /// Interval of samples, in milliseconds.
@@ -17,13 +17,13 @@ pub const SAMPLE_MS: u64 = 5_000;
 pub struct Sample {
     /// Time of the sample, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Memory of the machine that is used, in percent.
+    /// Used memory of the machine, in percent.
     pub memory_percent: f64,
-    /// Memory of the machine that can still be had, in MB.
+    /// Available memory of the machine, in MB.
     pub memory_available_mb: f64,
     /// Load of the machine's processors, in percent.
     pub cpu_percent: f64,
-    /// Memory of all its graphics cards that is used, in MB.
+    /// Used memory of all its graphics cards, in MB.
     pub gpu_memory_used_mb: f64,
     /// Usage of the host itself, without its children.
     pub host: ProcessUsage,
@@ -64,7 +64,7 @@ impl Sample {
 pub struct History(VecDeque<Sample>);
 
 impl History {
-    /// Adds a sample; the oldest goes when there are [`SAMPLES_MAX`].
+    /// Adds a sample; the oldest is removed when there are [`SAMPLES_MAX`].
     pub fn push(&mut self, sample: Sample) {
         if self.0.len() == SAMPLES_MAX {
             self.0.pop_front();

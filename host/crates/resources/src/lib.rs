@@ -2,18 +2,18 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `process.rs` | the processes that there are, and which belong together |
-//! | `usage.rs` | what a tree, and the machine, use |
+//! | `process.rs` | all processes, and the trees that they form |
+//! | `usage.rs` | the usage of a tree, and of the machine |
 //! | `gpu.rs` | memory of graphics cards |
-//! | `limits.rs` | what a tree may use, and when it is over |
-//! | `end.rs` | a tree is ended: asked first, then killed |
-//! | `cgroup.rs` | control groups, where the system lets us make them |
-//! | `own_cgroup.rs` | the group that we are in, and its memory |
-//! | `admission.rs` | whether there is room for one more |
+//! | `limits.rs` | the limits of a tree, and the check of them |
+//! | `end.rs` | the end of a tree: asked first, then killed |
+//! | `cgroup.rs` | control groups, if the system lets us make them |
+//! | `own_cgroup.rs` | our own group, and its memory |
+//! | `admission.rs` | whether there is capacity for one more |
 //! | `history.rs` | the last samples, for plots |
 //!
-//! Refuses to signal a process by its number alone, since numbers are given away again; to wait without a cap; and to
-//! take a machine that tells nothing for one that has everything free.
+//! Refuses to signal a process by its number alone, since numbers are reused; to wait without a cap; and to treat a
+//! machine without figures as one with everything free.
 
 pub mod admission;
 pub mod cgroup;

@@ -1,6 +1,6 @@
 //! Limits of a process tree, and whether it exceeds them.
 //!
-//! Memory and processes end a tree at the first look that is over; processor time only when it was over for a while,
+//! Memory and processes end a tree at the first check that is over; processor time only when it was over for a while,
 //! since every program is busy for a moment. Refuses to end anything itself.
 
 use crate::process::Process;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceLimits {
-    /// Memory of all of it, in MB. Default 256.
+    /// Memory of the whole tree, in MB. Default 256.
     pub max_memory_mb: f64,
     /// Processor time, where 100 is one processor all the time. Default 80.
     pub max_cpu_percent: f64,
@@ -41,7 +41,7 @@ impl ResourceLimits {
     }
 }
 
-/// Limits of which some may be left out.
+/// Limits of which some may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PartialLimits {
@@ -102,15 +102,15 @@ fn over(name: &str, used: f64, max: f64) -> Option<LimitHit> {
     (used > max).then(|| LimitHit { name: name.to_owned(), used, max })
 }
 
-/// Says which trees are over their limits, look after look.
+/// Reports trees that are over their limits, check after check.
 #[derive(Debug, Default)]
 pub struct Watchdog {
     busy_since_ms: BTreeMap<Process, u64>,
 }
 
 impl Watchdog {
-    /// The limit that a tree is to be ended for now, if it is. `busy_ms_max` is for how long it may have more of the
-    /// processors than its share.
+    /// The limit for which a tree has to end now, if there is one. `busy_ms_max` is the time for which it may have more
+    /// of the processors than its share.
     pub fn look(
         &mut self,
         root: Process,
@@ -130,7 +130,7 @@ impl Watchdog {
         (now_ms.saturating_sub(since_ms) >= busy_ms_max).then_some(hit)
     }
 
-    /// Forgets trees that are not among these.
+    /// Forgets all other trees.
     pub fn keep(&mut self, roots: &[Process]) {
         self.busy_since_ms.retain(|root, _| roots.contains(root));
     }

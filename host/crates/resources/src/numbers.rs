@@ -1,6 +1,6 @@
-//! Sums and units of what is measured, in which zero has no sign.
+//! Sums and units of measurements, in which zero has no sign.
 
-/// The sum; of nothing it is 0, where the standard library has -0, which is shown with its sign.
+/// The sum; of nothing it is 0, while the standard library returns -0, which is shown with its sign.
 pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
     numbers.fold(0.0, |sum, number| sum + number)
 }

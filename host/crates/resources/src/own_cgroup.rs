@@ -12,7 +12,7 @@ pub(crate) fn own_group() -> Option<PathBuf> {
     Some(mount_of(&mounts, "cgroup2", None)?.join(own))
 }
 
-/// What the group that we are in may have, and what it has, in bytes; none: no limit that we can see.
+/// The limit and the usage of our own group, in bytes; none: no visible limit.
 pub(crate) fn own_memory() -> Option<(u64, u64)> {
     let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let second = || {
@@ -31,7 +31,7 @@ pub(crate) fn own_memory() -> Option<(u64, u64)> {
     second().or_else(first)
 }
 
-/// Where a file system of this kind is mounted, with this option.
+/// The mount point of a file system of this kind, with this option.
 fn mount_of(mountinfo: &str, kind: &str, option: Option<&str>) -> Option<PathBuf> {
     mountinfo.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;

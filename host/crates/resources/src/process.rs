@@ -1,13 +1,13 @@
-//! The processes that there are, and which belong together.
+//! All processes, and the trees that they form.
 //!
-//! A process is its number and its start, in ticks since the machine's: the number alone is given away again. Refuses
-//! zombies, which hold nothing and hear nothing.
+//! A process is its number and its start, in ticks since the machine's start: the number alone is reused. Refuses
+//! zombies, which hold no resources and receive no signals.
 
 use crate::error::ResourceError;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A process, told apart from every other by number and start.
+/// A process, identified by number and start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
     /// Number of the process.
@@ -27,7 +27,7 @@ pub struct Stat {
     pub group: u32,
     /// The name of its program, cut by the kernel.
     pub name: String,
-    /// Memory that is there now, in bytes. What is shared counts for each who shares it.
+    /// Resident memory, in bytes. Shared memory counts for each process.
     pub rss_bytes: u64,
     /// Its processor time, in milliseconds.
     pub cpu_ms: u64,
@@ -40,7 +40,7 @@ pub struct Stat {
 /// All processes at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTable {
-    /// Since the machine began, in milliseconds.
+    /// Time since the machine started, in milliseconds.
     pub uptime_ms: u64,
     /// Ticks of the system in a second.
     pub ticks_per_second: u64,
@@ -62,22 +62,22 @@ impl ProcessTable {
         read::table()
     }
 
-    /// The process that has this number now.
+    /// The process with this number now.
     #[must_use]
     pub fn named(&self, pid: u32) -> Option<&Stat> {
         self.stats.get(&pid)
     }
 
-    /// This very process, if it is there.
+    /// This same process, if it exists.
     #[must_use]
     pub fn get(&self, process: Process) -> Option<&Stat> {
         self.named(process.pid).filter(|stat| stat.process == process)
     }
 
-    /// The process, all below it, and all in the group that it leads, also when it has ended itself; the root first.
+    /// The process, all below it, and all in the group that it leads, even when it has ended itself; the root first.
     ///
-    /// Who leaves group and family, as a daemon does, is not found. A sandbox with a process namespace of its own takes
-    /// those along, and so does a control group.
+    /// A process that leaves group and family, as a daemon does, is not found. A sandbox with a process namespace of
+    /// its own ends those too, and so does a control group.
     #[must_use]
     pub fn tree(&self, root: Process) -> Vec<&Stat> {
         match self.named(root.pid) {
@@ -88,7 +88,7 @@ impl ProcessTable {
         for stat in self.stats.values() {
             below.entry(stat.parent).or_default().push(stat);
         }
-        // While a group has a member, the kernel gives its number to nobody else.
+        // While a group has a member, the kernel does not reuse its number.
         let in_group = |stat: &&Stat| stat.group == root.pid && stat.process.start_ticks >= root.start_ticks;
         let mut found: Vec<&Stat> = self.get(root).into_iter().collect();
         let mut seen: BTreeSet<u32> = found.iter().map(|stat| stat.process.pid).collect();
@@ -103,7 +103,7 @@ impl ProcessTable {
     }
 }
 
-/// Start of the process of this number; none: there is no such process.
+/// Start of the process with this number; none: there is no such process.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
     read::start_of(pid)
 }
@@ -118,10 +118,10 @@ mod read {
     pub(super) fn table() -> Result<ProcessTable, ResourceError> {
         let untold = |error: procfs::ProcError| ResourceError::Untold { why: error.to_string() };
         let all = procfs::process::all_processes().map_err(untold)?;
-        // Who ends while it is read is not there.
+        // A process that ends during the read is skipped.
         let stats = all.filter_map(|process| stat(process.ok()?.stat().ok()?));
         let stats: Vec<Stat> = stats.collect();
-        // Behind the processes, so that nobody is older than the machine.
+        // Read after the processes, so that none is older than the machine.
         let uptime = Uptime::current().map_err(untold)?.uptime_duration();
         let uptime_ms = u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX);
         Ok(ProcessTable::of(uptime_ms, procfs::ticks_per_second(), stats))
@@ -185,11 +185,11 @@ pub(crate) mod tests {
             stat(12, 11, 12, 120),
             // Taken over by process 1 when its parent ended, still in the group of 10.
             stat(13, 1, 10, 130),
-            // Somebody else's.
+            // A process of another tree.
             stat(20, 1, 20, 100),
             // In a group whose leader has ended.
             stat(31, 1, 30, 210),
-            // Older than the leader that is asked about, so of an earlier group of the number.
+            // Older than the leader, so of an earlier group with this number.
             stat(32, 1, 40, 90),
         ];
         let table = ProcessTable::of(10_000, 100, stats);

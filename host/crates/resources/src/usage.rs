@@ -1,7 +1,7 @@
 //! Usage of a process tree and of the machine.
 //!
-//! Processor time is a share of an interval that is told by the machine's own clock: between two looks, or, at the first
-//! one, the whole life of the process. Refuses to sample for a moment and to call that a share.
+//! Processor time is a share of an interval by the machine's own clock: between two measurements, or, at the first one,
+//! the whole life of the process. Refuses to sample for a moment and to call that a share.
 
 use crate::error::ResourceError;
 use crate::gpu::GpuUsage;
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessUsage {
-    /// Memory that is there now, of all of them together, in MB. What they share counts for each.
+    /// Resident memory of all processes together, in MB. Shared memory counts for each.
     pub memory_mb: f64,
-    /// Processor time since the last look, where 100 is one processor all the time.
+    /// Processor time since the last measurement, where 100 is one processor all the time.
     pub cpu_percent: f64,
-    /// Threads of all of them.
+    /// Threads of all processes.
     pub num_threads: u64,
     /// Processes besides the root.
     pub num_children: u64,
@@ -28,21 +28,21 @@ pub struct ProcessUsage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemUsage {
-    /// Memory of the machine, or of the container that we are in, in MB.
+    /// Memory of the machine, or of our container, in MB.
     pub memory_total_mb: f64,
-    /// Memory that programs can still have without swapping, in MB.
+    /// Memory that is available without swapping, in MB.
     pub memory_available_mb: f64,
     /// Used memory, in percent.
     pub memory_percent: f64,
     /// Number of processors.
     pub cpu_count: u64,
-    /// Load of all processors since the last look, in percent from 0 to 100.
+    /// Load of all processors since the last measurement, in percent from 0 to 100.
     pub cpu_percent: f64,
-    /// Graphics cards whose memory can be read; none is no error.
+    /// Graphics cards with readable memory; it may be empty.
     pub gpus: Vec<GpuUsage>,
 }
 
-/// Remembers what was used at the last look.
+/// Stores the figures of the last measurement.
 #[derive(Debug, Default)]
 pub struct Sampler {
     trees: BTreeMap<Process, Seen>,
@@ -56,7 +56,7 @@ struct Seen {
     percent: f64,
 }
 
-/// Time of all processors since the machine began, in ticks.
+/// Time of all processors since the machine started, in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     busy: u64,
@@ -65,14 +65,14 @@ struct Busy {
 }
 
 impl Sampler {
-    /// Usage of a tree; none: it is not there any more.
+    /// Usage of a tree; none: it does not exist any more.
     pub fn tree(&mut self, table: &ProcessTable, root: Process) -> Option<ProcessUsage> {
         let tree = table.tree(root);
         if tree.is_empty() {
             self.trees.remove(&root);
             return None;
         }
-        // What ends leaves its time to who waits for it, so the sum goes on.
+        // An ended process adds its time to that of its waiting parent, so the sum continues.
         let cpu_ms = sum(&tree, |stat| stat.cpu_ms.saturating_add(stat.children_cpu_ms));
         Some(self.used(table, root, &tree, cpu_ms))
     }
@@ -96,12 +96,12 @@ impl Sampler {
         }
     }
 
-    /// Forgets what is not wanted any more.
+    /// Forgets unneeded processes.
     pub fn keep(&mut self, is_wanted: impl Fn(Process) -> bool) {
         self.trees.retain(|root, _| is_wanted(*root));
     }
 
-    /// Usage of the machine. The caller adds its graphics cards, since asking them may take long.
+    /// Usage of the machine. The caller adds its graphics cards, since reading them may take long.
     ///
     /// # Errors
     /// [`ResourceError::Untold`].
@@ -122,7 +122,7 @@ impl Sampler {
     fn busy(&mut self, (busy, all): (u64, u64)) -> f64 {
         let before = self.machine.unwrap_or(Busy { busy: 0, all: 0, percent: 0.0 });
         let passed = all.saturating_sub(before.all);
-        // Two looks within a tick tell nothing new.
+        // Two measurements within a tick have no new information.
         let percent =
             if passed == 0 { before.percent } else { percent_of(busy.saturating_sub(before.busy), passed).min(100.0) };
         self.machine = Some(Busy { busy, all, percent });
@@ -134,7 +134,7 @@ fn sum(all: &[&Stat], of: fn(&Stat) -> u64) -> u64 {
     all.iter().map(|stat| of(stat)).fold(0, u64::saturating_add)
 }
 
-/// The shortest time between two looks from which a share is made, in milliseconds: ticks of the kernel are 10.
+/// The shortest interval for a share, in milliseconds: ticks of the kernel are 10.
 const INTERVAL_MS_MIN: u64 = 100;
 
 impl Seen {
@@ -143,7 +143,7 @@ impl Seen {
         if passed < INTERVAL_MS_MIN {
             return self;
         }
-        // Who ends takes its time along where nobody waited for it: less than nothing is nothing.
+        // The time of an ended process without a waiting parent is lost: a negative difference counts as 0.
         Self { at_ms, cpu_ms, percent: percent_of(cpu_ms.saturating_sub(self.cpu_ms), passed) }
     }
 }
@@ -202,14 +202,14 @@ mod tests {
     #[test]
     fn a_tree_is_summed_and_its_processor_time_is_a_share_of_what_passed() {
         let (mut sampler, root) = (Sampler::default(), Process { pid: 10, start_ticks: 100 });
-        // Born at second 1; at second 3 it has had one second.
+        // Started at second 1; at second 3 it has had one second.
         let first = sampler.tree(&at(3_000, [500, 500]), root).unwrap();
         assert_eq!(first, ProcessUsage { memory_mb: 2.0, cpu_percent: 50.0, num_threads: 2, num_children: 1 });
         // Two processors for half a second.
         assert_eq!(sampler.tree(&at(3_500, [1_000, 1_000]), root).map(|usage| usage.cpu_percent), Some(200.0));
-        // Too soon: what was known.
+        // Too soon: the last figure.
         assert_eq!(sampler.tree(&at(3_550, [1_050, 1_000]), root).map(|usage| usage.cpu_percent), Some(200.0));
-        // Time that goes with somebody is no time that comes back.
+        // Lost time of an ended process does not return.
         assert_eq!(sampler.tree(&at(4_500, [100, 0]), root).map(|usage| usage.cpu_percent), Some(0.0));
         assert_eq!(sampler.tree(&at(5_000, [0, 0]), Process { pid: 10, start_ticks: 5 }), None);
     }

@@ -92,7 +92,7 @@ fn a_busy_tree_shows_the_processor_time_that_it_had() {
     let mut sampler = Sampler::default();
     sampler.tree(&ProcessTable::read().unwrap(), root).unwrap();
     let mut usage = ProcessUsage::default();
-    // A machine that is busy with others gives it a share in the end.
+    // A busy machine gives it a share in the end.
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(150));
         usage = sampler.tree(&ProcessTable::read().unwrap(), root).unwrap();

@@ -1,5 +1,6 @@
-//! The start of a program in the full sandbox against a bare start, in the same run: `cargo bench -p longhaul-sandbox
-//! --bench start`. The goal is at most 10 ms over. A machine that gives less than the full sandbox measures nothing.
+//! Compares the start of a program in the full sandbox with a bare start, in the same run: `cargo bench -p
+//! longhaul-sandbox --bench start`. The goal is at most 10 ms over. A machine that gives less than the full sandbox
+//! measures nothing.
 
 use longhaul_sandbox::{Level, Program, SandboxHost, run};
 use std::time::{Duration, Instant};

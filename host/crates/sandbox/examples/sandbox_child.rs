@@ -1,7 +1,7 @@
-//! Stands in for the `longhaul` command in tests of native programs: does nothing but be the child.
+//! Stands in for the `longhaul` command in tests of native programs: it only implements the sandbox child.
 
 fn main() {
-    // The last: what comes before it leads the tests here in different ways.
+    // The last argument: tests here use different ones before it.
     let code = match std::env::args().skip(1).last() {
         Some(spec) => longhaul_sandbox::sandbox_child(&spec),
         None => 2,

@@ -2,14 +2,15 @@
 //!
 //! Two processes of this binary stand between the host and the program, both started from a sealed copy. The outer one
 //! makes the namespaces and the file system, and watches the host: when the host dies it ends everything. The inner one
-//! is the first process of the new process namespace, so that all that the program started dies with it; it leads a
-//! session without a terminal, sets the limits, gives up its rights, confines itself and starts the program. A level
-//! that the system refuses starts nothing, and the host asks for less where it may. Refuses to guess: what held the
-//! program is said on the first line of standard error, before the program runs; and to start anywhere but below the
-//! directory that it works in.
+//! is the first process of the new process namespace, so that all processes of the program die with it; it leads a
+//! session without a terminal, sets the limits, drops its capabilities, confines itself and starts the program. A level
+//! that the system refuses starts nothing, and the host tries a lower one if allowed. Refuses to guess: the first line
+//! of standard error reports the level, before the program runs. Refuses to start the program outside its work
+//! directory.
 //!
-//! At a level that has a backend, the inner process starts that instead, and a third one, the innermost, is the first
-//! process in it and starts the program. Nothing of a backend outlives the inner process, and that not the host.
+//! At a level with a backend, the inner process starts that instead, and a third one, the innermost, is the first
+//! process in it and starts the program. No process of a backend outlives the inner process, and that one does not
+//! outlive the host.
 
 #[cfg(target_os = "linux")]
 mod access;
@@ -41,16 +42,16 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// Before all that runs inside; see [`inner`] and [`processes`].
+/// The priority of the watching processes, above everything that runs inside; see [`inner`] and [`processes`].
 const WATCHER_NICE: i32 = -20;
 
-/// How often processes are counted, and how late an end is noticed where the system has no descriptors of processes.
+/// Interval of process counting, and the delay of noticing an end on systems without process descriptors.
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
-/// The exit code when the child itself failed, as of a shell that cannot start a command.
+/// The exit code when the child itself failed, like that of a shell that cannot start a command.
 const FAILED: i32 = 126;
 
-/// The child's whole main function: call it before any thread is started. Answers the exit code.
+/// The child's whole main function: call it before any thread is started. Returns the exit code.
 #[must_use]
 pub fn sandbox_child(spec_json: &str) -> i32 {
     let spec: Spec = match serde_json::from_str(spec_json) {
@@ -67,17 +68,17 @@ pub fn sandbox_child(spec_json: &str) -> i32 {
     }
 }
 
-/// Confines this very process to its standard descriptors, by Landlock and seccomp: all others are closed, and from now
-/// on it opens no file, makes no socket, starts threads and no process, signals nobody where Landlock holds signals
-/// (Linux 6.12), and is no longer root. Call it before any thread is started and any file is opened.
+/// Confines this very process to its standard descriptors, by Landlock and seccomp: all others are closed. From now on
+/// it opens no file, makes no socket, starts threads and no process, signals no other process if Landlock restricts
+/// signals (Linux 6.12), and is no longer root. Call it before any thread is started and any file is opened.
 ///
 /// # Errors
-/// When the system does not let it; part of it may hold then.
+/// When the system refuses it; then a part of it may be in force.
 pub fn confine_to_descriptors() -> std::io::Result<()> {
     confine_to(None)
 }
 
-/// The same, but for one descriptor more, such as that of a file which is a stranger's.
+/// The same, with one more descriptor, such as that of an untrusted file.
 ///
 /// # Errors
 /// As [`confine_to_descriptors`].
@@ -91,7 +92,8 @@ fn confine_to(kept: Option<BorrowedFd<'_>>) -> std::io::Result<()> {
 
 fn outer(spec: Spec, input: Option<OwnedFd>) -> i32 {
     let nice = rustix::process::getpriority_process(None).unwrap_or(0);
-    // Whoever counts processes must be let to, by those that it counts. Only root can, and only root needs it.
+    // The counting process must have a higher priority than the counted ones. Only root can set one, and only root
+    // needs it.
     let _ = rustix::process::setpriority_process(None, WATCHER_NICE);
     if let Err((doing, error)) = enter(&spec) {
         return say(REFUSED, &format!("cannot {doing}: {error}"));
@@ -103,10 +105,10 @@ fn outer(spec: Spec, input: Option<OwnedFd>) -> i32 {
     }
 }
 
-/// Starts the inner process with a socket of its own as standard input, and answers our end of it.
+/// Starts the inner process with a socket of its own as standard input, and returns this process's end of it.
 fn start_inner(spec: &Spec, input: Option<OwnedFd>) -> std::io::Result<(Child, UnixStream)> {
     let json = serde_json::to_string(spec)?;
-    // The link, not where it leads: the sealed copy has no path.
+    // The link, not its target: the sealed copy has no path.
     let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
     let (ours, theirs) = control(input)?;
     let mut command = Command::new(program);
@@ -114,7 +116,7 @@ fn start_inner(spec: &Spec, input: Option<OwnedFd>) -> std::io::Result<(Child, U
     Ok((command.spawn()?, ours))
 }
 
-/// A socket to the next process, on which it is handed the program's standard input, and its other end.
+/// A socket to the next process, which carries the program's standard input, and its other end.
 fn control(input: Option<OwnedFd>) -> std::io::Result<(UnixStream, OwnedFd)> {
     let (ours, theirs) = UnixStream::pair()?;
     descriptors::send(&ours, input.as_ref().map(|input| input.as_fd()))?;
@@ -122,8 +124,8 @@ fn control(input: Option<OwnedFd>) -> std::io::Result<(UnixStream, OwnedFd)> {
 }
 
 fn inner(spec: &Spec, input: Option<OwnedFd>) -> i32 {
-    // A program with a terminal could type into it. We lead no group, so that this cannot fail, but where a backend has
-    // made a session for us.
+    // A program with a terminal could type into it. This process leads no group, so that this cannot fail, except if a
+    // backend has made a session already.
     let leads_session = || rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid());
     if let Err(error) = rustix::process::setsid()
         && !leads_session()
@@ -139,8 +141,8 @@ fn inner(spec: &Spec, input: Option<OwnedFd>) -> i32 {
             Err((doing, error)) => say(REFUSED, &format!("cannot {doing}: {error}")),
         };
     }
-    // Only what is started stands to others as the host does, which is a matter of threads. We stay before it: all of
-    // it dies with us, and among thousands of processes we would have to wait for our turn to die.
+    // Only the started process gets the host's priority, which is set for a thread. This process keeps its own:
+    // everything inside dies with it, and among thousands of processes it would have to wait for its turn to die.
     let started = std::thread::scope(|scope| {
         let starter = std::thread::Builder::new().spawn_scoped(scope, || start(spec, input));
         starter.map(|starter| starter.join().unwrap_or(Err(FAILED)))
@@ -158,7 +160,7 @@ fn hold(spec: &Spec, input: Option<OwnedFd>) -> Result<(Child, UnixStream), Fail
     Ok((start_backend(spec, theirs)?, ours))
 }
 
-/// Starts what is asked for; else the exit code.
+/// Starts the requested program, or returns the exit code.
 fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
     let _ = rustix::process::setpriority_process(None, spec.nice);
     limit(spec).map_err(|error| say(REFUSED, &format!("cannot set a limit: {error}")))?;
@@ -172,7 +174,7 @@ fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
     let mut command = Command::new(program);
     command.env_clear().envs(variables());
     if spec.level.has_namespaces() {
-        // It dies with us, so that it can have a group of its own, which is asked to end as one.
+        // It dies with this process, so that it can have a group of its own, which is asked to end as one.
         command.process_group(0);
     }
     command.args(arguments).stdin(input.map_or_else(Stdio::null, Stdio::from)).spawn().map_err(|error| {
@@ -181,7 +183,7 @@ fn start(spec: &Spec, input: Option<OwnedFd>) -> Result<Child, i32> {
     })
 }
 
-/// The variables of the program, which it is the first to have by their own names.
+/// The variables of the program, under their own names from here on.
 fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     let named = |(name, value): (OsString, OsString)| {
         let name = name.as_bytes().strip_prefix(VARIABLE.as_bytes())?;
@@ -190,7 +192,7 @@ fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter_map(named)
 }
 
-/// Looks where it is once it is there: a directory may become a link between a look and a step.
+/// Checks the directory after entering it: it may become a link between a check and a step.
 fn go_to(work: &Path, cwd: &Path) -> std::io::Result<()> {
     std::env::set_current_dir(work)?;
     let top = std::env::current_dir()?;
@@ -201,20 +203,20 @@ fn go_to(work: &Path, cwd: &Path) -> std::io::Result<()> {
     Err(std::io::Error::other("it leads out of the tree"))
 }
 
-/// Says one line to the host, and answers the exit code for it.
+/// Reports one line to the host, and returns the exit code for it.
 fn say(word: &str, why: &str) -> i32 {
     let line = format!("{SAID}{word} {}\n", why.replace('\n', " "));
     let _ = std::io::stderr().write_all(line.as_bytes());
     FAILED
 }
 
-/// As shells do it: 128 and the signal.
+/// As shells do: 128 plus the signal.
 fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 /// Standard input is a socket whose other end the host holds: it ends with the host, however the host ends. A parent
-/// death signal would not do, since it counts from the host's thread; and a thread that waits cannot be had, since a
+/// death signal would not do, since it depends on the host's thread; and a waiting thread is impossible, since a
 /// process that made a process namespace may start none.
 fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec) -> i32 {
     let end = end_of(&child);
@@ -232,7 +234,7 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
         match heard(end.as_ref()) {
             Heard::Nothing => {}
             Heard::End => {
-                // Where it is gone, the next turn sees that.
+                // If the child has exited, the next turn notices it.
                 let _ = (&*control).write_all(&[END]);
             }
             Heard::HostIsGone => {
@@ -245,7 +247,7 @@ fn wait_or_end_with_the_host(mut child: Child, control: &UnixStream, spec: &Spec
     }
 }
 
-/// The inner process: what the host has to say comes through the outer one.
+/// The inner process: messages of the host come through the outer one.
 fn wait_or_ask_to_end(mut child: Child, level: Level) -> i32 {
     let (pid, end) = (pid_of(&child), end_of(&child));
     loop {
@@ -270,7 +272,7 @@ fn wait_or_ask_to_end(mut child: Child, level: Level) -> i32 {
     }
 }
 
-/// What the program left running ends with us where there are namespaces, and by our hand where there are none.
+/// The program's remaining processes end with this process if there are namespaces; otherwise they are ended here.
 fn ended(code: i32, level: Level) -> i32 {
     if level == Level::Landlock {
         end_all_held();
@@ -281,8 +283,8 @@ fn ended(code: i32, level: Level) -> i32 {
     code
 }
 
-/// Who leaves its parents becomes our child; see [`linux::enter`] and [`linux::confine`]. Whoever starts another process
-/// and ends, again and again, is never met by this alone.
+/// Orphans become children of this process; see [`linux::enter`] and [`linux::confine`]. A process that repeatedly
+/// starts another one and ends is never caught by this alone.
 fn end_children() {
     const ROUNDS_MAX: usize = 1_000;
     for _ in 0..ROUNDS_MAX {
@@ -298,7 +300,7 @@ fn end_children() {
     }
 }
 
-/// What came through standard input.
+/// A message on standard input.
 enum Heard {
     Nothing,
     /// [`END`].
@@ -339,9 +341,9 @@ fn heard(end: Option<&OwnedFd>) -> Heard {
     }
 }
 
-/// How many processes there are inside, where that can be told: a limit of the kernel does not hold for root.
+/// The number of processes inside, if it can be found: the kernel's limit does not apply to root.
 fn processes() -> Option<u64> {
-    // The `/proc` of a namespace that we are not in knows nothing of us.
+    // The `/proc` of a foreign namespace does not contain this process.
     if std::fs::symlink_metadata("/proc/self").is_err() || std::fs::read_link("/proc/self").is_ok() {
         return None;
     }
@@ -351,23 +353,22 @@ fn processes() -> Option<u64> {
 }
 
 /// Address space that a process may reserve beyond its memory. Node reserves 10 GiB for each memory of WebAssembly, so
-/// that this is for two dozen; the page tables of all of it take half a GiB at most.
+/// that this is enough for two dozen; the page tables of all of it take half a GiB at most.
 const RESERVED_BYTES_MAX: u64 = 256 << 30;
 
 fn limit(spec: &Spec) -> std::io::Result<()> {
-    // Data is what a process may write to and shares with nobody, and not what it only reserves. gVisor counts no data
-    // but that of `brk`.
+    // Data is a process's private writable memory, without merely reserved space. gVisor counts only that of `brk`.
     let reserved = if spec.level.backend().is_some() { 0 } else { RESERVED_BYTES_MAX };
     only(Resource::Data, spec.memory_bytes_max)?;
     only(Resource::As, spec.memory_bytes_max.saturating_add(reserved))?;
     only(Resource::Core, 0)?;
     only(Resource::Fsize, spec.file_bytes_max)?;
-    // The signal comes at the first and can be told apart, the kill at the second.
+    // The signal comes at the first limit and can be told apart, the kill at the second.
     let kill = within(Resource::Cpu, spec.cpu_seconds_max.saturating_add(5));
     setrlimit(Resource::Cpu, Rlimit { current: Some(spec.cpu_seconds_max.min(kill)), maximum: Some(kill) })?;
     if spec.level.has_namespaces() {
-        // Counted within the user namespace. Without one it would count all that the user runs. The two of us are in
-        // it, and, while the first program starts, the thread that starts it.
+        // Counted within the user namespace. Without one it would count all processes of the user. Included are the
+        // inner and the innermost process, and, while the program starts, the thread that starts it.
         only(Resource::Nproc, spec.processes_max.max(2).saturating_add(2))?;
     }
     Ok(())
@@ -378,7 +379,7 @@ fn only(resource: Resource, max: u64) -> std::io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: max, maximum: max })?)
 }
 
-/// What the host itself is held to cannot be raised, and need not be.
+/// A limit of the host itself cannot be raised, and need not be.
 fn within(resource: Resource, max: u64) -> u64 {
     getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
 }

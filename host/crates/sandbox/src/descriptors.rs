@@ -1,4 +1,4 @@
-//! The socket between the host and a child: it hands descriptors over, asks the program to end, and ends with the host.
+//! The socket between the host and a child: it passes descriptors, asks the program to end, and closes with the host.
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// The first byte on the socket, which the descriptor comes with.
 const FIRST: u8 = b's';
 
-/// Sends the program's standard input, where it has one.
+/// Sends the program's standard input, if it has one.
 pub(crate) fn send(socket: impl AsFd, input: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -23,7 +23,7 @@ pub(crate) fn send(socket: impl AsFd, input: Option<BorrowedFd<'_>>) -> io::Resu
     Ok(())
 }
 
-/// Receives it.
+/// Receives the program's standard input, if it has one.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -1,32 +1,32 @@
-//! What a project grants to a program by a path of its `longhaul.toml`.
+//! Grants of a project to a program by a path of its `longhaul.toml`.
 //!
-//! Whoever agrees to a grant agrees to its words. What lies in the project is the repository's, which may make a link of
-//! it with any pull or merge: such a path must lie there by its real name too. Refuses nothing that lies elsewhere by
-//! its words, since somebody agreed to these, and opens nothing.
+//! A person agrees to the words of a grant. Files in the project are the repository's, which may replace them by links
+//! with any pull or merge: such a path must also be in the project by its real name. Accepts every path outside of the
+//! project, since a person agreed to its words, and opens nothing.
 
 use crate::launch::without_dots;
 use std::path::{Path, PathBuf};
 
-/// A grant that a link in the project leads out of it.
+/// A granted path that a link in the project leads out of it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` leads out of the project by a link, to `{}`; to allow it, name that path itself, which is a power to agree to",
     .path.display(), .real.display()
 )]
 pub struct LeadsOut {
-    /// As it is named.
+    /// The path as granted.
     pub path: PathBuf,
-    /// Where it leads.
+    /// Its real path.
     pub real: PathBuf,
 }
 
-/// The full path of the grant `path`, which is full or from the top of `project`.
+/// The full path of the grant `path`, which is full or relative to the top of `project`.
 ///
 /// # Errors
 /// When a link in the project leads it out of there.
 pub fn granted(project: &Path, path: &Path) -> Result<PathBuf, LeadsOut> {
     let whole = without_dots(&project.join(path));
-    // What is not there cannot be shown, either.
+    // A missing path cannot be shown, either.
     let (Ok(top), Ok(real)) = (project.canonicalize(), whole.canonicalize()) else { return Ok(whole) };
     let mut passed = whole.ancestors().filter_map(|dir| dir.canonicalize().ok());
     if !real.starts_with(&top) && passed.any(|dir| dir.starts_with(&top)) {

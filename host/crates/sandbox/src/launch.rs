@@ -1,4 +1,4 @@
-//! One start of a program: by the strongest level that the system gives, watched, and ended at a limit.
+//! One start of a program: at the highest level that the system gives, watched, and ended at a limit.
 
 use crate::backend::Backend;
 use crate::error::is_full;
@@ -26,32 +26,32 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdout, Command};
 
-/// How long keepers may take to end a program that no namespace takes along.
+/// How long the keeper processes may take to end a program without a namespace.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// How long a child may take until it says whether it can confine itself.
+/// How long a child may take to report whether it can confine itself.
 const START: Duration = Duration::from_secs(30);
 
-/// How often the disk is looked at.
+/// Interval of disk checks.
 const DISK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Processes of a program that may hold, at once, as much as each of them may.
+/// How many processes of a program may use the memory limit of a process at the same time.
 const PROCESSES_AT_THEIR_MOST: u64 = 4;
 
-/// Runs a program in a room of its own, and clears behind it.
+/// Runs a program in a scratch directory of its own, and removes the directory afterwards.
 ///
 /// # Errors
-/// When it did not run. One that fails, or reaches a limit, is a report.
+/// When it did not run. A program that fails, or reaches a limit, is a report.
 pub async fn run(host: &SandboxHost, program: &Program) -> Result<ProgramReport, SandboxError> {
     let room = ScratchDirectory::new(host)?;
     run_in(host, room.path(), program).await
 }
 
 /// Runs a program in the scratch directory `scratch`, which has the directories `work`, `home`, `tmp` and `dev`, and
-/// leaves there what the program left.
+/// leaves the program's files there.
 ///
 /// # Errors
-/// When it did not run. One that fails, or reaches a limit, is a report.
+/// When it did not run. A program that fails, or reaches a limit, is a report.
 pub async fn run_in(host: &SandboxHost, scratch: &Path, program: &Program) -> Result<ProgramReport, SandboxError> {
     let started = Instant::now();
     let launched = Launch { host, scratch, program }.at_the_best_level().await?;
@@ -69,22 +69,22 @@ pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Program,
 }
 
-/// A program that has begun.
+/// A started program.
 pub(crate) struct Launched {
     pub(crate) child: Child,
     pub(crate) group: Group,
-    /// The child ends when this does.
+    /// The child ends when this is dropped.
     pub(crate) control: UnixStream,
     pub(crate) input: Option<pipe::Sender>,
     pub(crate) piped_output: Option<ChildStdout>,
     pub(crate) stdout: output::Output,
     pub(crate) stderr: output::Output,
-    /// None: it had ended by then.
+    /// None: it had already ended.
     pub(crate) entry: Option<RegistryEntry<Listing>>,
     pub(crate) level: Level,
 }
 
-/// How one start went: a program that runs, or the reason of the child that started none.
+/// The result of one start: a running program, or the reason of a child that started none.
 type Attempt = Result<Launched, String>;
 
 fn failed(program: &Program, error: &std::io::Error) -> SandboxError {
@@ -92,7 +92,7 @@ fn failed(program: &Program, error: &std::io::Error) -> SandboxError {
 }
 
 impl Launch<'_> {
-    /// Asks for the strongest level first, and for none below the least. A child that refuses has started nothing.
+    /// Tries the highest level first, and none below the lowest accepted one. A child that refuses has started nothing.
     pub(crate) async fn at_the_best_level(&self) -> Result<Launched, SandboxError> {
         self.check_program()?;
         self.check_granted()?;
@@ -114,7 +114,7 @@ impl Launch<'_> {
         Err(SandboxError::Refused { name: self.program.name.clone(), level_min, why: reason })
     }
 
-    /// Looked for here and not left to the child, whose words a program could imitate.
+    /// Checked here and not in the child, whose messages a program could imitate.
     fn check_program(&self) -> Result<(), SandboxError> {
         let program = self.program.argv.first().map_or("", String::as_str);
         let is_there = if program.contains('/') {
@@ -128,7 +128,8 @@ impl Launch<'_> {
         if is_there { Ok(()) } else { Err(absent()) }
     }
 
-    /// Looked for before any level is tried: one would be refused for it, and a lower one would go without.
+    /// Checked before any level is tried: one level would be refused for it, and a lower one would start without the
+    /// file.
     fn check_granted(&self) -> Result<(), SandboxError> {
         let Program { name, read, write, .. } = self.program;
         let granted = read.iter().map(|path| ("read", path)).chain(write.iter().map(|path| ("write", path)));
@@ -161,7 +162,7 @@ impl Launch<'_> {
         descriptors::send(&ours, read.as_ref().map(|read| read.as_fd()))?;
         let spec = self.spec(level, backend, tools, self.place_modules()?);
         let mut child = self.start(spec, tools, theirs.into())?;
-        // What was handed over is the child's: a program whose input ends must see that.
+        // The child owns the passed descriptor: a program must see the end of its input.
         drop(read);
         let group = Group::of(&child);
         let entry = self.listed(&child, level);
@@ -182,7 +183,7 @@ impl Launch<'_> {
         Ok(Ok(Launched { child, group, control, input, piped_output, stdout, stderr, entry, level }))
     }
 
-    /// Places links to the dependencies of the program in its work directory, and answers where they are.
+    /// Places links to the dependencies of the program in its work directory, and returns their directory.
     fn place_modules(&self) -> std::io::Result<Option<&Path>> {
         let modules = self.program.node_modules.as_deref().filter(|_| self.program.tree.is_none());
         let Some(modules) = modules else { return Ok(None) };
@@ -191,7 +192,7 @@ impl Launch<'_> {
             let why = format!("cannot show the dependencies in `{}`: {error}", modules.display());
             std::io::Error::new(error.kind(), why)
         };
-        // Of a level that was refused.
+        // Left from a refused level.
         if place.symlink_metadata().is_ok() {
             remove_all(&place).map_err(failed)?;
         }
@@ -199,7 +200,7 @@ impl Launch<'_> {
         Ok(Some(modules))
     }
 
-    /// Both ends of the program's standard input, where it is a pipe.
+    /// Both ends of the program's standard input, if it is a pipe.
     fn input(&self) -> std::io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
         if self.program.input == ProgramInput::Null {
             return Ok((None, None));
@@ -216,8 +217,8 @@ impl Launch<'_> {
         command.process_group(0).kill_on_drop(true).spawn()
     }
 
-    /// The program's variables, by names that only [`crate::child`] reads: what starts it is not confined yet, and obeys
-    /// neither `LD_PRELOAD` nor any other.
+    /// The program's variables, under names that only [`crate::child`] reads: the processes that start it are not
+    /// confined yet, and must not obey `LD_PRELOAD` or any other variable.
     fn variables(&self, spec: &Spec, tools: &ToolChains) -> impl Iterator<Item = (String, OsString)> {
         let inside = spec.scratch_inside();
         let usual = [
@@ -243,11 +244,11 @@ impl Launch<'_> {
             prefix_args: self.host.prefix_args.clone(),
             argv: argv.clone(),
             backend: backend.map(|program| BackendFiles { program, binary: self.host.program.clone() }),
-            // Its real name, which the kernel lists its mounts by.
+            // The real path, under which the kernel lists its mounts.
             scratch: self.scratch.canonicalize().unwrap_or_else(|_| self.scratch.to_owned()),
             tree: tree.clone(),
             cwd: Path::new(".").join(cwd),
-            // What may be changed may be read; granted as both it would be neither's.
+            // A writable path is readable; granted as both it would be neither.
             read: shown.map(without_dots).filter(|path| !write.contains(path)).collect(),
             write,
             memory_bytes_max: limits.memory_bytes_max,
@@ -257,20 +258,20 @@ impl Launch<'_> {
         }
     }
 
-    /// Shown to whoever watches what the host's children use, with what it may use.
+    /// Registers the program with its limits in the list of the host's children.
     fn listed(&self, child: &Child, level: Level) -> Option<RegistryEntry<Listing>> {
         let ProgramLimits { memory_bytes_max, processes_max, .. } = self.program.limits;
-        // Lists put quotes around it.
+        // Lists add quotes.
         let mut listed = Listing::new(child.id()?, self.program.kind, self.program.name.replace('`', ""));
         listed.place = self.program.tree.clone();
         listed.memory_bytes_max = memory_bytes_max.checked_mul(PROCESSES_AT_THEIR_MOST);
-        // A backend holds the program to its number, and has threads and processes by the dozen itself.
+        // A backend enforces the program's own number, and has dozens of threads and processes itself.
         listed.processes_max = processes_max.checked_add(level.keepers()).filter(|_| level.backend().is_none());
         Some(listed.enter())
     }
 }
 
-/// A path by its words: mounted below another root, one with `..` would lead out of that.
+/// A path resolved by its words: mounted below another root, one with `..` would lead out of that.
 pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -284,7 +285,7 @@ pub(crate) fn without_dots(path: &Path) -> PathBuf {
 }
 
 impl Launched {
-    /// Waits for its end, or brings it about at a limit.
+    /// Waits for its end, or ends it at a limit.
     async fn end(mut self, scratch: &Path, program: &Program) -> std::io::Result<(ProgramReport, Option<ExitStatus>)> {
         let (status, hit) = self.wait(scratch, &program.limits).await?;
         let ended_for = self.entry.as_ref().and_then(|entry| entry.hit().cloned());
@@ -292,7 +293,7 @@ impl Launched {
         if status.is_some() {
             self.group.disarm();
         }
-        // What is still not gone.
+        // Ends remaining processes.
         drop((self.group, self.control));
         let (stdout, stderr) = (self.stdout.end().await, self.stderr.end().await);
         let code = status.map_or(-1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
@@ -300,8 +301,8 @@ impl Launched {
         Ok((report(if hit.is_some() { -1 } else { code }, hit, stdout, stderr, self.level), status))
     }
 
-    /// Ends all of it at a limit: asked first where it is given time for that. No status: it was killed, and is still
-    /// not gone.
+    /// Ends all processes at a limit: asked first if there is a grace period. No status: it was killed, and has still
+    /// not exited.
     async fn wait(
         &mut self,
         scratch: &Path,
@@ -322,7 +323,7 @@ impl Launched {
             }
         }
         if !self.level.has_namespaces() {
-            // Nothing takes the program along but its keepers, who are told so that nobody waits any more.
+            // Only its keepers can end the program, which are told that nobody waits any more.
             let _ = self.control.shutdown().await;
             if let Ok(status) = tokio::time::timeout(ENDING, self.child.wait()).await {
                 return Ok((Some(status?), Some(hit)));
@@ -341,7 +342,7 @@ fn report(exit_code: i32, hit: Option<LimitHit>, stdout: Captured, stderr: Captu
     ProgramReport { exit_code, hit, stdout, stderr, truncated: out_cut || err_cut, level, wall_ms: 0 }
 }
 
-/// The limit that a signal tells of, by which the kernel or the child ended the program.
+/// The limit behind a signal by which the kernel or the child ended the program.
 fn signalled(limits: &ProgramLimits, status: ExitStatus, code: i32) -> Option<LimitHit> {
     let hit = |name, max| Some(LimitHit::new(name, max, max));
     if status.signal() == Some(CROWDED.as_raw()) {
@@ -354,7 +355,7 @@ fn signalled(limits: &ProgramLimits, status: ExitStatus, code: i32) -> Option<Li
     }
 }
 
-/// Ends only when the disk below `scratch` has lost too much; answers how much.
+/// Returns only when the disk below `scratch` has lost too much space; returns how much.
 pub(crate) async fn disk_used_up(scratch: &Path, bytes_max: u64) -> u64 {
     let free = || rustix::fs::statvfs(scratch).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     let before = free();
@@ -367,12 +368,12 @@ pub(crate) async fn disk_used_up(scratch: &Path, bytes_max: u64) -> u64 {
     }
 }
 
-/// A process group, killed when it is dropped: nothing of a program outlives it.
+/// A process group, killed when it is dropped: no process of a program outlives it.
 pub(crate) struct Group(Option<rustix::process::Pid>);
 
 impl Group {
     fn of(child: &Child) -> Self {
-        // Its number is the child's, which the kernel gives to nobody while the group has a member.
+        // The kernel does not reuse the child's number while the group has a member.
         Self(child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)))
     }
 
@@ -380,7 +381,7 @@ impl Group {
         self.0
     }
 
-    /// The child has ended: the group has nobody any more, and its number may be another's.
+    /// The child has ended: the group is empty, and its number may be reused.
     pub(crate) fn disarm(&mut self) {
         self.0 = None;
     }

@@ -1,39 +1,40 @@
-//! Levels of confinement, by the words that settings, reports and journals have for them.
+//! Levels of confinement, with their names in settings, reports and journals.
 
 use crate::backend::{Backend, Runsc};
 use serde::{Deserialize, Serialize};
 
-/// What confines a program, besides limits, a cleared environment and a session of its own.
+/// The confinement of a program, besides limits, a cleared environment and a session of its own.
 ///
-/// Ordered from the weakest to the strongest. Reports of older versions say `namespaces` also where the files of the
-/// machine were in sight.
+/// Ordered from the weakest to the strongest. Reports of older versions say `namespaces` also when the machine's files
+/// were visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Nothing more.
     None,
-    /// Landlock and seccomp: files by a list and no network. Processes of the user are in sight. Needs a Landlock that
-    /// holds signals and abstract sockets, which is version 6 of its interface (Linux 6.12).
+    /// Landlock and seccomp: files by a list and no network. Processes of the user are visible. Needs a Landlock that
+    /// restricts signals and abstract sockets, which is version 6 of its interface (Linux 6.12).
     Landlock,
     /// Namespaces and seccomp: no network, processes and a file system of its own. For a kernel without Landlock.
     Namespaces,
     /// Namespaces, Landlock and seccomp.
     #[default]
     Full,
-    /// Namespaces, and in them a kernel of its own, which is gVisor's `runsc`. Never tried but where it is the least.
+    /// Namespaces, and in them a kernel of its own, which is gVisor's `runsc`. Tried only if it is the lowest accepted
+    /// level.
     Runsc,
 }
 
 impl Level {
-    /// The levels to try where this one is the least, from the strongest on. Those of a backend are slow to start, and
-    /// are tried only where they are asked for.
+    /// The levels to try if this one is the lowest accepted, from the strongest on. Those with a backend are slow to
+    /// start, and are tried only on request.
     pub(crate) fn tried(self) -> impl Iterator<Item = Self> {
         const OF_THE_KERNEL: [Level; 4] = [Level::Full, Level::Namespaces, Level::Landlock, Level::None];
         let of_a_backend = self.backend().map(|_| self);
         of_a_backend.into_iter().chain(OF_THE_KERNEL.into_iter().filter(move |level| *level >= self))
     }
 
-    /// What holds the program besides this machine's kernel.
+    /// The backend of the level, if it has one.
     pub(crate) fn backend(self) -> Option<&'static dyn Backend> {
         match self {
             Self::Runsc => Some(&Runsc),
@@ -52,13 +53,13 @@ impl Level {
         matches!(self, Self::Runsc | Self::Full | Self::Namespaces)
     }
 
-    /// Whether Landlock holds it.
+    /// Whether Landlock confines it.
     #[must_use]
     pub fn has_landlock(self) -> bool {
         matches!(self, Self::Full | Self::Landlock)
     }
 
-    /// What would let this system give this level.
+    /// The remedy for a system without this level.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {

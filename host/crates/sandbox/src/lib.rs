@@ -1,10 +1,10 @@
-//! The walls around native programs: checks, programs that agents ask for, browsers, MCP servers, the compiler.
+//! The sandbox of native programs: checks, programs that agents start, browsers, MCP servers, the compiler.
 //!
 //! A program is started by a child of this very binary, which confines itself first ([`sandbox_child`]). It sees the
-//! system's directories, its tool chain and what it was granted, and nothing else; it has no network but its own
-//! loopback; limits end it, and it ends with the host. Refuses to run a program where less holds it than the caller
-//! accepts: nothing falls back silently, and [`ProgramReport::level`] says what held it. Decides nothing about which
-//! program may run: that is the caller's.
+//! system's directories, its tool chain and its grants, and nothing else; it has no network except its own loopback;
+//! limits end it, and it ends with the host. Refuses to run a program below the level that the caller accepts: nothing
+//! falls back silently, and [`ProgramReport::level`] reports the level. It does not decide which program may run: the
+//! caller does.
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has namespaces to start a backend in"))]
 mod backend;
@@ -38,5 +38,5 @@ pub use remove::{empty, remove_all};
 pub use running::{Running, start};
 pub use scratch_directory::ScratchDirectory;
 
-/// The user and group, outside, that programs are where the host is root. No file of a usual system belongs to them.
+/// The user and group, outside, of programs when the host is root. No file of a usual system belongs to them.
 pub const USER_OF_ROOTS_PROGRAMS: u32 = 65_533;

@@ -1,8 +1,8 @@
-//! The dependencies of a project with Node.js, as a directory of links in the work directory of a program.
+//! The dependencies of a Node.js project, as a directory of links in the work directory of a program.
 //!
-//! The directory is the program's own, since tools keep caches in it; what the links lead to is shown read-only. An entry
-//! that is a link itself leads to a package of the work, or to pnpm's store beside it: it is a link with the same words
-//! here, so that the work is found and not the checkout. Refuses to follow any link.
+//! The directory is the program's own, since tools keep caches in it; the targets of the links are read-only. An entry
+//! that is a link itself leads to a package of the work, or to pnpm's store beside it: it is copied as a link with the
+//! same target, so that it resolves to the work and not to the checkout. Refuses to follow any link.
 
 use std::fs;
 use std::io;
@@ -27,12 +27,12 @@ pub(crate) fn link(modules: &Path, place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Packages of an organization are in a directory of their own. Nothing is a scope within one.
+/// Whether a name is a scope: packages of an organization are in a directory of their own. Scopes do not nest.
 fn is_scope(name: &[u8]) -> bool {
     name.starts_with(b"@")
 }
 
-/// Caches that tools make anew. Through a link they could not write to them.
+/// Whether a name is a cache that tools make again. Through a link they could not write to it.
 fn is_of_tools(name: &[u8]) -> bool {
     matches!(name, b".cache" | b".vite" | b".vite-temp" | b".vitest")
 }

@@ -1,4 +1,4 @@
-//! Output of a program, read to its end and kept at both ends.
+//! Output of a program, read to its end; its beginning and end are kept.
 
 use crate::spec::SAID;
 use longhaul_core::redact::RedactStream;
@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How long output is waited for after the program has ended, and the end after a kill: somebody else may hold the
-/// pipe, and a disk may hold a process.
+/// How long output is awaited after the program has ended, and the end after a kill: another process may hold the pipe,
+/// and a disk may block a process.
 pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
-/// The beginning and the end of an output: what failed is mostly said last.
+/// The beginning and the end of an output: errors are mostly printed last.
 #[derive(Default)]
 pub(crate) struct Captured {
     head: Vec<u8>,
@@ -42,14 +42,14 @@ impl Captured {
     }
 }
 
-/// An output that is being read, to its end, so that a check never waits because nobody reads.
+/// An output that is being read, to its end, so that a program never blocks on a full pipe.
 pub(crate) struct Output {
     captured: Arc<Mutex<Captured>>,
     reader: tokio::task::JoinHandle<()>,
 }
 
 impl Output {
-    /// The line of the child goes to `first_line`, where somebody wants it; the rest goes through `redact`.
+    /// The child's line goes to `first_line`, if it is wanted; the rest goes through `redact`.
     pub(crate) fn read(
         mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
         first_line: Option<tokio::sync::oneshot::Sender<String>>,
@@ -65,7 +65,7 @@ impl Output {
             let Some(mut from) = from else { return };
             let mut buffer = vec![0; 64 << 10];
             let keep = |bytes: &[u8]| into.lock().unwrap_or_else(PoisonError::into_inner).push(bytes, bytes_max);
-            // Before the middle is left out: half a secret would not be found any more.
+            // Before the middle is cut: half a secret would not be found any more.
             while let Ok(read @ 1..) = from.read(&mut buffer).await {
                 match &mut redact {
                     Some(redact) => keep(&redact.push(&buffer[..read])),
@@ -77,12 +77,12 @@ impl Output {
         Self { captured, reader }
     }
 
-    /// What there is, at the latest after [`DRAIN`].
+    /// The output so far, at the latest after [`DRAIN`].
     pub(crate) async fn end(mut self) -> Captured {
         self.take().await
     }
 
-    /// The same, where the output is still needed.
+    /// The same, when the output is still needed.
     pub(crate) async fn take(&mut self) -> Captured {
         if tokio::time::timeout(DRAIN, &mut self.reader).await.is_err() {
             self.reader.abort();
@@ -91,8 +91,8 @@ impl Output {
     }
 }
 
-/// The first line that begins as the child's own do. A backend may have warned before; one that fails says only why,
-/// in its last line.
+/// The first line with the prefix of the child's own. A backend may have printed warnings before; one that fails gives
+/// the reason in its last line.
 async fn read_first_line(from: &mut Option<impl AsyncRead + Unpin>) -> String {
     const LINES_MAX: usize = 100;
     let mut last = String::new();

@@ -1,7 +1,7 @@
-//! The way from a port of the sandbox's own loopback to a Unix socket of the host.
+//! A relay from a port of the sandbox's own loopback to a Unix socket of the host.
 //!
-//! Programs know proxies by a port and not by a socket's path. The relay decides nothing: each connection is handed to
-//! the host as it is. Called inside of the sandbox, where nothing outside can reach its port.
+//! Programs address proxies by a port and not by a socket's path. The relay decides nothing: each connection is passed
+//! to the host unchanged. Called inside of the sandbox, whose port nothing outside can reach.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use std::thread;
 /// Connections at the same time; a browser holds 32 to one proxy.
 const CONNECTIONS_MAX: usize = 128;
 
-/// Listens on a port of loopback and hands each connection to `socket`, in threads of its own. Answers the port.
+/// Listens on a port of loopback and passes each connection to `socket`, in threads of its own. Returns the port.
 ///
 /// # Errors
 /// When there is no loopback.
@@ -35,7 +35,7 @@ fn relay_all(listener: &TcpListener, socket: &Arc<PathBuf>) {
         open.fetch_add(1, Ordering::SeqCst);
         let (counted, socket) = (Arc::clone(&open), Arc::clone(socket));
         let started = thread::Builder::new().spawn(move || {
-            // What broke off, the program sees.
+            // The program sees an interrupted connection.
             let _ = relay(&program, &socket);
             counted.fetch_sub(1, Ordering::SeqCst);
         });

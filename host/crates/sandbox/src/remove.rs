@@ -1,4 +1,4 @@
-//! Removing what programs left: directories nested deeper than any stack, and without permissions.
+//! Removes the files of programs: directories nested deeper than any stack, and without permissions.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Removes the directory `dir` with all that is in it, however deep; fine when there is none. Follows no link.
+/// Removes the directory `dir` with its content, at any depth; succeeds when there is none. Follows no link.
 ///
 /// # Errors
 /// When the file system refuses.
@@ -19,8 +19,8 @@ pub fn remove_all(dir: &Path) -> io::Result<()> {
     std::fs::remove_dir(dir)
 }
 
-/// Empties a directory. Directories below are moved up before they are emptied: a guest may nest them deeper than we
-/// have stack or open files for.
+/// Empties a directory. Directories below are moved up before they are emptied: a guest may nest them deeper than the
+/// stack or the open files allow.
 ///
 /// # Errors
 /// When the file system refuses.
@@ -40,11 +40,11 @@ pub fn empty(dir: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of `dir` and moves its directories into `top`; answers their names there.
+/// Removes the files of `dir` and moves its directories into `top`; returns their names there.
 fn unlink_files(dir: &OwnedFd, top: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     let same = std::ptr::eq(dir, top);
     if !same {
-        // Renaming and unlinking need it, and a program may have taken it away.
+        // Renaming and unlinking need this mode, and a program may have removed it.
         rustix::fs::fchmod(dir, Mode::from_raw_mode(0o700))?;
     }
     let mut directories = Vec::new();
@@ -75,7 +75,7 @@ fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// The time too: another process may have had our number, and have been killed.
+/// With the time: another process may have had the same number, and have been killed.
 fn fresh_name() -> Vec<u8> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos());

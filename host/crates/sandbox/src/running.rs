@@ -1,7 +1,7 @@
-//! A program that goes on between calls, such as a browser or an MCP server.
+//! A program that lives on between calls, such as a browser or an MCP server.
 //!
-//! It ends when it is dropped, at a limit, and with the host, however that ends. Refuses to say what the program is
-//! for: its callers talk to it through its pipes, or through sockets in its room.
+//! It ends when it is dropped, at a limit, and with the host, however that ends. It does not know the program's
+//! purpose: its callers talk to it through its pipes, or through sockets in its scratch directory.
 
 use crate::launch::{Group, Launch, disk_used_up};
 use crate::output::Output;
@@ -15,23 +15,23 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdout};
 use tokio::task::JoinHandle;
 
-/// A program that runs. Dropping it kills all that it started.
+/// A running program. Dropping it kills all its processes.
 pub struct Running {
-    // In this order: the group is killed while its number is still the child's, and the room goes when nobody is left
-    // in it.
+    // In this order: the group is killed while its number is still the child's, and the scratch directory is removed
+    // when no process uses it.
     group: Group,
     watch: Watch,
     child: Child,
-    /// Shown to others as long as it lives.
+    /// Its entry in the list of children.
     entry: Option<RegistryEntry<Listing>>,
-    /// The child ends when this does.
+    /// The child ends when this is dropped.
     _control: UnixStream,
     input: Option<pipe::Sender>,
     output: Option<ChildStdout>,
     stderr: Output,
-    /// Its last errors, once they were read to their end.
+    /// Its last errors, once they were read to the end.
     said: Option<String>,
-    /// What it ended with, once it has.
+    /// Its exit code, once it has ended.
     exit_code: Option<i32>,
     level: Level,
     hit: Arc<Mutex<Option<&'static str>>>,
@@ -47,37 +47,37 @@ impl Drop for Watch {
 }
 
 impl Running {
-    /// What holds it.
+    /// Its sandbox level.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Its room.
+    /// Its scratch directory.
     #[must_use]
     pub fn room(&self) -> &ScratchDirectory {
         &self.room
     }
 
-    /// Its standard input, once, where it is [`crate::ProgramInput::Pipe`].
+    /// Its standard input, once, if it is [`crate::ProgramInput::Pipe`].
     pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
         self.input.take()
     }
 
-    /// Its standard output, once, where it is [`crate::ProgramOutput::Pipe`].
+    /// Its standard output, once, if it is [`crate::ProgramOutput::Pipe`].
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.output.take()
     }
 
-    /// What it ended with, once [`Running::ended`] has answered; none where a signal ended it.
+    /// Its exit code, once [`Running::ended`] has returned; none if a signal ended it.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         self.exit_code
     }
 
-    /// Waits until it has ended, and answers the limit that ended it, and its last errors.
+    /// Waits until it has ended, and returns the limit that ended it, and its last errors.
     pub async fn ended(&mut self) -> (Option<&'static str>, String) {
-        // An error says that it is no child any more, so it has ended.
+        // An error means that it is no child any more, so it has ended.
         if let Ok(status) = self.child.wait().await {
             self.exit_code = status.code();
         }
@@ -88,7 +88,7 @@ impl Running {
         (hit, self.said.clone().unwrap_or_default())
     }
 
-    /// What has ended meets no limit any more: its number may be another program's. Answers the limit that ended it.
+    /// Unregisters an ended program from its limits: its number may be reused. Returns the limit that ended it.
     fn let_go(&mut self) -> Option<&'static str> {
         self.watch.0.abort();
         self.group.disarm();
@@ -99,7 +99,7 @@ impl Running {
     }
 }
 
-/// Starts a program in a room.
+/// Starts a program in a scratch directory.
 ///
 /// # Errors
 /// When it did not start.
@@ -125,7 +125,7 @@ pub async fn start(host: &SandboxHost, room: ScratchDirectory, program: &Program
     })
 }
 
-/// Limits that somebody else ends it for.
+/// The name of a limit that the monitor enforces.
 fn name_of(limit: &str) -> &'static str {
     match limit {
         "max_memory_mb" => "max_memory_mb",
@@ -134,7 +134,7 @@ fn name_of(limit: &str) -> &'static str {
     }
 }
 
-/// Ends the program at a limit that the kernel does not know.
+/// Ends the program at a limit that the kernel does not enforce.
 async fn watch(
     room: PathBuf,
     limits: ProgramLimits,

@@ -1,20 +1,20 @@
-//! The temporary directory of a program: an empty work directory, a home and a place for temporary files.
+//! The scratch directory of a program: an empty work directory, a home and a directory for temporary files.
 
 use crate::remove::remove_all;
 use crate::{SandboxError, SandboxHost};
 use std::path::{Path, PathBuf};
 
-/// Directories of a room. `dev` is a mount point.
+/// The subdirectories. `dev` is a mount point.
 pub(crate) const DIRECTORIES: [&str; 4] = ["work", "home", "tmp", "dev"];
 
-/// A directory for one program, removed with all that the program left there.
+/// A directory for one program, removed with its content.
 pub struct ScratchDirectory(Option<tempfile::TempDir>);
 
 impl ScratchDirectory {
-    /// Makes one.
+    /// Makes a scratch directory.
     ///
     /// # Errors
-    /// When there is no place for it.
+    /// When it cannot be made.
     pub fn new(host: &SandboxHost) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::Room { path: host.scratch.clone(), source };
         let prefix = format!("check-{}-", std::process::id());
@@ -23,7 +23,7 @@ impl ScratchDirectory {
         Ok(Self(Some(room)))
     }
 
-    /// The directory that the program knows as `$TMPDIR`, and as `../tmp` from where it starts.
+    /// The directory that is `$TMPDIR` for the program, and `../tmp` from its working directory.
     #[must_use]
     pub fn shared(&self) -> PathBuf {
         self.path().join("tmp")

@@ -1,7 +1,7 @@
 //! This binary as a sealed copy in memory, so that nothing inside can reach the file on disk through `/proc/PID/exe`.
 //!
-//! A host makes one copy and starts each child from it. The copy ends with what is loaded: debug information stays on
-//! disk.
+//! A host makes one copy and starts each child from it. The copy ends with the loaded segments: debug information stays
+//! on disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) fn copy_of(program: &Path) -> io::Result<PathBuf> {
 #[cfg(target_os = "linux")]
 pub(crate) fn is_sealed() -> io::Result<bool> {
     let binary = std::fs::File::open("/proc/self/exe")?;
-    // A file of a disk knows no seals.
+    // A file on a disk has no seals.
     Ok(rustix::fs::fcntl_get_seals(&binary).is_ok_and(|seals| seals.contains(rustix::fs::SealFlags::WRITE)))
 }
 
@@ -51,7 +51,7 @@ mod linux {
         let len = loaded_len(&mut from)?.unwrap_or(u64::MAX);
         from.rewind()?;
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Kernels before 6.3 know neither the flag nor the seal: there every such file can be started.
+        // Kernels before 6.3 have neither the flag nor the seal: there every such file can be executed.
         let (copy, is_new) = match memfd_create("longhaul", flags | MemfdFlags::EXEC) {
             Ok(copy) => (copy, true),
             Err(Errno::INVAL) => (memfd_create("longhaul", flags)?, false),
@@ -67,7 +67,7 @@ mod linux {
         Ok(copy.into())
     }
 
-    /// Works without the soft limit on the size of files, which is about disks: the copy is memory.
+    /// Works without the soft limit on the size of files, which concerns disks: the copy is memory.
     fn without_limit<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let limit = getrlimit(Resource::Fsize);
         if limit.current == limit.maximum {
@@ -96,7 +96,7 @@ mod linux {
         Ok(ends.map(|entry| number(&entry[8..16]).saturating_add(number(&entry[32..40]))).max())
     }
 
-    /// A number of the machine's byte order, of at most eight bytes.
+    /// A number in the machine's byte order, of at most eight bytes.
     fn number(bytes: &[u8]) -> u64 {
         let fold = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
         if cfg!(target_endian = "little") { bytes.iter().rev().fold(0, fold) } else { bytes.iter().fold(0, fold) }

@@ -1,32 +1,32 @@
-//! The tool chains that a program runs with, found by the host's own environment, by the program itself, and by their
-//! own configuration.
+//! The tool chains of a program, found by the host's own environment, by the program itself, and by their own
+//! configuration.
 //!
-//! A program sees no home, so what of its tool chain lies there is granted, read-only: a virtual environment with the
-//! interpreter that it was made of, version managers, the tool chains of rustup, the caches of cargo and go. The
-//! program's own variables show it nothing: its PATH only chooses among the directories of the host's. Reads nothing of
-//! the tree, where agents write; grants no home as a whole, no credentials of cargo, of an installation only the
-//! directories that one has, and nothing that the host hides but a virtual environment.
+//! A program sees no home, so the parts of its tool chain there are granted, read-only: a virtual environment with its
+//! base interpreter, version managers, the tool chains of rustup, the caches of cargo and go. The program's own
+//! variables make nothing visible: its PATH only chooses among the directories of the host's. Reads nothing of the
+//! tree, where agents write; grants no whole home, no credentials of cargo, of an installation only its usual
+//! directories, and no hidden directory of the host except a virtual environment.
 
 use crate::{Program, SandboxHost};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Directories of the system, which every program sees.
+/// Directories of the system that every program sees.
 pub(crate) const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
 /// Links that are followed from a name in PATH to a program.
 const LINKS_MAX: usize = 8;
 
-/// Where users' own programs are installed, from their home: a PATH may name them though the host's does not.
+/// Directories of users' own programs, from their home: a program's PATH may name them though the host's does not.
 const BIN_IN_HOME: [&str; 3] = [".cargo/bin", ".local/bin", "go/bin"];
 
-/// Directories of home that have a `bin` and are no installation.
+/// Directories of home with a `bin` that are no installation.
 const PREFIXES_IN_HOME: [&str; 3] = ["", ".local", ".cargo"];
 
-/// By what a directory around a `bin` is known as an installation, and what is shown of it then. Whatever else lies
-/// there may be somebody's project with its keys.
+/// The marks of an installation around a `bin`, with the parts that are shown of it. Other files there may be a user's
+/// project with its keys.
 const INSTALLATIONS: [(&str, &[&str]); 8] = [
     ("lib", &["bin", "include", "lib", "lib32", "lib64", "libexec", "sbin", "share"]),
     ("pyvenv.cfg", &ENVIRONMENT),
@@ -43,16 +43,16 @@ const INSTALLATIONS: [(&str, &[&str]); 8] = [
     ("jmods", &["bin", "conf", "include", "jmods", "lib", "release"]),
 ];
 
-/// What a virtual environment has.
+/// The parts of a virtual environment.
 const ENVIRONMENT: [&str; 6] = ["bin", "include", "lib", "lib64", "pyvenv.cfg", "share"];
 
-/// By what a directory is known as that of Chromium, Chrome or one of their kin, which have no `bin`.
+/// The marks of a directory with Chromium, Chrome or a related browser, which have no `bin`.
 const MARKS_OF_BROWSERS: [&str; 3] = ["icudtl.dat", "resources.pak", "headless_lib_data.pak"];
 
 /// Programs that scripts beside them start.
 const BROWSERS: [&str; 3] = ["brave", "chrome", "msedge"];
 
-/// What such a browser has beside its program, besides files whose names end in [`ENDS_IN_BROWSERS`].
+/// The files of such a browser beside its program, besides files whose names end in [`ENDS_IN_BROWSERS`].
 const IN_BROWSERS: [&str; 11] = [
     "MEIPreload",
     "PrivacySandboxAttestationsPreloaded",
@@ -68,21 +68,21 @@ const IN_BROWSERS: [&str; 11] = [
 ];
 const ENDS_IN_BROWSERS: [&str; 3] = [".pak", ".so", ".so.1"];
 
-/// What a program is given for its tool chains.
+/// The grants and variables for a program's tool chains.
 #[derive(Debug, Default)]
 pub(crate) struct ToolChains {
     pub(crate) read: Vec<PathBuf>,
     pub(crate) env: BTreeMap<String, String>,
 }
 
-/// What the host knows of its own tool chains.
+/// The host's environment of tool chains.
 #[derive(Clone, Debug, Default)]
 struct Environment {
     path: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// Of all users of the machine.
+    /// The homes of all users of the machine.
     homes: Vec<PathBuf>,
-    /// Those whose values are full paths, or lists of them.
+    /// Variables whose values are full paths, or lists of them.
     variables: BTreeMap<String, PathBuf>,
 }
 
@@ -99,38 +99,38 @@ impl Environment {
         found
     }
 
-    /// Whether the host itself looks for programs there.
+    /// Whether the host itself looks for programs in a directory.
     fn has_programs_in(&self, dir: &Path) -> bool {
         let is_in_home = |home: &PathBuf| BIN_IN_HOME.iter().any(|bin| dir == home.join(bin));
         self.path.iter().any(|known| known == dir) || self.home.as_ref().is_some_and(is_in_home)
     }
 
-    /// Whether it is the home of a user, or has some below it. Users of a network are in no list.
+    /// Whether a directory is the home of a user, or has some below it. Network users are in no list.
     fn has_homes(&self, dir: &Path) -> bool {
         let is_above = |home: &PathBuf| home.starts_with(dir);
         self.home.iter().chain(&self.homes).any(is_above) || dir.parent() == Some(Path::new("/home"))
     }
 }
 
-/// Where tool chains are looked for.
+/// The search for tool chains.
 struct Finder<'a> {
     host: &'a Environment,
     path: Vec<PathBuf>,
-    /// Not granted, nor what they lie in.
+    /// Not granted, nor the directories that contain them.
     hidden: Vec<PathBuf>,
-    /// One of them, in which an environment is granted; by its real name.
+    /// The hidden directory in which an environment may be granted; by its real name.
     checkout: Option<PathBuf>,
     found: ToolChains,
 }
 
 impl ToolChains {
-    /// What `program` is given where its PATH is `path`.
+    /// The tool chains of `program` with the PATH `path`.
     pub(crate) fn find(program: &Program, path: &str, host: &SandboxHost) -> Self {
         Self::find_by(&Environment::of_this_process(), program, path, &host.hidden, host.checkout.as_deref())
     }
 
     fn find_by(host: &Environment, program: &Program, path: &str, hidden: &[PathBuf], checkout: Option<&Path>) -> Self {
-        // Where a whole home is one, its tool chains are its user's, of which no more is shown than anywhere.
+        // If a whole home is the checkout, its tool chains are its user's, of which no more is shown than elsewhere.
         let checkout = checkout.filter(|dir| !host.has_homes(dir));
         let hidden = hidden.iter().map(PathBuf::as_path).chain(checkout);
         let hidden = hidden.flat_map(|dir| [Some(dir.to_owned()), dir.canonicalize().ok()]).flatten().collect();
@@ -157,7 +157,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The program, each link to it, and the environments that they lie in.
+    /// The program, each link to it, and their environments.
     fn of_program(&mut self, word: &str) {
         let found = if word.contains('/') { Some(PathBuf::from(word)) } else { self.which(word) };
         // Inside, `..` may lead elsewhere.
@@ -169,13 +169,13 @@ impl Finder<'_> {
     fn of_links(&mut self, mut at: Option<PathBuf>) {
         for _ in 0..LINKS_MAX {
             let Some(path) = at.filter(|path| !is_system(path)) else { return };
-            // By its real directory: another name of a hidden one does not make it less so.
+            // By its real directory: another name of a hidden one is hidden too.
             let Some(dir) = path.parent().and_then(|dir| dir.canonicalize().ok()) else { return };
-            // Below `/proc` lies this very binary, which every program has.
+            // Below `/proc` is this very binary, which every program has.
             if path.starts_with("/proc") || dir.starts_with("/proc") {
                 return;
             }
-            // A repository may bring links along, to anything.
+            // A repository may bring links to anything along.
             let is_hidden = self.is_hidden(&path) || self.is_hidden(&dir);
             if !is_hidden {
                 self.add(&path);
@@ -193,7 +193,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a browser has beside its program. The directory may be anybody's.
+    /// The files of a browser beside its program. The directory may be any user's.
     fn of_browser(&mut self, dir: &Path) {
         if !MARKS_OF_BROWSERS.iter().any(|mark| dir.join(mark).is_file()) {
             return;
@@ -209,7 +209,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A virtual environment, with the installation that it was made of.
+    /// A virtual environment, with its base installation.
     fn of_python(&mut self, bin: &Path) {
         let Some(root) = bin.parent() else { return };
         let Ok(config) = std::fs::read_to_string(root.join("pyvenv.cfg")) else { return };
@@ -225,17 +225,16 @@ impl Finder<'_> {
         let pythons = ["python3", "python"].map(|name| home.join(name));
         if let Some(python) = pythons.into_iter().find(|python| is_program(python)).filter(|_| has_python(&home)) {
             self.add_prefix(&home);
-            // It may be a link to the installation.
+            // The interpreter may be a link to the installation.
             self.of_links(Some(python).filter(|python| !python.starts_with(root) && is_program(python)));
         }
     }
 
-    /// A virtual environment in the checkout: itself, and only what lies in it. A repository may bring along what looks
-    /// like one.
+    /// A virtual environment in the checkout: itself, and only its own files. A repository may bring a fake one along.
     fn add_environment(&mut self, root: &Path) {
         let Ok(real) = root.canonicalize() else { return };
         let Some(checkout) = self.checkout.as_ref().filter(|dir| real.starts_with(dir)) else { return };
-        // The checkout itself is none, nor what the host hides for another reason.
+        // The checkout itself is none, nor is a directory that the host hides for another reason.
         let is_hidden = |dir: &PathBuf| dir.starts_with(&real) || real.starts_with(dir) && !checkout.starts_with(dir);
         if self.hidden.iter().any(is_hidden) || !is_program(&root.join("bin/python")) || !root.join("lib").is_dir() {
             return;
@@ -255,21 +254,21 @@ impl Finder<'_> {
         if let Some(home) = self.set_or_in_home("CARGO_HOME", ".cargo") {
             ["bin", "registry", "git"].iter().for_each(|name| self.add(&home.join(name)));
             for config in ["config.toml", "config"].map(|name| home.join(name)) {
-                // A token belongs into the credentials; where it is here, the file is kept out of sight.
+                // A token belongs in the credentials; a file that contains one is not shown.
                 if std::fs::read_to_string(&config).is_ok_and(|text| !text.contains("token")) {
                     self.add(&config);
                 }
             }
             self.set("CARGO_HOME", &home);
         }
-        // There is no network: without this cargo tries it for minutes.
+        // There is no network: without this cargo tries for minutes.
         self.found.env.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned());
         if let Some(home) = self.set_or_in_home("RUSTUP_HOME", ".rustup") {
-            // Its proxies look for all of these, and make them where they are missing.
+            // rustup's proxies look for all of these, and create missing ones.
             ["settings.toml", "toolchains", "update-hashes", "downloads", "tmp"]
                 .iter()
                 .for_each(|name| self.add(&home.join(name)));
-            // Tool chains of one's own are links.
+            // Custom tool chains are links.
             for entry in home.join("toolchains").read_dir().into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                     self.add(&entry.path());
@@ -284,7 +283,7 @@ impl Finder<'_> {
         if let Some(bin) = go.parent() {
             self.add_prefix(bin);
         }
-        // Inside, its home is another one, and with it what `go env -w` wrote.
+        // Inside, the home is another one, and with it the file of `go env -w`.
         let written = self.go_env();
         let of_go = |name: &str| self.variable(name).or_else(|| written.get(name).cloned());
         let first = of_go("GOPATH").and_then(|list| std::env::split_paths(&list).next());
@@ -298,7 +297,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Paths that `go env -w` wrote for the host's user.
+    /// Paths that `go env -w` stored for the host's user.
     fn go_env(&self) -> BTreeMap<String, PathBuf> {
         let config = self.variable("XDG_CONFIG_HOME").or_else(|| Some(self.host.home.as_ref()?.join(".config")));
         let file = self.variable("GOENV").or_else(|| Some(config?.join("go/env")));
@@ -308,7 +307,7 @@ impl Finder<'_> {
         paths.map(|(name, value)| (name.to_owned(), PathBuf::from(value))).collect()
     }
 
-    /// A directory of programs, and what the installation around it has: `PREFIX/bin`.
+    /// A directory of programs, and the parts of the installation around it: `PREFIX/bin`.
     fn add_prefix(&mut self, bin: &Path) {
         self.of_python(bin);
         self.add(bin);
@@ -321,7 +320,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a directory that has programs belongs to a person and not to an installation.
+    /// Whether a directory with programs belongs to a person and not to an installation.
     fn is_somebodys(&self, prefix: &Path) -> bool {
         let is_of_home = |dir: &Path| {
             let home = self.host.home.as_ref();
@@ -331,7 +330,7 @@ impl Finder<'_> {
         is_of_home(prefix) || prefix.canonicalize().is_ok_and(|real| real.parent().is_none() || is_of_home(&real))
     }
 
-    /// What an installation has by the name `part`, unless that leads out of it.
+    /// Adds the part of an installation with that name, unless it leads out of the installation.
     fn add_part(&mut self, root: &Path, part: &str) {
         let Ok(real) = root.canonicalize() else { return };
         let path = root.join(part);
@@ -340,7 +339,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A path by its name, and by its real one.
+    /// Adds a path by its name, and by its real one.
     fn add(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
         let is_whole = |path: &Path| path.parent().is_none() || self.host.has_homes(path);
@@ -357,12 +356,12 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether it is, contains or lies in what no program is shown.
+    /// Whether a path is, contains or is inside a hidden directory.
     fn is_hidden(&self, path: &Path) -> bool {
         self.hidden.iter().any(|dir| dir.starts_with(path) || path.starts_with(dir))
     }
 
-    /// Tells the program where something is, unless it is not shown that: caches in the checkout are not.
+    /// Sets a variable to a path, unless the path is not shown: caches in the checkout are not.
     fn set(&mut self, name: &str, path: &Path) {
         if let Some(text) = path.to_str().filter(|_| !self.is_hidden(path)) {
             self.found.env.insert(name.to_owned(), text.to_owned());
@@ -383,7 +382,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a directory has the programs of an installation of Python: a repository may bring along what names another.
+/// Whether a directory has the programs of a Python installation: a repository may bring a reference to another one
+/// along.
 fn has_python(bin: &Path) -> bool {
     let is_library = |entry: std::fs::DirEntry| {
         entry.file_name().as_encoded_bytes().starts_with(b"python3") && entry.path().is_dir()
@@ -421,7 +421,7 @@ mod tests {
         check(&|name| top.join(name));
     }
 
-    /// What a program is given by a host whose PATH is that of the program.
+    /// The tool chains for a program with the host's PATH.
     fn found(host: &Environment, argv0: &str, hidden: &[PathBuf]) -> ToolChains {
         let path = std::env::join_paths(&host.path).expect("a PATH").into_string().expect("text");
         ToolChains::find_by(host, &Program::new("test", vec![argv0.to_owned()]), &path, hidden, None)

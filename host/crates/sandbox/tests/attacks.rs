@@ -1,7 +1,7 @@
-//! Attempts of a confined program to reach what is outside, each refused: `attacks.py` carries them out.
+//! Attempts of a confined program to reach outside, each refused: `attacks.py` carries them out.
 //!
-//! They run where it is worst: the host has a controlling terminal and was given it as a further descriptor, nothing of
-//! the user's is protected by its modes, and services listen. Run as root they run once more as an ordinary user.
+//! They run in the worst conditions: the host has a controlling terminal and an inherited descriptor of it, no file of
+//! the user's is protected by its mode, and services listen. As root they also run once more as an ordinary user.
 
 #[path = "support/lab.rs"]
 mod lab;
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// Start a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
+/// Starts a program as on a machine without namespaces: root loses the right to make them, a user gets a limit of zero.
 const ROOT_WITHOUT_NAMESPACES: &[&str] = &["setpriv", "--bounding-set=-sys_admin"];
 const USER_WITHOUT_NAMESPACES: &[&str] = &[
     "unshare",
@@ -39,15 +39,15 @@ fn without_namespaces(is_root: bool) -> &'static [&'static str] {
     if is_root { ROOT_WITHOUT_NAMESPACES } else { USER_WITHOUT_NAMESPACES }
 }
 
-/// A kernel with a version of Landlock of the one that it has or before.
+/// Simulates a kernel with the same or an older version of Landlock.
 const OLDER_LANDLOCK: &str = include_str!("older_landlock.py");
 
 fn kernel_with_landlock(version: &str) -> Vec<String> {
     words(&["python3", "-c", OLDER_LANDLOCK, version])
 }
 
-/// Stops its keeper if it can, and starts processes each of which starts another one and ends: whoever looks for them
-/// and ends what is there meets those that are gone. All of them hold a file; they end by themselves in a minute.
+/// Stops its keeper if it can, and starts processes each of which starts another one and ends: a search for live
+/// processes only finds those that have ended. All of them hold a file; they end by themselves in a minute.
 const CHAINS: &str = r#"
 import fcntl, os, signal, time
 held = open("held", "w")
@@ -67,10 +67,10 @@ print("begun", flush=True)
 time.sleep(60)
 "#;
 
-/// Directories of a tree that change places with links.
+/// Directories of a tree that are swapped with links.
 const PLACES: usize = 256;
 
-/// With a scratch directory on an overlay, and all but the lab read-only.
+/// With a scratch directory on an overlay, and everything except the lab read-only.
 const ON_AN_OVERLAY: &str = r#"
     mount --make-rprivate / && mount --bind "$LONGHAUL_ATTACK_LAB" "$LONGHAUL_ATTACK_LAB" || exit 1
     mount -o remount,bind,ro / && mount -o remount,bind,ro /dev || exit 1
@@ -80,7 +80,7 @@ const ON_AN_OVERLAY: &str = r#"
     exec "$0" "$@"
 "#;
 
-/// Below a terminal of its own, which is also handed down as a descriptor.
+/// Below a terminal of its own, which is also inherited as a descriptor.
 const IN_A_TERMINAL: &[&str] =
     &["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", "sh", "-c", "exec 3<>/dev/tty; exec \"$0\" \"$@\""];
 
@@ -96,7 +96,8 @@ fn every_attack_from_inside_is_refused() {
     }
 }
 
-/// Who builds the walls is not within them: a library that it loads, or a file that its loader writes, is outside.
+/// The processes that build the sandbox are outside of it: a library that they load, or a file that their loader
+/// writes, is outside.
 #[test]
 fn no_variable_of_a_program_is_obeyed_by_what_starts_it() {
     let lab = lab(None);
@@ -110,7 +111,7 @@ fn no_variable_of_a_program_is_obeyed_by_what_starts_it() {
     assert!(traces.is_empty(), "{traces:?}");
 }
 
-/// A machine whose user namespaces are used up, made of one that has some.
+/// Simulates a machine whose user namespaces are used up.
 #[test]
 fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {
     if let Some(lab) = own_lab() {
@@ -131,7 +132,8 @@ fn without_namespaces_nothing_runs_but_what_the_operator_accepts_by_name() {
     }
 }
 
-/// Older ones do not hold signals: a program could end whatever else its user runs. Such a kernel is made of this one.
+/// Older versions do not restrict signals: a program could end every process of its user. Such a kernel is simulated on
+/// this one.
 #[test]
 fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
     if let Some(lab) = own_lab() {
@@ -157,7 +159,7 @@ fn a_landlock_that_holds_no_signals_is_a_second_wall_and_never_the_only_one() {
     }
 }
 
-/// Nothing but the file system and the filter holds there. Such a kernel is made of this one.
+/// Only the file system and the filter confine there. Such a kernel is simulated on this one.
 #[test]
 fn without_landlock_namespaces_hold_where_the_operator_accepts_them_by_name() {
     if let Some(lab) = own_lab() {
@@ -175,8 +177,8 @@ fn without_landlock_namespaces_hold_where_the_operator_accepts_them_by_name() {
     }
 }
 
-/// Such as that of a container. There the program's files are made its own one by one, below a directory in which the
-/// machine's are mounted; here those are read-only, so that a change of one is an error and no harm.
+/// For example that of a container. There the program's files change owner one by one, below a directory in which the
+/// machine's are mounted; here those are read-only, so that a change of one is an error without harm.
 #[test]
 fn root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine() {
     if let Some(lab) = own_lab() {
@@ -199,8 +201,8 @@ fn root_on_a_file_system_that_maps_no_owners_changes_no_file_of_the_machine() {
     }
 }
 
-/// A program that goes on may put a link in the place of a directory, at any moment, while the files of its tree are
-/// handed over to the next one.
+/// A live program may replace a directory by a link, at any moment, while the files of its tree are handed over to the
+/// next one.
 #[test]
 fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_in_their_place() {
     const STARTS: usize = 20;
@@ -235,7 +237,7 @@ fn files_handed_over_to_a_program_of_roots_are_those_of_its_tree_whatever_comes_
     }
 }
 
-/// As the child that compiles components does it.
+/// As the compiling child does it.
 #[test]
 fn a_process_that_keeps_to_its_descriptors_has_no_others_and_starts_nothing() {
     const IS_CONFINED: &str = "LONGHAUL_CONFINED";
@@ -255,10 +257,10 @@ fn a_process_that_keeps_to_its_descriptors_has_no_others_and_starts_nothing() {
     }
 }
 
-/// The errors of what must be refused, and whether it has threads.
+/// The errors of the refused calls, and whether it has threads.
 fn attempts_of_a_confined_process(lab: &Path) -> ([i32; 5], bool) {
     let seen = lab.join("granted/seen");
-    // It is closed behind the back of its owner, who must not do it again.
+    // It is closed without its owner, which must not close it again.
     let left_open = ManuallyDrop::new(File::open(&seen).unwrap());
     let parent = rustix::process::getppid();
     confine_to_descriptors().unwrap();
@@ -273,7 +275,7 @@ fn attempts_of_a_confined_process(lab: &Path) -> ([i32; 5], bool) {
     (errors.map(|error| error.raw_os_error().unwrap_or(0)), has_threads)
 }
 
-/// Once when its host lets it go, which ends its keeper without a word, and once at its deadline.
+/// Once when its host drops it, which ends its keeper without a message, and once at its deadline.
 #[test]
 fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
     if let Some(lab) = own_lab() {
@@ -305,7 +307,7 @@ fn without_namespaces_nothing_that_a_program_starts_outlives_it() {
     }
 }
 
-/// Whether nobody holds a file any more, in a while: processes that come and go are in no list when it is looked at.
+/// Whether no process holds a file any more, after a while: short-lived processes are in no list when it is read.
 fn is_let_go_of(held: &Path) -> bool {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(20) {
@@ -320,7 +322,7 @@ fn is_let_go_of(held: &Path) -> bool {
 
 fn swap(places: &[[PathBuf; 2]]) {
     for [dir, link] in places {
-        // Not every file system can. There is nothing to fear then.
+        // Not every file system can do this. Then there is no risk.
         let _ = rustix::fs::renameat_with(CWD, dir, CWD, link, RenameFlags::EXCHANGE);
     }
 }
@@ -357,7 +359,7 @@ fn a_program_reads_what_is_granted_and_changes_what_may_be_changed() {
     }
 }
 
-/// Its number may be that of another program by then, which root can bring about.
+/// Its number may be reused by then, which root can force.
 #[test]
 fn a_program_that_has_ended_is_let_go_of() {
     if let Some(lab) = own_lab() {
@@ -396,7 +398,7 @@ fn children() -> Vec<u32> {
     lists.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>()).collect()
 }
 
-/// A program that leads a group of that number, where numbers can be chosen.
+/// A program that leads a group of that number, if numbers can be chosen.
 fn start_with_number(number: u32) -> Option<Child> {
     const TRIES: usize = 100;
     for _ in 0..TRIES {
@@ -405,7 +407,7 @@ fn start_with_number(number: u32) -> Option<Child> {
         if other.id() == number {
             return Some(other);
         }
-        // Somebody else was quicker.
+        // Another process got the number first.
         other.kill().unwrap();
         other.wait().unwrap();
     }

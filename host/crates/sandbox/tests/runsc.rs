@@ -1,5 +1,5 @@
-//! Programs that gVisor's `runsc` holds: by `runsc.py`, a small one that stands in for it and checks what it is told,
-//! and by the real one where PATH has it.
+//! Programs in gVisor's `runsc`: with `runsc.py`, a small stand-in that checks its input, and with the real one if PATH
+//! has it.
 
 #[path = "support/lab.rs"]
 mod lab;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const STAND_IN: &str = include_str!("runsc.py");
 
-/// Warns, and holds nothing.
+/// Prints a warning, and confines nothing.
 const BROKEN: &str = "#!/bin/sh\necho a warning >&2\necho 'running container: no' >&2\nexit 128\n";
 
 /// A directory that has `script` as `runsc`, for every user.
@@ -112,7 +112,7 @@ fn a_program_in_it_has_its_input_its_outputs_and_its_exit_code() {
             format!("{echoed} {:?} {:?}", running.level(), running.ended().await)
         });
         let signalled = blocking(run(&host, &held(&["sh", "-c", "kill -9 $$"]))).unwrap();
-        // What starts this very binary by its link, as browsers and MCP servers do, finds it.
+        // Browsers and MCP servers start this very binary by its link.
         let own = blocking(run(&host, &held(&["/proc/self/exe", "no specification"]))).unwrap();
         assert!(own.stderr.contains("refused expected"), "{own:?}");
         let codes = (done.level, done.exit_code, done.hit, signalled.exit_code);
@@ -127,7 +127,7 @@ fn a_program_in_it_has_its_input_its_outputs_and_its_exit_code() {
     }
 }
 
-/// What the stand-in was shown, as it says to the program.
+/// The stand-in's view, as it reports to the program.
 #[test]
 fn it_shows_the_allow_list_and_nothing_else() {
     if let Some(lab) = own_lab() {
@@ -147,7 +147,7 @@ fn it_shows_the_allow_list_and_nothing_else() {
         let shown = seen["shown"].as_array().unwrap().iter().map(|path| path.as_str().unwrap());
         let system = ["/usr", "/bin", "/sbin", "/lib", "/nix/store", "/gnu/store", "/etc/", "/dev/"];
         let further = shown.filter(|path| !system.iter().any(|dir| path.starts_with(dir)));
-        // They come in the order of their names, and the laboratory may stand before `/tmp` or behind it.
+        // They come in the order of their names, and the laboratory may stand before or after `/tmp`.
         let further: BTreeSet<&str> = further.collect();
         let granted = [format!("{lab}/checkout"), format!("{lab}/granted")];
         assert_eq!(further, ["/.longhaul", "/tmp", &granted[0], &granted[1]].into());
@@ -222,7 +222,7 @@ fn limits_end_a_program_in_it_and_leave_nothing() {
             limits.wall_ms_max = if limit == "wall_ms_max" { 1_200 } else { 20_000 };
             let done = blocking(run(&host(&lab), &program)).unwrap();
             let hit = done.hit.map(|hit| hit.name).unwrap_or_default();
-            // Those who die in the kernel's own time are ours until then.
+            // Processes that die in the kernel's own time remain until then.
             wait_until(|| children().is_empty());
             let left = std::fs::read_dir(lab.join("scratch")).unwrap().count();
             let last = done.stderr.lines().last().unwrap_or_default();
@@ -236,7 +236,7 @@ fn limits_end_a_program_in_it_and_leave_nothing() {
         is(0, "cpu_seconds_max: cpu_seconds_max -1  1");
         is(1, "file_bytes_max: file_bytes_max -1  1");
         is(2, "wall_ms_max: wall_ms_max -1 asked 1");
-        // The shell may see first that it gets no more.
+        // The shell may notice first that it gets no more processes.
         let is_crowded = ["processes_max -1  1", " 2  1"].iter().any(|how| lines[3].contains(how));
         assert!(is_crowded && lines[3].starts_with("processes_max: "), "{report}");
         assert_eq!(lines[4..], [":  1  1 MemoryError", ":  3  1 "], "{report}");
@@ -282,7 +282,7 @@ fn every_attack_from_inside_it_is_refused() {
     }
 }
 
-/// Processes that are left to us, once those that have ended are gone.
+/// Remaining processes, once those that have ended are gone.
 fn children() -> Vec<i32> {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     children_of(std::process::id())

@@ -1,7 +1,7 @@
-//! What tool chains show to a program: attempts to have them show more, each refused, and what goes on to work.
+//! The files that tool chains show to a program: attempts to extend them, each refused, and honest uses that work.
 //!
 //! Each test runs itself once more as a host of its own, whose home is that of the lab and whose PATH begins with
-//! directories of the lab, as a shell that a project set up has it.
+//! directories of the lab, as in a shell that a project set up.
 
 #[path = "support/lab.rs"]
 mod lab;
@@ -15,7 +15,7 @@ use std::process::Command;
 /// Prints every file that can be read below the directories that it is given.
 const READ_ALL: &str = "for dir; do find \"$dir\" -type f -exec cat {} + 2>/dev/null; done; echo end";
 
-/// Variables by which tool chains are told where they, their caches and their settings lie.
+/// Variables that name the paths of tool chains, their caches and their settings.
 const VARIABLES: [&str; 12] = [
     "CARGO_HOME",
     "CONDA_PREFIX",
@@ -43,7 +43,7 @@ fn make(path: &Path, text: &str, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// What a program reads below `dirs`, with a PATH that is the host's unless `env` has another.
+/// The files that a program reads below `dirs`, with the host's PATH unless `env` has another.
 fn read_all(lab: &Path, dirs: &[&Path], env: &[(&str, String)]) -> String {
     let mut argv = words(&["/bin/sh", "-c", READ_ALL, "sh"]);
     argv.extend(dirs.iter().map(|dir| dir.display().to_string()));
@@ -84,7 +84,7 @@ fn no_variable_of_a_program_shows_it_a_directory() {
     }
 }
 
-/// The checkout has what looks like an installation and like an environment, as a repository may have it committed.
+/// The checkout has a fake installation and a fake environment, as a repository may commit them.
 #[test]
 fn a_directory_of_programs_shows_nothing_of_the_home_or_the_checkout_around_it() {
     if let Some(lab) = own_lab() {
@@ -119,7 +119,7 @@ fn a_directory_of_programs_shows_nothing_of_the_home_or_the_checkout_around_it()
     }
 }
 
-/// As its archive unfolds where somebody has unfolded it without a directory of its own.
+/// As its archive unpacks without a directory of its own.
 #[test]
 fn a_browser_in_a_home_shows_what_browsers_have_and_no_key_beside_it() {
     if let Some(lab) = own_lab() {

@@ -1,4 +1,4 @@
-//! Agents that start each other must not do so in a circle.
+//! Refuses agents that start each other in a circle.
 
 use crate::{Name, Schedule, ScheduleError, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ pub(crate) fn check<'a>(schedules: impl Iterator<Item = &'a Schedule>) -> Result
     Ok(())
 }
 
-/// Who is started by the end of whom.
+/// The edges: the agents that start at the end of each agent.
 fn edges<'a>(schedules: impl Iterator<Item = &'a Schedule>) -> BTreeMap<Name, BTreeSet<Name>> {
     let mut starts: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
     for schedule in schedules {

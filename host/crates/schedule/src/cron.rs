@@ -1,9 +1,9 @@
 //! Cron expressions with a time zone.
 //!
-//! Five fields, six with seconds in front; names of months and weekdays; `@hourly` and the like; 0 and 7 are
-//! Sunday; a day of the month and a weekday that are both given are alternatives, as in Vixie cron. Where a
-//! clock goes forward, a fixed time that does not exist that day fires at the first moment after the gap;
-//! where it goes back, a fixed time fires once, and `*` and steps fire in both hours.
+//! Five fields, six with seconds in front; names of months and weekdays; `@hourly` and the like; 0 and 7 are Sunday; a
+//! day of the month and a weekday that are both given are alternatives, as in Vixie cron. When a clock goes forward, a
+//! fixed time that does not exist that day fires at the first moment after the gap; when it goes back, a fixed time
+//! fires once, and `*` and steps fire in both hours.
 
 use crate::ScheduleError;
 use croner::parser::{CronParser, Seconds, Year};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Bytes of an expression. Lists of all minutes fit.
 const EXPRESSION_BYTES_MAX: usize = 512;
 
-/// An expression and the zone whose clock it means.
+/// An expression and its time zone.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Cron {
@@ -56,13 +56,13 @@ impl Cron {
     /// The first fire after `after_ms`, in milliseconds since 1970.
     ///
     /// # Errors
-    /// When there is none, such as for a year that is over.
+    /// When there is none, for example for a past year.
     pub fn next_after(&self, after_ms: u64) -> Result<u64, NextError> {
         let never = || NextError { expression: self.written.cron.clone() };
         let after = Timestamp::from_millisecond(i64::try_from(after_ms).map_err(|_| never())?).map_err(|_| never())?;
         let start = Zoned::new(after, self.zone.clone());
         let next = self.parsed.find_next_occurrence(&start, false).map_err(|_| never())?;
-        // The search looks at whole seconds, and `after_ms` may lie between two.
+        // The search uses whole seconds, and `after_ms` may be between two.
         u64::try_from(next.timestamp().as_second()).ok().and_then(|s| s.checked_mul(1000)).ok_or_else(never)
     }
 
@@ -92,7 +92,7 @@ impl TryFrom<Written> for Cron {
         let zone =
             TimeZone::get(&written.timezone).map_err(|_| ScheduleError::Zone { name: shorten(&written.timezone) })?;
         let cron = Self { parsed: Arc::new(parsed), zone, written };
-        // 30 February would be found out by whoever waits for it.
+        // An expression such as 30 February has no next fire, and is refused here.
         cron.next_after(0)
             .map_err(|error| ScheduleError::Cron { expression: cron.written.cron.clone(), why: error.to_string() })?;
         Ok(cron)

@@ -1,37 +1,37 @@
-//! Which fires lie behind a moment, and which of them are still run.
+//! The fires before a moment, and those of them that still run.
 
 use crate::Missed;
 use crate::state::ScheduleEntry;
 use longhaul_core::Digest;
 
-/// A fire this late, in milliseconds, is not missed. The host looks each second; a laptop may think for some.
+/// A fire this late, in milliseconds, is not missed. The host checks each second; a laptop may stall for some.
 const GRACE_MS: u64 = 60_000;
 
-/// Fires that are counted one by one after a downtime. A month of fires each second is 26 times as many.
+/// The most fires that are counted one by one after a downtime. A month of fires each second is 26 times as many.
 const COUNTED_MAX: u32 = 100_000;
 
-/// What came due since the last look.
+/// The fires that became due since the last check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Fires that are run, the earliest first.
+    /// Fires that run, the earliest first.
     pub(crate) run: Vec<u64>,
-    /// Fires that are not.
+    /// Fires that do not run.
     pub(crate) missed: Option<Behind>,
-    /// The first fire that lies ahead.
+    /// The next fire.
     pub(crate) next_ms: Option<u64>,
 }
 
-/// Fires that nobody was there for.
+/// Missed fires.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Behind {
     pub(crate) first_ms: u64,
     pub(crate) last_ms: u64,
     pub(crate) count: u32,
-    /// There were more, which were not counted.
+    /// True with further fires, which were not counted.
     pub(crate) more: bool,
 }
 
-/// Looks at a schedule at a moment.
+/// Checks a schedule at a moment.
 pub(crate) fn look(entry: &ScheduleEntry, now_ms: u64) -> Due {
     let Some(first_ms) = entry.next_ms.filter(|next| *next <= now_ms) else {
         return Due { next_ms: entry.next_ms, ..Due::default() };
@@ -69,7 +69,7 @@ fn kept_max(entry: &ScheduleEntry) -> usize {
     }
 }
 
-/// The last fire is run when it is not late; else the policy says which are.
+/// The last fire runs when it is not late; otherwise the policy decides.
 fn still_run(entry: &ScheduleEntry, kept: &[u64], now_ms: u64) -> Vec<u64> {
     let in_time = |fire_ms: &u64| now_ms - *fire_ms <= GRACE_MS;
     match entry.schedule.missed {
@@ -79,7 +79,7 @@ fn still_run(entry: &ScheduleEntry, kept: &[u64], now_ms: u64) -> Vec<u64> {
     }
 }
 
-/// How long this fire waits, always the same.
+/// The delay of this fire, always the same.
 pub(crate) fn jitter_ms(entry: &ScheduleEntry, fire_ms: u64) -> u64 {
     let name = entry.schedule.name.as_str().as_bytes();
     let digest = Digest::of_parts(&[b"jitter", name, &fire_ms.to_le_bytes()]);

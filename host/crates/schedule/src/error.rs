@@ -1,8 +1,8 @@
-//! What is wrong with a schedule, in words that say what to write instead.
+//! Errors of a schedule, each with its remedy.
 
 use longhaul_core::name::NotAName;
 
-/// A schedule, a change of one, or a retry that cannot be.
+/// An error of a schedule, of a change of one, or of a retry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
@@ -11,68 +11,68 @@ pub enum ScheduleError {
         "invalid cron expression `{expression}`: {why}; write minute, hour, day, month and weekday, such as `0 22 * * MON-FRI`"
     )]
     Cron {
-        /// As it was written, at most 80 characters of it.
+        /// The expression, at most 80 characters of it.
         expression: String,
-        /// What the parser says.
+        /// The parser's error.
         why: String,
     },
     /// No zone has this name.
     #[error("there is no time zone `{name}`; write an IANA name such as `Europe/Berlin`, or `UTC`")]
     Zone {
-        /// As it was written.
+        /// The name as written.
         name: String,
     },
-    /// An interval of nothing, or one that is longer than a year.
+    /// An interval of zero, or one that is longer than a year.
     #[error("an interval is 1 second to 527 040 minutes (a leap year), not {seconds} seconds")]
     Interval {
-        /// What was asked for.
+        /// The requested value.
         seconds: u64,
     },
-    /// A name that cannot be one.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NotAName),
-    /// There is none.
+    /// The schedule does not exist.
     #[error("there is no schedule `{name}`; `longhaul schedule list` shows them")]
     Unknown {
-        /// Of the schedule.
+        /// The name of the schedule.
         name: String,
     },
-    /// An agent would be waiting for itself.
+    /// An agent would wait for itself.
     #[error("agents would start each other for ever: {}; take one `after` away", .path.join(" -> "))]
     Cycle {
         /// The agents, the first again at the end.
         path: Vec<String>,
     },
-    /// Nothing more can be stored.
+    /// There are too many schedules.
     #[error("there are {count} schedules, and more than {count} cannot be; remove one first")]
     TooMany {
-        /// How many there may be.
+        /// The cap.
         count: usize,
     },
-    /// A figure that is out of its range.
+    /// A value out of its range.
     #[error("`{field}` is {value}, and at most {max} is allowed")]
     Limit {
         /// The name of the setting.
         field: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: u64,
-        /// What may be.
+        /// The largest value.
         max: u64,
     },
-    /// Nobody may try this again.
+    /// The task has no retries left.
     #[error("exceeded max retry attempts ({count}/{max})")]
     Retries {
-        /// How often it was.
+        /// The number of retries so far.
         count: u32,
-        /// How often it may be.
+        /// The most retries.
         max: u32,
     },
-    /// Only what has failed is tried again.
+    /// Only a failed task can be retried.
     #[error("task `{task}` is {status}, and only a failed task can be tried again")]
     NotFailed {
         /// The task.
         task: String,
-        /// What it is.
+        /// Its status.
         status: &'static str,
     },
 }

@@ -1,10 +1,10 @@
-//! When agents are due, what waits its turn, what is tried again, and what becomes of fires that were missed.
+//! The times at which agents are due, the queue, the retries, and the handling of missed fires.
 //!
-//! [`step`] is a pure function of a [`SchedulerState`] and an [`SchedulerInput`]: it changes the state and says what is
-//! to be done. Time comes in with each input, so that a test moves through a year in a second. Every fire of every
+//! [`step`] is a pure function of a [`SchedulerState`] and a [`SchedulerInput`]: it changes the state and returns the
+//! actions to take. Time comes in with each input, so that a test moves through a year in a second. Every fire of every
 //! schedule ends up in exactly one [`FireOutcome`]: a task, or a reason why there is none.
 //!
-//! It refuses to run anything, to read a clock or a disk, and to drop a fire without a word.
+//! It refuses to run anything, to read a clock or a disk, and to drop a fire silently.
 
 mod chain;
 mod cron;

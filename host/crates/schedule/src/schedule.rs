@@ -1,25 +1,25 @@
-//! One schedule: which agent, when, and what is done when it cannot be then.
+//! One schedule: the agent, the trigger, and the policy for missed fires.
 
 use crate::{Name, ScheduleError, Trigger};
 use serde::{Deserialize, Serialize};
 
-/// Fires that are made up for after a downtime, when nothing else is said.
+/// The default number of missed fires that run after a downtime.
 pub(crate) const MISSED_MAX: u32 = 10;
-/// The most that can be asked for.
+/// The largest accepted value.
 const MISSED_MAX_MAX: u32 = 1_000;
 /// The longest jitter: an hour.
 const JITTER_MS_MAX: u64 = 3_600_000;
 
-/// What becomes of fires that nobody was there for.
+/// The policy for missed fires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Missed {
-    /// They are noted, and the next one is waited for.
+    /// They are recorded and do not run.
     Skip,
-    /// The last of them is run, and the others are noted.
+    /// The last of them runs, and the others are recorded.
     #[default]
     Once,
-    /// The last [`Schedule::missed_max`] of them are run, one after the other, and the others are noted.
+    /// The last [`Schedule::missed_max`] of them run, one after the other, and the others are recorded.
     All,
 }
 
@@ -27,28 +27,28 @@ pub enum Missed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Its name.
+    /// The name of the schedule.
     pub name: Name,
-    /// Which agent is run.
+    /// The agent.
     pub agent: Name,
-    /// When.
+    /// The trigger.
     pub trigger: Trigger,
     /// A schedule that is not enabled fires only by hand. Default yes.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// Whether the agent may be run while it runs. Default no: a second task waits, and a third is noted.
+    /// Whether the agent may run twice at once. Default no: a second task waits, and a third is recorded as skipped.
     #[serde(default)]
     pub overlap: bool,
-    /// What becomes of fires that nobody was there for. Default [`Missed::Once`].
+    /// The policy for missed fires. Default [`Missed::Once`].
     #[serde(default)]
     pub missed: Missed,
-    /// How many of them are run with [`Missed::All`]. Default 10, at most 1,000.
+    /// The number of them that run with [`Missed::All`]. Default 10, at most 1,000.
     #[serde(default = "missed_max")]
     pub missed_max: u32,
-    /// A fire waits for up to this long, always the same for one fire, in milliseconds. Default 0, at most an hour.
+    /// The longest delay of a fire, always the same for one fire, in milliseconds. Default 0, at most an hour.
     #[serde(default)]
     pub jitter_ms: u64,
-    /// How often a task that failed is tried again. Default and at most 3.
+    /// The number of retries of a failed task. Default and at most 3.
     #[serde(default = "retries_max")]
     pub retries_max: u32,
 }
@@ -66,7 +66,7 @@ fn retries_max() -> u32 {
 }
 
 impl Schedule {
-    /// One with the defaults.
+    /// A schedule with the defaults.
     #[must_use]
     pub fn new(name: Name, agent: Name, trigger: Trigger) -> Self {
         Self {
@@ -82,10 +82,10 @@ impl Schedule {
         }
     }
 
-    /// Whether its figures are within their ranges.
+    /// Checks that its values are within their ranges.
     ///
     /// # Errors
-    /// Names the first that is not.
+    /// The first value that is not.
     pub fn check(&self) -> Result<(), ScheduleError> {
         let limit = |field, value: u64, max: u64| match value <= max {
             true => Ok(()),

@@ -1,42 +1,42 @@
-//! What a scheduler knows: its schedules, and the tasks that have not ended.
+//! The state of a scheduler: its schedules, and the tasks that have not ended.
 
 use crate::{Name, Schedule, ScheduleError, ScheduledTask, TaskId, TaskStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Tasks at once, when nothing else is said.
+/// The default number of tasks at once.
 pub(crate) const CONCURRENT_MAX: u32 = 5;
-/// Tasks that wait at once. Fires beyond are noted as skipped.
+/// The most waiting tasks. Further fires are recorded as skipped.
 pub(crate) const PENDING_MAX: usize = 10_000;
 /// Schedules at once.
 const SCHEDULES_MAX: usize = 10_000;
 
-/// A schedule, and where it is.
+/// A schedule, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleEntry {
     /// The schedule.
     pub schedule: Schedule,
-    /// Intervals are counted from here: when it was made, changed or enabled.
+    /// The start of intervals: the time at which it was made, changed or enabled.
     pub anchor_ms: u64,
-    /// The next fire; none while it is disabled, for what time does not bring, and when it never fires again.
+    /// The next fire; none while it is disabled, for a trigger other than time, and when it never fires again.
     pub next_ms: Option<u64>,
-    /// When a task of it was started last, for fairness.
+    /// The start of its last task, for fairness.
     pub started_ms: u64,
 }
 
-/// What a scheduler knows.
+/// The state of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerState {
-    /// By name.
+    /// The schedules by name.
     pub schedules: BTreeMap<Name, ScheduleEntry>,
     /// Tasks that have not ended.
     pub tasks: BTreeMap<TaskId, ScheduledTask>,
     /// Agents whose fires become no tasks.
     #[serde(default)]
     pub inactive: BTreeSet<Name>,
-    /// How many may run at once. Default 5.
+    /// The most tasks that run at once. Default 5.
     pub concurrent_max: u32,
-    /// The latest time it was told; it does not go back when a clock does.
+    /// The latest time of an input; it does not go back when a clock does.
     pub now_ms: u64,
 }
 
@@ -53,7 +53,7 @@ impl Default for SchedulerState {
 }
 
 impl SchedulerState {
-    /// When something happens next without anybody's doing. None when nothing does.
+    /// The time of the next event without an input. None when there is none.
     #[must_use]
     pub fn wake_ms(&self) -> Option<u64> {
         let fires = self.schedules.values().filter_map(|entry| entry.next_ms);

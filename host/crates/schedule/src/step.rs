@@ -9,98 +9,98 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What happened.
+/// An input of the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchedulerInput {
     /// Time passed.
     Tick,
-    /// A schedule is made, or replaced by one of its name.
+    /// A schedule is made, or replaces the one of its name.
     Put(Schedule),
-    /// A schedule is taken away, and with it what it has waiting. What runs goes on.
+    /// A schedule is removed, with its waiting tasks. Running tasks continue.
     Remove(Name),
-    /// A schedule is switched on or off, at once: what it has waiting is noted as skipped.
+    /// A schedule is switched on or off, at once: its waiting tasks are recorded as skipped.
     Enable(Name, bool),
-    /// An agent may be run, or not, at once: what its schedules have waiting is noted as skipped.
+    /// An agent is activated or deactivated, at once: the waiting tasks of its schedules are recorded as skipped.
     Activate(Name, bool),
-    /// A schedule fires now, also when it is off. `nonce` tells two requests apart.
+    /// A schedule fires now, even when it is off. `nonce` distinguishes two requests.
     RunNow {
-        /// Which.
+        /// The schedule.
         schedule: Name,
         /// Any number that was not used for it in this millisecond.
         nonce: u64,
     },
-    /// A task that failed is tried again, by hand.
+    /// A failed task is retried by hand.
     Retry(Box<ScheduledTask>),
     /// An attempt ended.
     Ended(TaskId, AttemptOutcome),
-    /// A task that was to start could not for now; it waits, with the reason.
+    /// A task could not start for now; it waits, with the reason.
     Deferred {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// What it waits for, in words.
+        /// The reason to wait, as text.
         reason: String,
-        /// Not tried before this.
+        /// The earliest time of the next attempt.
         until_ms: u64,
     },
-    /// How many tasks run at once, at least 1.
+    /// The number of tasks that run at once, at least 1.
     ConcurrentMax(u32),
 }
 
-/// What is to be done.
+/// An action for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulerAction {
-    /// Start this attempt. The same task and attempt may be asked for again after a restart.
+    /// Start this attempt. The same task and attempt may be repeated after a restart.
     Start(ScheduledTask),
-    /// Note what became of a fire, or of many.
+    /// Record the outcome of a fire, or of many.
     Note(FireOutcome),
-    /// This task has ended for good; it is in the state no more.
+    /// This task has ended for good; it is not in the state any more.
     Ended(ScheduledTask),
 }
 
-/// What became of a fire.
+/// The outcome of a fire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FireOutcome {
-    /// It is a task now.
+    /// It became a task.
     Task(TaskId),
-    /// It is none, and why.
+    /// It became no task, for a reason.
     Skipped(Skipped),
 }
 
 /// Fires that became no task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Of which schedule.
+    /// The schedule.
     pub schedule: Name,
     /// The first of them, in milliseconds since 1970.
     pub first_ms: u64,
     /// The last of them.
     pub last_ms: u64,
-    /// How many they are.
+    /// Their number.
     pub count: u32,
-    /// They were more than were counted.
+    /// True with further fires, which were not counted.
     pub more: bool,
-    /// Why.
+    /// The reason.
     pub why: SkipReason,
 }
 
-/// Why a fire became no task.
+/// The reason why a fire became no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    /// Nobody was there for it, and the policy does not run it.
+    /// It was missed, and the policy does not run it.
     Missed,
     /// An earlier fire of its schedule still waits.
     StillWaiting,
     /// Too many tasks wait.
     QueueFull,
-    /// Its schedule was switched off or taken away before its turn.
+    /// Its schedule was switched off or removed before its turn.
     Withdrawn,
     /// Its agent is not active.
     Inactive,
 }
 
 impl SkipReason {
-    /// The word for it.
+    /// The word of the reason.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -113,10 +113,10 @@ impl SkipReason {
     }
 }
 
-/// Takes one input at `now_ms`, in milliseconds since 1970, and says what is to be done.
+/// Takes one input at `now_ms`, in milliseconds since 1970, and returns the actions to take.
 ///
 /// # Errors
-/// When the input asks for what cannot be; the state is as it was then.
+/// When the input is invalid; the state is unchanged then.
 pub fn step(
     state: &mut SchedulerState,
     input: SchedulerInput,
@@ -128,7 +128,7 @@ pub fn step(
     Ok(actions)
 }
 
-/// As [`step`], by whoever runs no tasks: nothing fires and nothing is started by it, however late it is.
+/// As [`step`], for a caller that runs no tasks: it causes no fire and starts nothing, however late it is.
 ///
 /// # Errors
 /// As [`step`].
@@ -196,7 +196,7 @@ fn put(
     let kept = state.schedules.insert(name.clone(), entry);
     let entry = state.entry(&name)?;
     match kept.filter(|_| !is_new_trigger) {
-        // Who changes a retry count does not mean to move the next fire.
+        // A change of the retry count must not move the next fire.
         Some(kept) if entry.schedule.enabled && kept.next_ms.is_some() => {
             (entry.anchor_ms, entry.next_ms) = (kept.anchor_ms, kept.next_ms);
         }
@@ -230,7 +230,7 @@ fn arm(entry: &mut ScheduleEntry, now_ms: u64) {
     entry.next_ms = next.filter(|_| entry.schedule.enabled);
 }
 
-/// What waits is noted as skipped; what was tried already has failed.
+/// Waiting tasks are recorded as skipped; tasks with earlier attempts have failed.
 fn withdraw(
     state: &mut SchedulerState,
     is_meant: impl Fn(&ScheduledTask) -> bool,
@@ -314,7 +314,7 @@ fn start_followers(state: &mut SchedulerState, task: &ScheduledTask, now_ms: u64
 
 fn deferred(state: &mut SchedulerState, id: &TaskId, reason: String, until_ms: u64) {
     let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
-    // It never began.
+    // It never started.
     task.attempts.pop();
     (task.status, task.due_ms, task.waits_for) = (TaskStatus::Pending, until_ms, Some(reason));
 }
@@ -362,7 +362,7 @@ fn add(
     if state.inactive.contains(&schedule.agent) {
         return actions.push(skipped(&schedule.name, fire_ms, SkipReason::Inactive));
     }
-    // Fires that are made up for, chained or asked for are tasks of their own.
+    // Fires that catch up, are chained or are requested are tasks of their own.
     let is_usual = cause == TaskCause::Time && schedule.missed != crate::Missed::All;
     let waits = state.pending().any(|task| task.schedule == schedule.name && task.attempts.is_empty());
     if is_usual && waits {
@@ -387,7 +387,7 @@ fn add(
     actions.push(SchedulerAction::Note(FireOutcome::Task(id)));
 }
 
-/// Starts what is due while there is room, and says of the rest what it waits for.
+/// Starts due tasks while there is capacity, and sets the reason to wait of the others.
 fn start_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
     let concurrent_max = usize::try_from(state.concurrent_max).unwrap_or(usize::MAX);
     while state.running() < concurrent_max {
@@ -403,7 +403,7 @@ fn start_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
     say_what_is_waited_for(state, concurrent_max);
 }
 
-/// Of a schedule whose last start is longest ago; of one schedule, what is due longest.
+/// The schedule whose last start is the longest ago; within a schedule, the task that has been due the longest.
 fn first_startable(state: &SchedulerState) -> Option<TaskId> {
     let started = |task: &ScheduledTask| state.schedules.get(&task.schedule).map_or(0, |entry| entry.started_ms);
     let busy = busy_agents(state);

@@ -5,7 +5,7 @@ use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How often a task that failed is tried again, at most.
+/// The most retries of a failed task.
 pub const RETRIES_MAX: u32 = 3;
 
 /// The time before retry `retry` (1, 2, 3): 2, 4 and 8 seconds, in milliseconds.
@@ -14,7 +14,7 @@ pub fn retry_delay_ms(retry: u32) -> u64 {
     2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(10))
 }
 
-/// Whether a task that was tried again `count` times may be once more.
+/// Whether a task with `count` retries may have another one.
 ///
 /// # Errors
 /// When it may not.
@@ -40,7 +40,7 @@ impl TaskId {
         Self(format!("t-{}", digest.short()))
     }
 
-    /// A name that somebody typed.
+    /// A name from a user.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -59,66 +59,66 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// What made a task.
+/// The cause of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskCause {
-    /// The time came.
+    /// Its time came.
     Time,
-    /// Somebody asked for it.
+    /// A person requested it.
     Hand {
-        /// Tells two requests of one millisecond apart.
+        /// Distinguishes two requests of one millisecond.
         nonce: u64,
     },
     /// Another task ended.
     After {
-        /// Which.
+        /// That task.
         task: TaskId,
     },
 }
 
-/// One try.
+/// One attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// When it was started, in milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended; none while it runs.
+    /// The end; none while it runs.
     pub ended_ms: Option<u64>,
-    /// How.
+    /// The outcome.
     pub outcome: Option<AttemptOutcome>,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AttemptOutcome {
-    /// It did what it was for.
+    /// It succeeded.
     Completed,
-    /// It did not.
+    /// It failed.
     Failed {
-        /// What went wrong.
+        /// The error.
         error: String,
-        /// Whether the same may succeed later.
+        /// Whether a retry may succeed.
         retryable: bool,
     },
 }
 
-/// Where a task is.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskStatus {
     /// It waits for its time, its turn or its agent.
     Pending,
-    /// It is being done.
+    /// It runs.
     Running,
-    /// It was done.
+    /// It succeeded.
     Completed,
-    /// It failed, and is not tried again by itself.
+    /// It failed, and is not retried automatically.
     Failed,
 }
 
 impl TaskStatus {
-    /// The word for it.
+    /// The word of the status.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -133,30 +133,30 @@ impl TaskStatus {
 /// A fire that became work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduledTask {
-    /// Its name.
+    /// The id of the task.
     pub id: TaskId,
-    /// Of which schedule.
+    /// The schedule.
     pub schedule: Name,
-    /// Which agent does it.
+    /// The agent.
     pub agent: Name,
-    /// When it was to be, without jitter, in milliseconds since 1970.
+    /// The planned time, without jitter, in milliseconds since 1970.
     pub fire_ms: u64,
-    /// Not started before this: the fire with its jitter, or the next retry.
+    /// The earliest start: the fire with its jitter, or the next retry.
     pub due_ms: u64,
-    /// What made it.
+    /// The cause.
     pub cause: TaskCause,
-    /// Where it is.
+    /// The status.
     pub status: TaskStatus,
-    /// All its tries, the first in front.
+    /// All attempts, the first in front.
     pub attempts: Vec<Attempt>,
-    /// How often it may be tried again.
+    /// The most retries.
     pub retries_max: u32,
-    /// Why it is not running though it is due.
+    /// The reason why it is due but does not run.
     pub waits_for: Option<String>,
 }
 
 impl ScheduledTask {
-    /// How often it was tried again.
+    /// The number of retries so far.
     #[must_use]
     pub fn retry_count(&self) -> u32 {
         u32::try_from(self.attempts.len().saturating_sub(1)).unwrap_or(u32::MAX)
@@ -168,7 +168,7 @@ impl ScheduledTask {
         self.attempts.push(Attempt { started_ms: now_ms, ended_ms: None, outcome: None });
     }
 
-    /// Ends its attempt, and puts it where it belongs then.
+    /// Ends its attempt, and sets its next status.
     pub(crate) fn end(&mut self, outcome: AttemptOutcome, now_ms: u64) {
         let can_retry = matches!(outcome, AttemptOutcome::Failed { retryable: true, .. })
             && retry_again(self.retry_count(), self.retries_max).is_ok();

@@ -1,39 +1,39 @@
-//! What makes an agent due.
+//! The triggers of agents.
 
 use crate::{Cron, NextError, ScheduleError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The expression of a cron trigger that has none: each hour.
+/// The default expression of a cron trigger: each hour.
 pub const DEFAULT_CRON: &str = "0 * * * *";
 
-/// Minutes of an interval that has none: an hour.
+/// The default minutes of an interval: an hour.
 pub const DEFAULT_INTERVAL_MINUTES: u64 = 60;
 
 /// Seconds of the longest interval: a leap year.
 const INTERVAL_SECONDS_MAX: u64 = 366 * 24 * 3600;
 
-/// What makes an agent due.
+/// The trigger of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub enum Trigger {
-    /// The clock on the wall.
+    /// A time of the calendar.
     Cron(Cron),
-    /// So many seconds after the schedule was made, and each as many seconds after that.
+    /// A fixed number of seconds, counted from the time at which the schedule was made.
     Interval {
         /// At least 1, at most a leap year.
         seconds: u64,
     },
     /// The end of a task of another agent.
     After {
-        /// Whose task.
+        /// The other agent.
         agent: String,
-        /// Which end.
+        /// The ends that count.
         when: When,
     },
 }
 
-/// Which end of a task starts another.
+/// The ends of a task that start another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
@@ -42,7 +42,7 @@ pub enum When {
     Success,
     /// It failed, and is not tried again.
     Failure,
-    /// Either.
+    /// Either end.
     Always,
 }
 
@@ -50,7 +50,7 @@ impl Trigger {
     /// An interval.
     ///
     /// # Errors
-    /// When it is none, or longer than a leap year.
+    /// When it is zero, or longer than a leap year.
     pub fn interval(seconds: u64) -> Result<Self, ScheduleError> {
         match seconds {
             1..=INTERVAL_SECONDS_MAX => Ok(Self::Interval { seconds }),
@@ -58,7 +58,7 @@ impl Trigger {
         }
     }
 
-    /// The first time after `after_ms`, of a schedule that was made at `anchor_ms`. None for what time does not bring.
+    /// The first time after `after_ms`, of a schedule that was made at `anchor_ms`. None for a trigger other than time.
     ///
     /// # Errors
     /// When an expression never fires again.
@@ -93,7 +93,7 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// The form that configurations use: `{"type": "cron", "cron": "0 * * * *"}`, with every field left out as its default.
+/// The form in configurations: `{"type": "cron", "cron": "0 * * * *"}`; every missed field has its default.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

@@ -1,4 +1,4 @@
-//! The suite `schedule` of `$LONGHAUL_CASES`, and what `executor_tasks` says of retries.
+//! The suite `schedule` of `$LONGHAUL_CASES`, and the cases of `executor_tasks` about retries.
 
 use longhaul_schedule::{
     Cron, Name, Schedule, SchedulerInput, SchedulerState, Trigger, retry_again, retry_delay_ms, step,

@@ -27,7 +27,7 @@ fn failed() -> AttemptOutcome {
     AttemptOutcome::Failed { error: "no".to_owned(), retryable: true }
 }
 
-/// A scheduler, and what it said so far.
+/// A scheduler, and its actions so far.
 struct Bench {
     state: SchedulerState,
     now_ms: u64,

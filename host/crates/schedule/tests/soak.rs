@@ -51,7 +51,7 @@ fn schedules(random: &mut Random) -> Vec<Schedule> {
         .collect()
 }
 
-/// What was said of the fires of each schedule, and the tasks that were seen.
+/// The outcomes of the fires of each schedule, and the tasks.
 #[derive(Default)]
 struct Book {
     fires: BTreeMap<Name, u64>,
@@ -97,12 +97,12 @@ fn each_fire_of_thirty_days_is_accounted_for() {
     }
     let end_ms = START + DAYS * 24 * 60 * MINUTE;
     while now_ms < end_ms {
-        // Now and then nobody is there for up to ten hours.
+        // Sometimes the host is off for up to ten hours.
         let is_outage = random.below(2_000) == 0;
         now_ms =
             end_ms.min(now_ms + if is_outage { MINUTE * random.below(600) } else { 1_000 * (1 + random.below(60)) });
         if random.below(500) == 0 {
-            // A restart: what is stored is all there is.
+            // A restart: only the stored state remains.
             let stored = serde_json::to_string(&state).expect("a state can be stored");
             state = serde_json::from_str(&stored).expect("a state can be read again");
         }
@@ -139,7 +139,7 @@ fn each_fire_of_thirty_days_is_accounted_for() {
     assert!(retried > 0 && book.ended.len() > 1_000, "{retried} of {}", book.ended.len());
 }
 
-/// How many fires the clock brought, found without the scheduler.
+/// The number of fires by the clock, computed without the scheduler.
 fn expected(schedule: &Schedule, end_ms: u64) -> u64 {
     let (mut at, mut count) = (START, 0);
     while let Ok(Some(next)) = schedule.trigger.next_after(START, at) {

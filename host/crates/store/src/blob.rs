@@ -2,9 +2,9 @@
 //!
 //! A value is one byte that names the encoding (0: as it is, 1: zstd), the length of the content as
 //! 8 bytes, little-endian, and the encoded content. Content is compressed when that makes it smaller.
+//!
 //! Stored bytes are not trusted: the length is checked before anything is decompressed, decompression ends at that
 //! length, and the digest of the result decides.
-//! ends at that length, and the digest of the result decides.
 
 use longhaul_core::Digest;
 

@@ -22,16 +22,14 @@
 //! | | run, `page`, number from 0 | digests of 16 features of the state |
 //! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
 //! | | run, `called`, key | the time at which a call of `builtin:project` added to the progress; text |
-//! | | run, `kept`, kind | the number of `decisions`, entries of `progress` and notes of `memory` that its agents keep,
-//! and their bytes |
+//! | | run, `kept`, kind | the number of `decisions`, entries of `progress` and notes of `memory` that its agents keep, and their bytes |
 //! | | run, `annotation`, invocation | a person's annotation of an agent's trajectory |
 //! | | run, `proposal`, id | an agent's proposal, and the decision on it |
 //! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |
 //! | | run, `approval-rule`, id | a person's rule for the rest of the run |
 //! | | run, `question` | the effect in question, while the run waits with it |
 //! | | run, `judged`, feature | the digest of the tree that was judged last; text |
-//! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left;
-//! text |
+//! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left; text |
 //! | | run, `revert` | a revert in progress; deleted in the transaction that ends it |
 //! | | run, `until` | the requested stop condition; none: it goes to its end |
 //! | | `letters`, run, number of the event | a notification, and its channels; deleted an hour after |
@@ -50,8 +48,7 @@
 //! | `memory` | `working`, run, key | a run's note for itself: an entry that holds a note, see `core/src/memory` |
 //! | | `episodic`, project, key | a fact of a project, in the same way |
 //! | | `@`, namespace, key | an entry of any other namespace: `episodes/PROJECT` holds the outcomes of runs |
-//! | | `vectors`, namespace, key | the meaning of an entry: 32 bytes that identify the model and the text, then 32-bit
-//! numbers; not JSON |
+//! | | `vectors`, namespace, key | the meaning of an entry: 32 bytes that identify the model and the text, then 32-bit numbers; not JSON |
 //! | `decisions` | project, id | one decision, its reason, and its outcome |
 //! | | `@newest`, project, 2^64-1 - time in ms, id | the id; text |
 //! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |

@@ -1,6 +1,6 @@
 //! The HTTP client of the exporter: the host's own TLS, no redirects, bounded answers.
 //!
-//! The exporter's threads know no runtime, so requests are made on the host's.
+//! The exporter's threads have no runtime, so requests run on the host's.
 
 use crate::TelemetryError;
 use async_trait::async_trait;

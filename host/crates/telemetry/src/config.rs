@@ -1,5 +1,5 @@
-//! `[telemetry]` of `longhaul.toml`, and OpenTelemetry's own environment variables, which serve where the table
-//! says nothing.
+//! `[telemetry]` of `longhaul.toml`, and OpenTelemetry's own environment variables, which apply if the table has no
+//! value.
 //!
 //! Headers for a collector are often secrets, so they are read from `OTEL_EXPORTER_OTLP_HEADERS` only.
 
@@ -15,11 +15,11 @@ pub struct TelemetryConfig {
     pub otlp_endpoint: Option<String>,
     /// Name of this service. Default: `OTEL_SERVICE_NAME`, else `longhaul`.
     pub service_name: Option<String>,
-    /// Sends what models and tools say, too, as far as events have it. Default: false, or what
-    /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says.
+    /// Also sends the content of models and tools, as far as events have it. Default: false, or the value of
+    /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
     pub content: Option<bool>,
     /// Share of the runs that is traced, 0 to 1. Default 1, or the value of `OTEL_TRACES_SAMPLER`. A run is traced as a
-    /// whole or not at all, also when it goes on in another process.
+    /// whole or not at all, even when it continues in another process.
     pub sample_ratio: Option<f64>,
     /// Sends traces. Default true, unless `OTEL_TRACES_EXPORTER` is `none`.
     pub traces: Option<bool>,
@@ -31,8 +31,8 @@ pub struct TelemetryConfig {
     pub metrics_every_ms: Option<u64>,
     /// Longest time for one request to the collector, in milliseconds. Default 5 000.
     pub export_ms_max: Option<u64>,
-    /// Longest time that the end of a run's process waits for what was not sent yet, in milliseconds. Default
-    /// 3 000. What is not sent by then is lost.
+    /// Longest time that the end of a run's process waits for unsent data, in milliseconds. Default 3 000. Data that is
+    /// unsent by then is lost.
     pub flush_ms_max: Option<u64>,
     /// Spans, and log records, that wait to be sent. Default 2 048 of each. More are dropped.
     pub queue_max: Option<usize>,
@@ -55,7 +55,7 @@ pub struct TelemetrySettings {
 }
 
 impl TelemetryConfig {
-    /// The table with the environment behind it. None: nothing is to be sent.
+    /// The table, with the environment for missing values. None: nothing has to be sent.
     ///
     /// # Errors
     /// A value that cannot be used.
@@ -106,7 +106,7 @@ impl TelemetryConfig {
     }
 }
 
-/// The ratio that OpenTelemetry's variables ask for.
+/// The ratio from OpenTelemetry's variables.
 fn sampler(variable: &dyn Fn(&str) -> Option<String>) -> Result<f64, TelemetryError> {
     let Some(name) = variable("OTEL_TRACES_SAMPLER") else { return Ok(1.0) };
     match name.trim_start_matches("parentbased_") {

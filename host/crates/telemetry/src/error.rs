@@ -1,4 +1,4 @@
-//! Errors that keep telemetry from being set up. Later errors are told in the log and end nothing.
+//! Errors of the setup of telemetry. Later errors are logged and end nothing.
 
 /// Telemetry cannot be set up.
 #[derive(Debug, thiserror::Error)]

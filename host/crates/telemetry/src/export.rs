@@ -1,4 +1,4 @@
-//! Sends finished signals to the collector, by threads of its own, and nothing waits for them.
+//! Sends finished signals to the collector, on threads of its own; no other code waits for them.
 
 use crate::client::ExportClient;
 use crate::config::TelemetrySettings;
@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// Wait of a span or a log record for others to be sent with.
+/// The time that a span or a log record waits for others, to be sent together.
 const BATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// Sends to one collector.
+/// An exporter to one collector.
 pub struct Exporter {
     settings: TelemetrySettings,
     spans: Option<BatchSpanProcessor>,
@@ -53,7 +53,7 @@ impl Exporter {
         Ok(Self { settings, spans, meters, instruments, logs, logger })
     }
 
-    /// Looks after one run, of which events up to `after` were sent before.
+    /// Watches one run, of which events up to `after` were sent before.
     #[must_use]
     pub fn watcher(self: &Arc<Self>, run: &RunId, after: u64) -> Watcher {
         let is_traced = self.spans.is_some() && ids::is_sampled(run, self.settings.sample_ratio);
@@ -61,10 +61,10 @@ impl Exporter {
         Watcher { exporter: Arc::clone(self), spans, after }
     }
 
-    /// Sends what is not sent yet, and ends. It takes as long as the operator allows and no longer.
+    /// Sends unsent data, and ends. It takes at most the operator's timeout.
     pub async fn close(self: Arc<Self>) {
         let time_max = Duration::from_millis(self.settings.flush_ms_max);
-        // All three wait beside each other, each on a thread of its own.
+        // All three wait in parallel, each on a thread of its own.
         let (spans, meters, logs) = (Arc::clone(&self), Arc::clone(&self), self);
         let each: [Box<dyn FnOnce() + Send>; 3] = [
             Box::new(move || spans.tell(spans.spans.as_ref().map(|spans| spans.shutdown_with_timeout(time_max)))),
@@ -95,7 +95,7 @@ impl Exporter {
 pub struct Watcher {
     exporter: Arc<Exporter>,
     spans: Option<Spans>,
-    /// Up to here events only say how things stand.
+    /// Events up to here only restore the state.
     after: u64,
 }
 

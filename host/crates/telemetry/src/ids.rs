@@ -1,5 +1,5 @@
-//! Names of traces and spans, derived from those of runs and invocations: a run that goes on in another process
-//! is still one trace, and what is sent twice is the same twice.
+//! Ids of traces and spans, derived from those of runs and invocations: a run that continues in another process is
+//! still one trace, and a signal that is sent twice has the same id.
 
 use longhaul_core::{Digest, InvocationId, RunId};
 use opentelemetry::{SpanId, TraceId};
@@ -24,7 +24,7 @@ pub(crate) fn step(invocation: &InvocationId, step: u32) -> SpanId {
     SpanId::from_bytes(first(&["step", invocation.as_str(), &step.to_string()]))
 }
 
-/// Whether a run is among the part that is traced. The same in each process that works on it.
+/// Whether a run is in the traced share. The result is the same in each process that works on it.
 pub(crate) fn is_sampled(run: &RunId, ratio: f64) -> bool {
     let drawn = u32::from_be_bytes(first(&["sample", run.as_str()]));
     f64::from(drawn) < ratio * (f64::from(u32::MAX) + 1.0)

@@ -1,5 +1,5 @@
-//! Events as OpenTelemetry's metrics. Attributes are names of the operator's own file and of providers, never
-//! what models or tools say.
+//! Events as OpenTelemetry's metrics. Attributes are names of the operator's own file and of providers, never the
+//! content of models or tools.
 
 use crate::label;
 use longhaul_core::event::{Event, RunEvent};

@@ -1,9 +1,9 @@
-//! Names that come from a model, as labels: it may call what there is not, by any words.
+//! Names from a model, as labels: a model may call a missing tool by any text.
 
 /// Bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The name, or `other` where no tool is called like that. So what goes out without content is no sentence.
+/// The name, or `other` if no tool has such a name. So no sentence is sent without the content setting.
 pub(crate) fn of(name: &str) -> &str {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:".contains(&byte);
     if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_fine) { name } else { "other" }

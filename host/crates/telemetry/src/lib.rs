@@ -1,10 +1,10 @@
-//! Runs, as the tools of others know them: OpenTelemetry's traces, metrics and logs, and Prometheus text.
+//! Runs in standard formats: OpenTelemetry's traces, metrics and logs, and Prometheus text.
 //!
-//! All of it is made of the durable events of runs and of nothing else, so nothing else in the host knows of
-//! OpenTelemetry: [`Spans`] turns events into spans, [`Instruments`] counts them, [`Totals`] sums them up for
-//! Prometheus, and [`Exporter`] sends what was made. Off unless the operator names a collector. Nothing here
-//! ever waits for a collector: what does not fit the queue is dropped, and the end waits a bounded time. What
-//! people and models say is sent only where the operator asks for content.
+//! All of it comes only from the durable events of runs, so no other part of the host depends on OpenTelemetry:
+//! [`Spans`] turns events into spans, [`Instruments`] counts them, [`Totals`] sums them up for Prometheus, and
+//! [`Exporter`] sends the results. Off unless the operator names a collector. Nothing here ever waits for a collector:
+//! signals that do not fit the queue are dropped, and the end waits a bounded time. The content of people and models is
+//! sent only if the operator asks for it.
 
 mod client;
 mod config;

@@ -1,5 +1,5 @@
-//! Totals of runs as Prometheus text. Labels are names of the operator's own file, of limits and of statuses;
-//! where there are too many of one kind, the rest is counted as `other`.
+//! Totals of runs as Prometheus text. Labels are names of the operator's own file, of limits and of statuses; above a
+//! cap for one kind, the rest is counted as `other`.
 
 use crate::label;
 use longhaul_core::event::{Event, RunEvent};

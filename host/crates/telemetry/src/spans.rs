@@ -1,8 +1,8 @@
-//! Events of one run as spans, in the words of OpenTelemetry's conventions for generative AI.
+//! Events of one run as spans, by OpenTelemetry's conventions for generative AI.
 //!
-//! One span for the run, one for each invocation, one for each request to a model and each call of a tool. A
-//! span is found by its invocation and never by its agent, so that tasks of one agent that go on beside each
-//! other do not mix. A span is made when it has ended; nothing is sent from here.
+//! One span for the run, one for each invocation, one for each request to a model and each call of a tool. A span is
+//! found by its invocation and never by its agent, so that parallel tasks of one agent do not mix. A span is made when
+//! it has ended; nothing is sent from here.
 
 use crate::{ids, label};
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
@@ -15,13 +15,13 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-/// Events of a run's span; the first ones stay.
+/// The most events of a run's span; the first ones stay.
 const RUN_EVENTS_MAX: usize = 128;
 
-/// Spans of one run that are open at once. More are not looked after, and have no span.
+/// The most open spans of one run. Further ones are ignored.
 const OPEN_MAX: usize = 10_000;
 
-/// The spans of one run, in the making.
+/// The spans of one run, under construction.
 pub struct Spans {
     run: RunId,
     content: bool,
@@ -44,7 +44,7 @@ struct Open {
 }
 
 impl Spans {
-    /// Makes the spans of a run of which all events are to come, from the first.
+    /// Makes the spans of a run from all of its events, from the first.
     #[must_use]
     pub fn new(run: RunId, content: bool) -> Self {
         let scope = InstrumentationScope::builder("longhaul").with_version(env!("CARGO_PKG_VERSION")).build();
@@ -61,7 +61,7 @@ impl Spans {
         }
     }
 
-    /// Takes the next event; gives the spans that ended with it.
+    /// Takes the next event; returns the spans that ended with it.
     pub fn take(&mut self, event: &RunEvent) -> Vec<SpanData> {
         let at_ms = event.at_ms;
         self.started_ms.get_or_insert(at_ms);
@@ -94,7 +94,7 @@ impl Spans {
     }
 
     fn begin(&mut self, invocation: &InvocationId, agent: &str, plugin: &str, operation: &'static str, at_ms: u64) {
-        // A run that goes on says again what it goes on with; it began when it began.
+        // A run that continues repeats its open invocations; their first start counts.
         if self.open.len() >= OPEN_MAX || self.open.contains_key(invocation) {
             return;
         }
@@ -213,7 +213,7 @@ impl Spans {
         data
     }
 
-    /// Notes an event of the run itself.
+    /// Records an event of the run itself.
     fn note(&mut self, event: &Event, at_ms: u64) {
         if let Event::RunStarted { project, .. } = event {
             self.project.clone_from(project);
@@ -234,7 +234,7 @@ impl Spans {
         self.happened.push(SpanEvent::new(stream::tag(event), time(at_ms), attributes, 0));
     }
 
-    /// The span that an invocation's is in: that of the one that delegated to it, else that of the run.
+    /// The parent of an invocation's span: the span of the one that delegated to it, else that of the run.
     fn parent(&self, invocation: &InvocationId) -> SpanId {
         match invocation.as_str().rsplit_once('#') {
             Some((caller, _)) => ids::of(&InvocationId::from_text(caller)),
@@ -263,7 +263,7 @@ impl Spans {
     }
 }
 
-/// A span but for its place.
+/// A span without its parent.
 struct Draft {
     name: String,
     kind: SpanKind,
@@ -293,7 +293,7 @@ fn of_usage(usage: Usage) -> Vec<KeyValue> {
         number("gen_ai.usage.cache_creation.input_tokens", usage.cache_written_tokens.into()),
         number("gen_ai.usage.reasoning.output_tokens", usage.reasoning_tokens.into()),
     ];
-    // A cost that is not known is no attribute: 0 would say that nothing was paid.
+    // An unknown cost is no attribute: 0 would mean that nothing was paid.
     attributes.extend(usage.cost().map(|cost| KeyValue::new("longhaul.cost_usd", cost / 1e6)));
     attributes
 }
@@ -302,7 +302,7 @@ fn number(name: &'static str, value: u64) -> KeyValue {
     KeyValue::new(name, Value::I64(i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
-/// Without words: a description is content.
+/// Without text: a description is content.
 fn status(ok: bool) -> Status {
     if ok { Status::Ok } else { Status::error("") }
 }

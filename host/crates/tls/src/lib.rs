@@ -1,11 +1,11 @@
-//! The trust of every HTTP client of the host in the other side: rustls with ring and the machine's own authorities,
-//! chosen here and not by a process-wide default. It opens no connection.
+//! The TLS trust of every HTTP client of the host: rustls with ring and the machine's own authorities, chosen here and
+//! not by a process-wide default. It opens no connection.
 
 use rustls::{ClientConfig, Error, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::sync::{Arc, OnceLock};
 
-/// The client's TLS settings. With `secure`, they trust the machine's authorities, which are looked for once a process.
+/// The client's TLS settings. With `secure`, they trust the machine's authorities, which are loaded once a process.
 /// Without it they trust none, and none has to be installed.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What arguments of several tools have in common: paths in the tree, and how a mistake is told.
+//! Shared parsing of the tools' arguments: paths in the tree, and the texts of errors.
 
 use longhaul_core::LimitHit;
 use longhaul_core::text::truncate;
@@ -11,9 +11,9 @@ use tokio::sync::Semaphore;
 /// Longest path, in bytes; that of Linux.
 const PATH_BYTES_MAX: usize = 4_096;
 
-/// A path from the top of the tree, without a way out: relative, no `..`, nothing of git. Empty is the top.
+/// A path from the top of the tree that stays inside: relative, no `..`, nothing of git. Empty is the top.
 ///
-/// Where a link on the way leads, this cannot know; who opens the path has to see to that.
+/// It does not follow links; the code that opens the path has to check them.
 pub(crate) fn path(text: &str) -> Result<String, ToolError> {
     let refused = |why: &str| Err(invalid(format!("the path `{}` {why}", shown(text))));
     if text.len() > PATH_BYTES_MAX {
@@ -37,7 +37,7 @@ pub(crate) fn path(text: &str) -> Result<String, ToolError> {
     Ok(names.join("/"))
 }
 
-/// A word of a model in a message, on one line and short.
+/// A model's word in a message, on one line and short.
 pub(crate) fn shown(text: &str) -> String {
     let plain: String = text
         .chars()
@@ -55,7 +55,7 @@ pub(crate) fn failed(why: impl std::fmt::Display) -> ToolError {
     ToolError::Failed(why.to_string())
 }
 
-/// What the tree says is data for who called; what a word of theirs caused is an invalid argument.
+/// An error of the tree as a tool's error; one that the caller's own argument caused is an invalid argument.
 pub(crate) fn of_tree(error: TreeError) -> ToolError {
     match error {
         TreeError::Limit { hit, .. } => ToolError::Limit(hit),
@@ -64,14 +64,15 @@ pub(crate) fn of_tree(error: TreeError) -> ToolError {
     }
 }
 
-/// Runs what blocks on a thread that may.
+/// Runs blocking work on a thread for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| failed(format!("the tool broke: {error}")))?
 }
 
-/// The same for at most `ms`. What blocks cannot be broken off, so it goes on for nobody: `seats` bounds how many do.
+/// The same for at most `ms`. Blocking work cannot be interrupted, so it continues without a reader: `seats` bounds the
+/// number of such threads.
 pub(crate) async fn blocking_within<T: Send + 'static>(
     ms: u32,
     seats: &Arc<Semaphore>,
@@ -90,7 +91,7 @@ pub(crate) async fn blocking_within<T: Send + 'static>(
     done.map_err(|_| ToolError::TimedOut(ms))?
 }
 
-/// Refuses more than there may be.
+/// Refuses a number above the cap.
 pub(crate) fn at_most(name: &str, used: usize, max: usize) -> Result<(), ToolError> {
     if used > max { Err(ToolError::Limit(LimitHit::new(name, used as u64, max as u64))) } else { Ok(()) }
 }

@@ -1,6 +1,6 @@
 //! The environment of the tools: the user's project, the tree of a run, the sandbox and the clock.
 //!
-//! The host makes one value for a run. This file opens nothing by itself and knows no tool.
+//! The host makes one value for a run. This file opens nothing by itself and depends on no tool.
 
 use longhaul_core::Clock;
 use longhaul_sandbox::SandboxHost;
@@ -8,7 +8,7 @@ use longhaul_worktree::{Tree, TreeError, UserRepository};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where tools work.
+/// The place in which tools work.
 #[derive(Clone)]
 pub struct ToolRoot {
     /// The user's project.
@@ -17,7 +17,7 @@ pub struct ToolRoot {
     pub tree: PathBuf,
     /// The branch of the run, `longhaul/NAME`.
     pub branch: String,
-    /// How programs are confined on this machine.
+    /// The confinement of programs on this machine.
     pub host: SandboxHost,
     /// The machine's clock.
     pub clock: Arc<dyn Clock>,

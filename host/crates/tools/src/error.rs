@@ -1,19 +1,19 @@
-//! Why a tool cannot be opened. What goes wrong in a call is a `ToolError`, which the model reads.
+//! Reasons why a tool cannot be opened. An error of a call is a `ToolError`, which the model reads.
 
-/// Why a tool cannot be had as it is configured.
+/// The reason why a tool is unavailable with its configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolsError {
     /// No such tool.
     #[error("there is no tool `{name}`; there are git, search and shell")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// Its settings cannot be read.
+    /// Its settings are invalid.
     #[error("its settings are wrong: {why}")]
     Settings {
-        /// What is wrong, and what to do.
+        /// The fault, with its remedy.
         why: String,
     },
 }

@@ -1,9 +1,9 @@
-//! `builtin:git`: what a run committed, how its tree differs, and checkpoints on the way.
+//! `builtin:git`: a run's commits, the changes of its tree, and checkpoints in between.
 //!
-//! The tree of a run is a plain directory, and a feature is committed by the harness once its judge has passed it. So
-//! `commit` does not do that: it keeps the tree as a checkpoint, on a ref of the run that no branch, no judge and no
-//! later session reads. Refuses every commit that is not of the run's branch, every word that is no hash (there are
-//! no revision expressions and no options here), and the user's files, index, configuration and other branches.
+//! The tree of a run is a plain directory, and the harness commits a feature once its judge has passed it. So `commit`
+//! does not do that: it stores the tree as a checkpoint, on a ref of the run that no branch, no judge and no later
+//! session reads. Refuses every commit that is not of the run's branch, every word that is no hash (there are no
+//! revision expressions and no options here), and the user's files, index, configuration and other branches.
 
 use crate::arguments::{at_most, blocking_within, invalid, of_tree, path};
 use crate::environment::ToolRoot;
@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Commits that one answer lists where nobody says how many, and at most.
+/// Default and largest number of commits in one answer.
 const COMMITS_DEFAULT: usize = 20;
 const COMMITS_MAX: usize = 200;
 
-/// Bytes of one patch. What does not fit is left out by whole files, and counted.
+/// Bytes of one patch. A file that does not fit is left out as a whole, and counted.
 const PATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Changed files that a status lists.
+/// The most changed files in a status.
 const CHANGES_MAX: usize = 1_000;
 
-/// Time of one call, in milliseconds. A repository that takes longer is not waited for; what was begun goes on.
+/// The timeout of one call, in milliseconds. After it the work continues without a reader.
 const CALL_MS_MAX: u32 = 60_000;
 
-/// Calls side by side, those that nobody waits for any more among them.
+/// The most parallel calls, including those after their timeout.
 const CALLS_AT_ONCE_MAX: usize = 4;
 
 /// Bytes of a message.
@@ -140,7 +140,7 @@ struct Commit {
     message: String,
 }
 
-/// A call that can be made.
+/// A valid call.
 enum Asked {
     Status,
     Diff(String),
@@ -174,11 +174,11 @@ struct Repository {
     place: ToolRoot,
     project: UserRepository,
     branch: Branch,
-    /// What the tree is compared with.
+    /// The base of the comparison.
     base: String,
 }
 
-/// JSON, and whether something is left out of it.
+/// JSON, and whether it is incomplete.
 type GitAnswer = Result<(Value, bool), TreeError>;
 
 impl Repository {

@@ -1,10 +1,9 @@
 //! The host's own tools on the tree of a run: `git`, `search` and `shell`.
 //!
 //! They are no components since a sandbox of WebAssembly cannot hold them: `git` reads the user's object database,
-//! `shell` starts programs, `search` goes through many files at the speed of the machine. So each takes apart itself
-//! what a model asks for: paths stay below the tree and pass through no link, every answer is bounded, and what is
-//! refused is said by its name. Refuses to decide who may call them, to ask a person, and to keep a journal: that is
-//! the host's.
+//! `shell` starts programs, `search` reads many files at the speed of the machine. So each checks a model's request
+//! itself: paths stay below the tree and pass through no link, every answer is bounded, and a refusal names its reason.
+//! Refuses to decide on permissions, to ask a person, and to keep a journal: the host does that.
 
 mod arguments;
 mod environment;
@@ -23,10 +22,10 @@ use longhaul_core::tool::HostTool;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The tools that there are.
+/// The names of the tools.
 pub const NAMES: [&str; 3] = ["git", "search", "shell"];
 
-/// Those of them whose every call a person should approve of.
+/// The tools whose every call a person should approve.
 pub const ALWAYS_ASK: [&str; 1] = ["shell"];
 
 /// The tool of that name, with the operator's settings.
@@ -42,7 +41,7 @@ pub fn open(name: &str, settings: &Value, place: &ToolRoot) -> Result<Arc<dyn Ho
     })
 }
 
-/// Looks at settings before anything is made of them.
+/// Checks settings before a tool is made of them.
 ///
 /// # Errors
 /// As [`open`].

@@ -1,9 +1,9 @@
 //! `builtin:search`: text and names in the files of a run's tree.
 //!
-//! The matching is ripgrep's, linear in what is searched. The walk is the tree's own, which opens every file without
-//! following a link, so that neither a link nor a `.gitignore` that is one leads out. What `.gitignore` covers is
-//! passed over. Refuses patterns that compile to too much, and stops at a number of matches, of bytes and of seconds;
-//! it says so then, and what it left out.
+//! The matching is ripgrep's, with linear time. The walk is the tree's own, which opens every file without following a
+//! link, so that neither a link nor a `.gitignore` that is one leads out. Files that `.gitignore` covers are skipped.
+//! Refuses patterns that compile to too much, and stops at a number of matches, of bytes and of seconds; then its
+//! answer says so, and names the omitted part.
 
 use crate::arguments::{at_most, blocking, invalid, of_tree, path};
 use crate::environment::ToolRoot;
@@ -20,13 +20,13 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Bytes of a pattern. People write a tenth.
+/// Bytes of a pattern. Usual ones have a tenth.
 const PATTERN_BYTES_MAX: usize = 1_000;
 
 /// Bytes that a pattern may compile to: `\w{1,100}` has a fifth.
 const COMPILED_BYTES_MAX: usize = 2 << 20;
 
-/// Matches that one answer has where nobody says how many, and at most.
+/// Default and largest number of matches in one answer.
 const MATCHES_DEFAULT: usize = 200;
 const MATCHES_MAX: usize = 1_000;
 
@@ -39,10 +39,10 @@ const LINE_BYTES_MAX: usize = 400;
 /// Lines around a match.
 const CONTEXT_LINES_MAX: usize = 5;
 
-/// Bytes of one file that is searched; a larger one is left out and counted.
+/// Bytes of the longest searched file; a larger one is left out and counted.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// How long one search goes on.
+/// The timeout of one search.
 const SEARCH_MAX: Duration = Duration::from_secs(10);
 
 /// The tool.
@@ -145,7 +145,7 @@ struct AskNames {
     matches_max: Option<usize>,
 }
 
-/// A search for text that can be made.
+/// A valid search for text.
 struct Text {
     matcher: RegexMatcher,
     files: Option<GlobMatcher>,
@@ -154,20 +154,20 @@ struct Text {
     matches_max: usize,
 }
 
-/// A search for names that can be made.
+/// A valid search for names.
 struct Names {
     files: Option<GlobMatcher>,
     under: String,
     matches_max: usize,
 }
 
-/// What was found.
+/// The results.
 #[derive(Default, Serialize)]
 struct Found {
     matches: Vec<Match>,
     files_searched: u64,
     left_out: LeftOut,
-    /// Why there may be more; none: this is all.
+    /// The reason why there may be more; none: these are all.
     stopped_at: Option<&'static str>,
     #[serde(skip)]
     bytes: usize,
@@ -299,7 +299,7 @@ impl Found {
     }
 }
 
-/// Takes lines until there are enough.
+/// Collects lines up to the cap.
 struct Lines<'a> {
     path: &'a str,
     matches_max: usize,

@@ -1,12 +1,12 @@
 //! `builtin:shell`: programs of the operator's list, started in the tree of a run.
 //!
-//! Off unless configured, and marked to be asked about each time. What is started is one program by the very word on
-//! the list, with a list of arguments; a command line is split without a shell, and whatever a shell would act on is
-//! refused by its name. It runs in the sandbox of native checks: no network, its own processes, only the tree
-//! writable, the data directory, the user's checkout and people's homes out of sight, limits on time, memory, processes, files and output,
-//! and nothing of it outlives the call or the host. Refuses to run where less than `sandbox_min` holds it. It cannot
-//! tell what a program on the list starts in turn; that stays in the same sandbox. Git gets settings by which it starts
-//! nothing (`shell/git.rs`).
+//! Off unless configured, and each call asks a person. It starts one program by the exact word on the list, with a list
+//! of arguments; a command line is split without a shell, and every character that a shell would interpret is refused
+//! by its name. The program runs in the sandbox of native checks: no network, its own processes, only the tree
+//! writable, the data directory, the user's checkout and people's homes out of sight, limits on time, memory,
+//! processes, files and output, and none of its processes outlives the call or the host. Refuses to run if the sandbox
+//! is weaker than `sandbox_min`. It cannot see the further programs that a program on the list starts; they stay in the
+//! same sandbox. Git gets settings by which it starts nothing (`shell/git.rs`).
 
 mod command_line;
 mod git;
@@ -31,7 +31,7 @@ use std::sync::{Mutex, PoisonError};
 const WORDS_MAX: usize = 1_000;
 const WORDS_BYTES_MAX: usize = 128 << 10;
 
-/// What the operator says: `[tools.NAME.settings]`.
+/// The operator's settings: `[tools.NAME.settings]`.
 #[derive(Clone, Debug)]
 pub struct ShellSettings {
     programs: Programs,
@@ -39,24 +39,24 @@ pub struct ShellSettings {
     read: Vec<PathBuf>,
     sandbox_min: Option<Level>,
     limits: ProgramLimits,
-    /// Lines of commands that need no question, for whoever asks what there is. Who lets them pass is the gate.
+    /// Lines of commands that need no question, for display. The approval gate applies them.
     allow: Vec<String>,
 }
 
-/// As it is written.
+/// The written form.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Written {
-    /// Words that may be asked for: names, looked for in PATH, or full paths.
+    /// The allowed programs: names, looked up in PATH, or full paths.
     programs: Vec<String>,
     /// Variables with their values. PATH is `/usr/local/bin:/usr/bin:/bin` unless it is here.
     env: BTreeMap<String, String>,
-    /// Variables that are taken from the host's environment, where they are set.
+    /// Variables that are copied from the host's environment, if they are set.
     env_inherit: Vec<String>,
     /// Files and directories that programs may read besides the system's and their tool chains', full paths. Default
     /// none.
     read: Vec<PathBuf>,
-    /// `full`, `namespaces`, `landlock` or `none`: with less than that nothing is started. Default that of `[run]`.
+    /// `full`, `namespaces`, `landlock` or `none`: with a weaker sandbox nothing is started. Default that of `[run]`.
     sandbox_min: Option<Level>,
     limits: ProgramLimits,
     /// From the tool's own table, by the host.
@@ -67,7 +67,7 @@ impl ShellSettings {
     /// Reads settings strictly.
     ///
     /// # Errors
-    /// What is wrong, with the remedy.
+    /// The fault, with its remedy.
     pub fn read(settings: &Value) -> Result<Self, ToolsError> {
         let wrong = |why: String| ToolsError::Settings { why };
         let written: Written = serde_json::from_value(settings.clone()).map_err(|error| wrong(error.to_string()))?;
@@ -102,7 +102,7 @@ impl ShellSettings {
 pub struct Shell {
     place: ToolRoot,
     settings: ShellSettings,
-    /// The least that has held a program so far.
+    /// The weakest level that has confined a program so far.
     least: Mutex<Option<Level>>,
 }
 
@@ -183,7 +183,7 @@ struct Run {
 }
 
 impl Shell {
-    /// What is started for a call, or why nothing is.
+    /// The program of a call, or the reason for a refusal.
     fn program(&self, call: &ToolCall) -> Result<Program, ToolError> {
         if call.function != "run" {
             return Err(ToolError::UnknownFunction(truncate(&call.function, 120)));
@@ -206,7 +206,7 @@ impl Shell {
         Ok(Program { cwd, env, read, tree, level_min, limits, ..Program::new(format!("`{word}`"), argv) })
     }
 
-    /// What the operator lets programs read, as far as it is there.
+    /// The paths that programs may read by the operator's settings, as far as they exist.
     fn granted(&self, tool: &str) -> Result<Vec<PathBuf>, ToolError> {
         let checkout = self.place.host.checkout.as_ref().unwrap_or(&self.place.project);
         let read = self.settings.read.iter().map(|path| granted(checkout, path)).collect::<Result<Vec<_>, _>>();
@@ -215,7 +215,7 @@ impl Shell {
         Ok(read)
     }
 
-    /// The user's own files may hold what no commit does: a program there is shown only where the operator says so.
+    /// The user's own files may hold uncommitted content: a program there is visible only if the operator allows it.
     fn check_seen(&self, program: &Path, tool: &str) -> Result<(), ToolError> {
         let real = program.canonicalize().map_err(failed)?;
         let is_below = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| real.starts_with(dir));
@@ -231,7 +231,7 @@ impl Shell {
         )))
     }
 
-    /// For a good message. What counts is where the program is once it stands there; see `sandbox.rs` of the tree.
+    /// For a clear message. The real check is on the started program's directory; see `sandbox.rs` of the tree.
     fn check_cwd(&self, cwd: &Path) -> Result<(), ToolError> {
         let top = self.place.tree.canonicalize().map_err(failed)?;
         match top.join(cwd).canonicalize() {
@@ -274,7 +274,7 @@ fn denied(why: Refusal, word: &str, tool: &str) -> ToolError {
 
 fn told(report: &ProgramReport, program: &Program, tool: &str) -> ToolOutput {
     let error = report.hit.as_ref().map(|hit| {
-        // Limits of all of its processes together begin so.
+        // Limits of all of its processes together have this prefix.
         let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
         let raise = format!("raise it in {together}[tools.{tool}.settings.limits], or do less");
         if hit.name == "wall_ms_max" {
@@ -291,7 +291,7 @@ fn told(report: &ProgramReport, program: &Program, tool: &str) -> ToolOutput {
         "duration_ms": report.wall_ms,
         "error": error,
     });
-    // Only what is less than usual is worth words.
+    // Only a weaker level than usual is reported.
     if report.level < Level::Full {
         output["sandbox"] = json!(report.level);
     }

@@ -1,7 +1,7 @@
-//! Attempts to get out of the tools' hands, each refused by its name.
+//! Attempts to escape from the tools, each refused by its name.
 //!
-//! A row is what an agent asks for and the words that it is answered with. Whatever the row, what lies outside of the
-//! tree is neither read nor written, nobody outside is reached, and nothing that was started is left.
+//! A row is an agent's request and the words of the answer. For every row, files outside of the tree are neither read
+//! nor written, no outside host is reached, and no started process is left.
 
 #[path = "support/lab.rs"]
 mod lab;
@@ -9,7 +9,7 @@ mod lab;
 use lab::{Lab, SECRET, ended};
 use serde_json::{Value, json};
 
-/// What an agent asks for, and what it is told.
+/// An agent's request, and the answer.
 struct Attempt {
     name: &'static str,
     /// Settings of the shell beside its programs.

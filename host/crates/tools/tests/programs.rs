@@ -1,4 +1,4 @@
-//! What `shell` answers for programs that do what they may.
+//! The answers of `shell` for permitted programs.
 
 #[path = "support/lab.rs"]
 mod lab;

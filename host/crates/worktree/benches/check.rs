@@ -1,6 +1,6 @@
-//! A whole check of a program that does nothing, in the full sandbox, against a bare start of it, in the same run: `cargo
-//! bench -p longhaul-worktree --bench check`. It copies a tree of 500 files, or brings the copy of the check before up to
-//! date. A machine that gives less than the full sandbox measures nothing.
+//! Compares a whole check of a program that does nothing, in the full sandbox, with a bare start of it, in the same
+//! run: `cargo bench -p longhaul-worktree --bench check`. It copies a tree of 500 files, or updates the copy of the
+//! previous check. A machine that gives less than the full sandbox measures nothing.
 
 #[path = "../tests/support/repo.rs"]
 mod repo;

@@ -1,8 +1,8 @@
-//! Looking at the files of a tree, one by one: what `.gitignore` covers is passed over, links are not followed.
+//! Lists the files of a tree, one by one: ignored files are skipped, links are not followed.
 //!
 //! Every file is opened as [`crate::root`] does it, so that a directory that becomes a link in the middle leads
-//! nowhere. Refuses more entries and deeper directories than the caps of the tree, and to read: who looks gets an open
-//! file.
+//! nowhere. Refuses more entries and deeper directories than the caps of the tree, and reads nothing: the caller gets
+//! an open file.
 
 use crate::TreeError;
 use crate::caps::cap;
@@ -18,19 +18,19 @@ use std::rc::Rc;
 
 /// A file of the tree.
 pub struct Browsed<'a> {
-    /// From the top of the tree; see [`crate::FileChange::path`].
+    /// The path from the top of the tree; see [`crate::FileChange::path`].
     pub path: &'a str,
-    /// How long it was when it was listed, in bytes.
+    /// Its length when it was listed, in bytes.
     pub bytes: u64,
     root: &'a Root,
     raw: &'a [u8],
 }
 
 impl Browsed<'_> {
-    /// The file, held open. An error says that it is gone or is no regular file any more.
+    /// The open file. An error if it no longer exists or is no regular file any more.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn open(&self) -> std::io::Result<File> {
         self.root.open_file(self.raw)
     }
@@ -38,7 +38,7 @@ impl Browsed<'_> {
 
 impl Tree {
     /// Shows every regular file below `under`, sorted by path within a directory, to `look`, until it breaks off.
-    /// Answers how many entries were passed over since they are no regular files.
+    /// Returns how many entries were skipped since they are no regular files.
     ///
     /// # Errors
     /// A cap, a path that leads nowhere, or the file system.
@@ -52,7 +52,7 @@ impl Tree {
         let root = self.root()?;
         let mut rules = Rules::of_repository(&repo);
         let mut at = Vec::new();
-        // What is ignored above counts below, too.
+        // Directories above may be ignored, too.
         for name in under.as_bytes().split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             rules = rules.within(&root, &at)?;
             at = join(&at, name);
@@ -63,7 +63,7 @@ impl Tree {
     }
 }
 
-/// With an own stack: depth is the guest's choice.
+/// With an explicit stack: the guest chooses the depth.
 struct Walk<'a> {
     root: &'a Root,
     tree: &'a Tree,

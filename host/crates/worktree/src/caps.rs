@@ -1,11 +1,11 @@
-//! The size that a tree may have.
+//! The caps on the size of a tree.
 //!
-//! A count is refused as soon as it goes over its cap, with the path at which it did. Refuses to cut anything to size.
+//! A count is refused as soon as it exceeds its cap, with the path at which it did. Nothing is ever cut to size.
 
 use crate::TreeError;
 use crate::names::shown;
 
-/// What a tree may hold.
+/// The caps of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TreeCaps {

@@ -1,8 +1,8 @@
-//! Checkpoints: what an agent keeps of its tree on the way.
+//! Checkpoints of an agent's tree.
 //!
 //! A checkpoint is a commit on a ref of its own, `refs/longhaul/checkpoints/RUN/N`. It moves no branch, so that it
-//! passes nothing by the judge, and nothing else reads it but who asks for it by name. The same effect makes the same
-//! checkpoint once. Refuses to overwrite one, and more of them than a run may have.
+//! bypasses no judge, and only a request by name reads it. The same effect makes the same checkpoint once. Refuses to
+//! overwrite one, and more of them than a run may have.
 
 use crate::TreeError;
 use crate::caps::cap;
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 use crate::write::{sync_file, sync_object, write_commit};
 use git2::{ErrorCode, Oid, Repository};
 
-/// Where they lie.
+/// The prefix of their refs.
 const REFS: &str = "refs/longhaul/checkpoints";
 
 /// Checkpoints of one run. Each may hold a tree's worth of changed files.
@@ -29,7 +29,7 @@ pub struct TreeCheckpoint {
     pub subject: String,
 }
 
-/// A checkpoint that is to be.
+/// A checkpoint to make.
 #[derive(Clone, Debug)]
 pub struct CheckpointOrder<'a> {
     /// The run; see [`UserRepository::checkpoints`].
@@ -38,14 +38,14 @@ pub struct CheckpointOrder<'a> {
     pub parent: &'a str,
     /// Its message; the trailer is added.
     pub message: &'a str,
-    /// Names the effect: the same checkpoint is never made twice.
+    /// The id of the effect: the same checkpoint is never made twice.
     pub effect_id: &'a str,
     /// Its date, in milliseconds since 1970 UTC.
     pub time_ms: u64,
 }
 
 impl Tree {
-    /// Keeps what differs from `parent`. None: nothing does.
+    /// Stores the difference to `parent`. None: there is none.
     ///
     /// # Errors
     /// A link that leaves the tree, a cap, or when git or the file system refuses.
@@ -68,7 +68,7 @@ impl Tree {
         cap("checkpoints_max", next, CHECKPOINTS_MAX, b"")?;
         let mut written = Vec::new();
         let tree = self.writer(project, &root, &no_hook).write_tree(&repo, &seen, &mut written)?;
-        // A commit needs a branch in its words; none moves.
+        // A commit needs a branch in its text; none moves.
         let branch = Branch::new("checkpoint")?;
         let commit = CommitOrder {
             branch: &branch,
@@ -99,14 +99,14 @@ impl UserRepository {
     }
 }
 
-/// Keeps a commit under the first number from `next` on that nobody has taken: others may make checkpoints at the same
-/// time. Gives the name.
+/// Stores a commit under the first free number from `next`: others may make checkpoints at the same time. Returns the
+/// name.
 fn keep(repo: &Repository, run: &str, next: u64, id: Oid) -> Result<String, TreeError> {
     let mut number = next;
     loop {
         cap("checkpoints_max", number, CHECKPOINTS_MAX, b"")?;
         let name = format!("{REFS}/{run}/{number}");
-        // Only where nothing is yet, looked at once more under the lock.
+        // Only if nothing is there yet, checked once more under the lock.
         let kept = repo.reference_matching(&name, id, false, Oid::ZERO_SHA1, "longhaul: checkpoint");
         match kept.map_err(|error| (error.code(), error)) {
             Ok(_) => return Ok(name),

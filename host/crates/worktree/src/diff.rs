@@ -1,33 +1,33 @@
-//! What a run changed, between two commits, in git's format.
+//! The changes of a run, between two commits, in git's format.
 //!
-//! Made of blobs without git's filters, drivers and configuration: what those name is never started. The text is what
-//! `git apply` takes; whoever shows it cleans it. Changes nothing.
+//! Made of blobs without git's filters, drivers and configuration, so that no program they name is started. `git apply`
+//! accepts the text; the caller cleans it before it is shown. Changes nothing.
 
 use crate::TreeError;
 use crate::git::UserRepository;
 use crate::names::shown;
 use git2::{DiffFormat, DiffOptions, DiffStatsFormat, Oid};
 
-/// Bytes of one file that is compared line by line; of a larger one only its name is told.
+/// Bytes of one file that is compared line by line; of a larger one only the name is given.
 const COMPARED_BYTES_MAX: i64 = 16 << 20;
 
 /// Columns of the summary of a difference.
 const STAT_COLUMNS: usize = 80;
 
-/// How much of a difference is told.
+/// The form of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffForm {
     /// Every line.
     Patch,
-    /// Files, and how many lines.
+    /// Files with their numbers of lines.
     Stat,
 }
 
 impl UserRepository {
-    /// What differs from the commit `from` to `to`.
+    /// The difference from the commit `from` to `to`.
     ///
     /// # Errors
-    /// When one of them is not there, or git cannot read it.
+    /// When one of them does not exist, or git cannot read it.
     pub fn diff(&self, from: &str, to: &str, form: DiffForm) -> Result<Vec<u8>, TreeError> {
         let repo = self.repo()?;
         let tree = |commit: &str| {
@@ -60,7 +60,7 @@ impl UserRepository {
     /// The paths that differ from the commit `from` to `to`, as [`crate::FileChange::path`] shows them.
     ///
     /// # Errors
-    /// When one of them is not there, or git cannot read it.
+    /// When one of them does not exist, or git cannot read it.
     pub fn changed_paths(&self, from: &str, to: &str) -> Result<Vec<String>, TreeError> {
         let repo = self.repo()?;
         let tree = |commit: &str| {
@@ -78,7 +78,7 @@ impl UserRepository {
     /// The first parent of a commit; none of a first one.
     ///
     /// # Errors
-    /// When the commit is not there.
+    /// When the commit does not exist.
     pub fn parent_of(&self, commit: &str) -> Result<Option<String>, TreeError> {
         let repo = self.repo()?;
         let missing = || TreeError::NoCommit { commit: commit.to_owned(), dir: self.root().to_owned() };

@@ -1,19 +1,19 @@
-//! Why the tree, a commit or a branch could not be had. Each case says what to do about it.
+//! Errors of trees, commits and branches. Each case names its remedy.
 
 use longhaul_core::LimitHit;
 use std::path::PathBuf;
 
-/// Everything that goes wrong with trees and branches.
+/// An error of a tree or a branch.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
     /// There is no git repository at the directory or above it.
     #[error("`{dir}` is not in a git repository; run `longhaul init` in it, or `git init` and a first commit")]
     NotARepository {
-        /// Where was looked.
+        /// The searched directory.
         dir: PathBuf,
     },
-    /// A repository without files.
+    /// A bare repository, without files.
     #[error("`{dir}` is a bare repository; clone it and run in the clone: `git clone {dir}`")]
     Bare {
         /// The repository.
@@ -31,36 +31,36 @@ pub enum TreeError {
         /// The repository.
         dir: PathBuf,
     },
-    /// The user has work that is in no commit, which an agent would not see.
+    /// The user has uncommitted work, which an agent would not see.
     #[error("`{dir}` has changes that are not committed: {}; commit them, or `git stash -u`", list(.paths, *.more))]
     Dirty {
         /// The repository.
         dir: PathBuf,
         /// The first few.
         paths: Vec<String>,
-        /// How many more there are.
+        /// The number of further ones.
         more: usize,
     },
-    /// The branch is what the user looks at; moving it would make their files look changed.
+    /// The branch is checked out; moving it would make the user's files look changed.
     #[error("branch `{branch}` is checked out in `{worktree}`; switch to another one there: `git switch -`")]
     CheckedOut {
         /// Its short name.
         branch: String,
-        /// Where.
+        /// The directory of the checkout.
         worktree: PathBuf,
     },
     /// Not a name that git allows.
     #[error("`{name}` cannot name a branch; use letters, digits, `-`, `_` and `.`, at most 200 of them")]
     BranchName {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// A branch `longhaul` leaves no room for `longhaul/NAME`.
+    /// A branch `longhaul` excludes `longhaul/NAME`.
     #[error("branch `{taken}` leaves no room for `{branch}`; rename it: `git branch -m {taken} {taken}-old`")]
     NameTaken {
-        /// The branch that is wanted.
+        /// The requested branch.
         branch: String,
-        /// The one that is in the way.
+        /// The conflicting branch.
         taken: String,
     },
     /// HEAD is at a commit and on no branch.
@@ -69,7 +69,7 @@ pub enum TreeError {
         /// The repository.
         dir: PathBuf,
     },
-    /// The branch of a run is not there.
+    /// The branch of a run does not exist.
     #[error("`{dir}` has no branch `{branch}`; a run makes it with its first commit, see `longhaul log`")]
     NoBranch {
         /// Its short name.
@@ -84,24 +84,24 @@ pub enum TreeError {
         list(.paths, *.more)
     )]
     Conflicts {
-        /// The short name of the run's.
+        /// The short name of the run's branch.
         branch: String,
         /// The first few files.
         paths: Vec<String>,
-        /// How many more there are.
+        /// The number of further ones.
         more: usize,
     },
-    /// Files that no commit holds lie where the merge has some.
+    /// Uncommitted files lie where the merge has files.
     #[error("the merge would write over {} in `{dir}`, which no commit holds; move them away first", list(.paths, *.more))]
     InTheWay {
         /// The repository.
         dir: PathBuf,
         /// The first few.
         paths: Vec<String>,
-        /// How many more there are.
+        /// The number of further ones.
         more: usize,
     },
-    /// Git does not know who the user is.
+    /// Git does not know the user's name.
     #[error(
         "git does not know your name, which a merge commit has; say it: \
          `git config --global user.name NAME` and `git config --global user.email ADDRESS`"
@@ -110,7 +110,7 @@ pub enum TreeError {
         /// The repository.
         dir: PathBuf,
     },
-    /// Somebody else moved the branch.
+    /// The branch was moved by another process.
     #[error(
         "branch `{branch}` is at {found}, but the work is based on {expected}; \
          move it back: `git branch -f {branch} {expected}`, or start a new run"
@@ -118,12 +118,12 @@ pub enum TreeError {
     BranchMoved {
         /// Its short name.
         branch: String,
-        /// What the commit was to follow.
+        /// The expected parent of the commit.
         expected: String,
-        /// What is there; `nothing` when the branch is gone.
+        /// The commit that was found; `nothing` when the branch is gone.
         found: String,
     },
-    /// Another git holds the lock of the branch.
+    /// Another git process holds the lock of the branch.
     #[error("branch `{branch}` is locked by another git; wait for it, or if none is running remove `{lock}`")]
     Locked {
         /// Its short name.
@@ -131,18 +131,18 @@ pub enum TreeError {
         /// The lock file.
         lock: PathBuf,
     },
-    /// The tree is not what was judged.
+    /// The tree differs from the one that was judged.
     #[error("the tree changed after it was judged: it was {expected} and is {found}; judge it again")]
     TreeChanged {
-        /// The scan's digest that was judged.
+        /// The digest of the judged scan.
         expected: String,
-        /// The scan's digest now.
+        /// The digest of the present scan.
         found: String,
     },
     /// A file changed while it was read.
     #[error("`{path}` changed while it was read; let nothing write to the tree meanwhile and try again")]
     Raced {
-        /// Within the tree.
+        /// The path within the tree.
         path: String,
     },
     /// A link that would lead out of the tree, or into a repository.
@@ -150,9 +150,9 @@ pub enum TreeError {
         "`{path}` is a symbolic link to `{target}`, which leaves the tree; link to a path inside it or remove the link"
     )]
     LinkLeaves {
-        /// Within the tree.
+        /// The path within the tree.
         path: String,
-        /// Where it leads.
+        /// Its target.
         target: String,
     },
     /// The commit holds a path that no checkout may write.
@@ -160,27 +160,27 @@ pub enum TreeError {
     UnsafePath {
         /// The commit.
         commit: String,
-        /// As the commit has it.
+        /// The path in the commit.
         path: String,
     },
-    /// Too large, too many or too deep.
+    /// The tree is too large, has too many files or is too deep.
     #[error("{hit}; at `{path}`; remove files, or list them in .gitignore")]
     Limit {
-        /// Which cap.
+        /// The cap.
         hit: LimitHit,
-        /// Where it was reached.
+        /// The path at which it was reached.
         path: String,
     },
     /// An effect id must fit on one line of a message.
     #[error("`{id}` is not an effect id; use 1 to 200 visible characters without spaces")]
     EffectId {
-        /// What was given.
+        /// The given id.
         id: String,
     },
     /// A commit, or something in it, is not in the object database.
     #[error("commit `{commit}` is not in `{dir}`; fetch it, or start a new run")]
     NoCommit {
-        /// What was asked for.
+        /// The requested commit.
         commit: String,
         /// The repository.
         dir: PathBuf,
@@ -190,21 +190,21 @@ pub enum TreeError {
         "`{word}` is not the name of a commit; write 4 to 40 of its hexadecimal digits, as `longhaul log` shows them"
     )]
     NotAHash {
-        /// What was given, cut.
+        /// The given word, cut.
         word: String,
     },
-    /// Two commits begin so.
+    /// Two commits begin with this word.
     #[error("more than one commit begins with `{word}`; write more of its digits")]
     Ambiguous {
-        /// What was given.
+        /// The given word.
         word: String,
     },
     /// A commit that the branch did not go through since the run began.
     #[error("`{word}` {what}; `longhaul log` lists the commits of `{branch}` that this run can go back to")]
     NotOfBranch {
-        /// What was given.
+        /// The given word.
         word: String,
-        /// What it is instead.
+        /// What the commit is instead.
         what: &'static str,
         /// The branch's short name.
         branch: String,
@@ -214,41 +214,41 @@ pub enum TreeError {
     InProgress {
         /// The repository.
         dir: PathBuf,
-        /// Of what, for people.
+        /// The operation, for people.
         what: &'static str,
-        /// What gives it up.
+        /// The command that aborts it.
         command: &'static str,
     },
-    /// There is already something where a new project is to be.
+    /// The directory of a new project is not empty.
     #[error("`{dir}` {what}; choose another directory")]
     NotNew {
         /// The directory.
         dir: PathBuf,
-        /// What is in the way.
+        /// The obstacle.
         what: &'static str,
     },
-    /// The file system said no.
+    /// An error of the file system.
     #[error("cannot {doing} `{path}`: {source}")]
     Io {
-        /// For example `write`.
+        /// The operation, for example `write`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// Git said no.
+    /// An error of git.
     #[error("git could not {doing}: {}", .source.message())]
     Git {
-        /// For example `read the branch`.
+        /// The operation, for example `read the branch`.
         doing: &'static str,
-        /// What it said.
+        /// The error of git.
         source: git2::Error,
     },
 }
 
 impl TreeError {
-    /// True when what the agent wrote is at fault: tell the agent, and let it try again.
+    /// True when the agent's files are at fault: tell the agent, and let it try again.
     #[must_use]
     pub fn is_of_the_work(&self) -> bool {
         match self {

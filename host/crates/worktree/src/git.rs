@@ -1,4 +1,4 @@
-//! The user's repository: what it holds, and the one branch in it that moves.
+//! The user's repository: its objects, and the one branch in it that moves.
 //!
 //! Reads and writes objects and the ref `refs/heads/longhaul/NAME`; refuses every other ref, the index,
 //! the configuration and the user's files.
@@ -8,8 +8,7 @@ use crate::names::shown;
 use git2::{ErrorCode, Oid, Repository, RepositoryState, StatusOptions};
 use std::path::{Path, PathBuf};
 
-/// The user's repository. Cheap to clone; it is opened anew for each call, so that it can be shared
-/// between threads.
+/// The user's repository. Cheap to clone; it is opened again for each call, so that it can be shared between threads.
 #[derive(Clone, Debug)]
 pub struct UserRepository {
     root: PathBuf,
@@ -22,46 +21,46 @@ pub struct Branch {
     name: String,
 }
 
-/// Where a run begins.
+/// The start point of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartPoint {
     /// The commit to check out, and the parent of the run's first commit.
     pub base: String,
-    /// Where the branch is; none when there is no such branch yet.
+    /// The tip of the branch; none when there is no such branch yet.
     pub tip: Option<String>,
-    /// For the operator, for example that the branch and HEAD went separate ways.
+    /// Notes for the operator, for example that the branch and HEAD diverged.
     pub notes: Vec<String>,
 }
 
-/// A commit that is to be.
+/// A commit to make.
 #[derive(Clone, Debug)]
 pub struct CommitOrder<'a> {
     /// The branch that moves.
     pub branch: &'a Branch,
-    /// The commit that it follows, and that the tree is compared with.
+    /// Its parent, with which the tree is compared.
     pub parent: &'a str,
     /// Its message; the trailer is added.
     pub message: &'a str,
-    /// Names the effect: the same commit is never made twice.
+    /// The id of the effect: the same commit is never made twice.
     pub effect_id: &'a str,
     /// Its date, from the journal, in milliseconds since 1970 UTC. Git keeps seconds.
     pub time_ms: u64,
-    /// [`crate::Scan::digest`] of what was judged: anything else is refused. None: what is there now.
+    /// [`crate::Scan::digest`] of the judged tree: any other tree is refused. None: the present tree.
     pub expected: Option<longhaul_core::Digest>,
 }
 
-/// A commit that is.
+/// A commit that was made.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Committed {
     /// 40 hexadecimal digits.
     pub id: String,
-    /// The paths that it changed.
+    /// The changed paths.
     pub files: Vec<String>,
-    /// For the operator, for example files that were left out.
+    /// Notes for the operator, for example files that were left out.
     pub notes: Vec<String>,
 }
 
-/// How far back [`UserRepository::find_effect`] looks.
+/// How many commits [`UserRepository::find_effect`] searches.
 const EFFECT_COMMITS_MAX: usize = 1_000;
 
 /// How many paths [`TreeError::Dirty`] names.
@@ -117,8 +116,7 @@ impl UserRepository {
         &self.root
     }
 
-    /// Refuses a checkout in the middle of a merge or the like, and one with changes that no commit holds,
-    /// ignored files aside.
+    /// Refuses a checkout in the middle of a merge or the like, and one with uncommitted changes, ignored files aside.
     ///
     /// # Errors
     /// [`TreeError::InProgress`], or [`TreeError::Dirty`] with the first five changes.
@@ -135,8 +133,8 @@ impl UserRepository {
         Err(TreeError::Dirty { dir: self.root.clone(), more: dirty.len() - paths.len(), paths })
     }
 
-    /// Where a run on `branch` begins: at HEAD when there is no such branch or HEAD already holds all
-    /// of it, else at its tip.
+    /// The start point of a run on `branch`: HEAD when there is no such branch or HEAD already contains it, else its
+    /// tip.
     ///
     /// # Errors
     /// When the branch is checked out by the user, or its name is taken.
@@ -162,7 +160,7 @@ impl UserRepository {
         Ok(StartPoint { base: base.to_string(), tip: tip.map(|tip| tip.to_string()), notes })
     }
 
-    /// The commit that HEAD is at.
+    /// The commit of HEAD.
     ///
     /// # Errors
     /// [`TreeError::Unborn`].
@@ -170,7 +168,7 @@ impl UserRepository {
         head(&self.repo()?, &self.root).map(|id| id.to_string())
     }
 
-    /// The commit that `branch` is at, if there is such a branch.
+    /// The commit of `branch`, if it exists.
     ///
     /// # Errors
     /// When git cannot read it.
@@ -178,8 +176,8 @@ impl UserRepository {
         Ok(tip(&self.repo()?, branch)?.map(|id| id.to_string()))
     }
 
-    /// Where the work of a run goes on that began at `base`: at the branch's tip, or at `base` while there is no
-    /// such branch, or one that `base` already holds all of.
+    /// The commit where the work of a run that began at `base` continues: the branch's tip, or `base` while there is no
+    /// such branch, or one that `base` already contains.
     ///
     /// # Errors
     /// When git cannot read it.
@@ -187,7 +185,7 @@ impl UserRepository {
         end_of(&self.repo()?, branch, base).map(|id| id.to_string())
     }
 
-    /// The commit of `branch` that carries this effect's trailer, looked for among its newest 1 000.
+    /// The commit of `branch` with this effect's trailer, searched among its newest 1 000.
     ///
     /// # Errors
     /// When git cannot read the branch.
@@ -206,11 +204,11 @@ impl UserRepository {
         Repository::open(&self.git_dir).map_err(|error| not_opened(error, &self.root))
     }
 
-    /// Refuses a branch that the user looks at, in any worktree of the repository.
+    /// Refuses a branch that is checked out in any worktree of the repository.
     pub(crate) fn check_not_checked_out(&self, repo: &Repository, branch: &Branch) -> Result<(), TreeError> {
         let names = repo.worktrees().map_err(TreeError::git("list the worktrees"))?;
         let linked = names.iter().filter_map(|name| repo.find_worktree(name.ok()??).ok());
-        // A worktree that was deleted cannot be opened, and nobody looks at it.
+        // A deleted worktree cannot be opened, and has nothing checked out.
         let linked = linked.filter_map(|worktree| Repository::open_from_worktree(&worktree).ok());
         let main = Repository::open(repo.commondir()).ok();
         for other in main.into_iter().chain(linked) {
@@ -225,7 +223,7 @@ impl UserRepository {
     }
 }
 
-/// Refuses a repository in whose checkout something is half done.
+/// Refuses a repository whose checkout is in the middle of an operation.
 pub(crate) fn check_settled(repo: &Repository, dir: &Path) -> Result<(), TreeError> {
     use RepositoryState as State;
     let (what, command) = match repo.state() {
@@ -251,7 +249,7 @@ pub(crate) fn tip(repo: &Repository, branch: &Branch) -> Result<Option<Oid>, Tre
 pub(crate) fn end_of(repo: &Repository, branch: &Branch, base: &str) -> Result<Oid, TreeError> {
     let base = Oid::from_str(base).map_err(TreeError::git("read the commit that the run began at"))?;
     match tip(repo, branch)? {
-        // One that is not there any more has nothing behind it.
+        // A missing base has no descendants.
         Some(tip) if repo.find_commit(base).is_err() || !descends(repo, base, tip)? => Ok(tip),
         Some(_) | None => Ok(base),
     }
@@ -266,7 +264,7 @@ pub(crate) fn find_effect(repo: &Repository, branch: &Branch, effect_id: &str) -
     let wanted = format!("{TRAILER}{effect_id}");
     let mut next = tip(repo, branch)?;
     for _ in 0..EFFECT_COMMITS_MAX {
-        // The end of the history, or of what a shallow clone has of it.
+        // The end of the history, or of a shallow clone's part of it.
         let Some(commit) = next.and_then(|id| repo.find_commit(id).ok()) else { break };
         if last_line(commit.message_bytes()) == wanted.as_bytes() {
             let files = files(repo, &commit)?;
@@ -311,7 +309,7 @@ fn base_of(repo: &Repository, head: Oid, tip: Option<Oid>) -> Result<Oid, TreeEr
     }
 }
 
-/// Git keeps branches as files: `longhaul` or `longhaul/NAME/x` leave no room for `longhaul/NAME`.
+/// Git keeps branches as files: `longhaul` or `longhaul/NAME/x` exclude `longhaul/NAME`.
 fn check_room(repo: &Repository, branch: &Branch) -> Result<(), TreeError> {
     let taken = |taken: String| TreeError::NameTaken { branch: branch.as_str().to_owned(), taken };
     if repo.find_reference("refs/heads/longhaul").is_ok() {

@@ -1,8 +1,8 @@
 //! Globs on paths, as `.gitignore` and `[checks]` write them.
 //!
-//! Agents write `.gitignore` files, so a glob must not take long: matching is a table of parts by parts,
-//! and within a name it goes back to the last `*` only. libgit2's own matcher takes exponential time on
-//! `**/a/**/a/**/a/..`. Every step is counted, for callers that bound them all together.
+//! Agents write `.gitignore` files, so a glob must not take long: matching is a table of parts by parts, and within a
+//! name it backtracks to the last `*` only. libgit2's own matcher takes exponential time on `**/a/**/a/**/a/..`. Every
+//! step is counted, for callers that bound them all together.
 
 use std::cell::Cell;
 
@@ -31,21 +31,21 @@ enum Token {
 }
 
 impl Glob {
-    /// Every text is a pattern; an open `[` stands for itself.
+    /// Parses any text; an open `[` stands for itself.
     pub(crate) fn parse(text: &[u8]) -> Self {
         let names = text.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
         let part = |name| if name == b"**" { Part::Deep } else { Part::Name(tokens(name)) };
         Self { parts: names.map(part).collect() }
     }
 
-    /// Whether it names `path`, or where `or_above`, a directory above it.
+    /// Whether it matches `path`, or with `or_above`, a directory above it.
     pub(crate) fn matches(&self, path: &[u8], or_above: bool, steps: &Cell<u64>) -> bool {
         let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-        // `reached[n]`: the parts so far name the first n names.
+        // `reached[n]`: the parts so far match the first n names.
         let mut reached = vec![false; names.len() + 1];
         reached[0] = true;
         for (at, part) in self.parts.iter().enumerate() {
-            // `a/**` names what is in `a`, and not `a` itself.
+            // `a/**` matches the content of `a`, and not `a` itself.
             let is_last = at + 1 == self.parts.len();
             let mut next = vec![false; names.len() + 1];
             let mut any_before = false;
@@ -64,7 +64,7 @@ impl Glob {
     }
 }
 
-/// Goes back to the last `*` only, so that it takes no more than n times m steps.
+/// Backtracks to the last `*` only, so that it takes at most n times m steps.
 fn is_name(tokens: &[Token], name: &[u8], steps: &Cell<u64>) -> bool {
     let (mut t, mut n, mut star) = (0, 0, None);
     while n < name.len() {
@@ -121,7 +121,7 @@ fn tokens(name: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// What follows a `[`, and what follows its `]`. A `]` that comes first stands for itself.
+/// The class after a `[`, and the text after its `]`. A `]` that comes first stands for itself.
 fn class(text: &[u8]) -> Option<(Token, &[u8])> {
     let negated = matches!(text.first(), Some(b'!' | b'^'));
     let mut rest = if negated { &text[1..] } else { text };

@@ -1,9 +1,9 @@
-//! What `.gitignore` files cover.
+//! The rules of `.gitignore` files.
 //!
-//! The files of the tree count, not those of the user's checkout: an agent that begins a project writes
-//! its own. Below them are `.git/info/exclude` and the user's `core.excludesFile`. As in git, a
-//! `.gitignore` that is a link is not read. Done here and not by libgit2, which follows links and can be
-//! made to take exponential time. Refuses files and work beyond a cap; knows no `[[:alpha:]]`.
+//! The files of the tree count, not those of the user's checkout: an agent that begins a project writes its own. Below
+//! them are `.git/info/exclude` and the user's `core.excludesFile`. As in git, a `.gitignore` that is a link is not
+//! read. Done here and not by libgit2, which follows links and can be made to take exponential time. Refuses files and
+//! work beyond a cap; does not support `[[:alpha:]]`.
 
 use crate::TreeError;
 use crate::caps::cap;
@@ -15,37 +15,37 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Bytes of one `.gitignore`. The largest collections have a tenth.
+/// Bytes of one `.gitignore`. The largest collections have a tenth of it.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// Steps of matching in one scan: some seconds.
 const STEPS_MAX: u64 = 1_000_000_000;
 
-/// The rules that hold in a directory: its own, and those above it.
+/// The rules of a directory: its own, and those above it.
 #[derive(Debug)]
 pub(crate) struct Rules {
     above: Option<Rc<Rules>>,
     dir: Vec<u8>,
     list: Vec<Rule>,
-    /// For people: the file that they stand in.
+    /// The file of the rules, for people.
     file: String,
 }
 
 #[derive(Debug)]
 struct Rule {
     glob: Glob,
-    /// As it is written.
+    /// The line as written.
     line: Vec<u8>,
     /// `!`
     is_kept: bool,
     /// Ends in `/`.
     is_for_dirs: bool,
-    /// Has a `/` elsewhere: counts from the directory of the file. Without, it is for a name anywhere.
+    /// Has a `/` elsewhere: relative to the directory of the file. Otherwise it matches a name anywhere.
     is_anchored: bool,
 }
 
 impl Rules {
-    /// Those that hold everywhere in the repository.
+    /// The rules of the whole repository.
     pub(crate) fn of_repository(repo: &Repository) -> Rc<Self> {
         let users = users_file(repo);
         let file = users.as_ref().map_or_else(String::new, |path| path.display().to_string());
@@ -54,7 +54,7 @@ impl Rules {
         Rc::new(Self { above: Some(Rc::new(user)), dir: Vec::new(), list, file: ".git/info/exclude".to_owned() })
     }
 
-    /// With those of the `.gitignore` in `dir`, if there is one.
+    /// Adds those of the `.gitignore` in `dir`, if there is one.
     pub(crate) fn within(self: &Rc<Self>, root: &Root, dir: &[u8]) -> Result<Rc<Self>, TreeError> {
         let path = join(dir, b".gitignore");
         let failed = || TreeError::io("read", root.path(&path));
@@ -67,12 +67,12 @@ impl Rules {
         Ok(Rc::new(Self { above: Some(Rc::clone(self)), dir: dir.to_vec(), list, file: shown(&path) }))
     }
 
-    /// Whether `path` is ignored, where no directory above it is: the last rule of the nearest file decides.
+    /// Whether `path` is ignored, given that no directory above it is: the last rule of the nearest file decides.
     pub(crate) fn cover(&self, path: &[u8], is_dir: bool, steps: &Cell<u64>) -> Result<bool, TreeError> {
         Ok(self.deciding(path, is_dir, steps)?.is_some_and(|(_, rule)| !rule.is_kept))
     }
 
-    /// The rule by which `path` is ignored, for people, where no directory above it is.
+    /// The rule that ignores `path`, for people, given that no directory above it is ignored.
     pub(crate) fn covering(&self, path: &[u8], is_dir: bool, steps: &Cell<u64>) -> Result<Option<String>, TreeError> {
         let found = self.deciding(path, is_dir, steps)?.filter(|(_, rule)| !rule.is_kept);
         Ok(found.map(|(rules, rule)| format!("`{}` in `{}`", shown(&rule.line), rules.file)))
@@ -118,7 +118,7 @@ fn parse_line(line: &[u8]) -> Option<Rule> {
     Some(Rule { glob: Glob::parse(line), line: written, is_kept, is_for_dirs, is_anchored: line.contains(&b'/') })
 }
 
-/// A space after a backslash stays.
+/// Keeps a space after a backslash.
 fn without_trailing_spaces(mut line: &[u8]) -> &[u8] {
     while line.ends_with(b" ") && !line.ends_with(b"\\ ") {
         line = &line[..line.len() - 1];
@@ -127,7 +127,7 @@ fn without_trailing_spaces(mut line: &[u8]) -> &[u8] {
 }
 
 fn read_list(path: PathBuf) -> Vec<Rule> {
-    // The user's own files; one that cannot be read has no rules, as in git.
+    // The user's own files; an unreadable one has no rules, as in git.
     std::fs::read(path).map_or_else(|_| Vec::new(), |text| parse(&text))
 }
 

@@ -1,23 +1,23 @@
-//! A repository where there is none: for a project from nothing, and for files that are in none.
+//! Creates a repository: for a new project, and for files that are in none.
 //!
-//! A new project refuses a directory that holds anything, and one inside another repository: its files would
-//! be committed by two. Files that are there already are committed by nobody but their owner.
+//! A new project refuses a directory that holds anything, and one inside another repository: its files would be
+//! committed by two. Existing files are committed only by their owner.
 
 use crate::TreeError;
 use crate::git::{UserRepository, check_settled, not_opened};
 use git2::{ErrorCode, Repository, RepositoryInitOptions, Signature};
 use std::path::Path;
 
-/// Makes the directory, a repository with the branch `main` in it, and a first commit, so that HEAD
-/// exists. The commit holds a `README.md` with the name and a `.gitignore`.
+/// Makes the directory, a repository with the branch `main` in it, and a first commit, so that HEAD exists. The commit
+/// holds a `README.md` with the name and a `.gitignore`.
 ///
 /// # Errors
-/// When something is there already, or the file system refuses.
+/// When the directory is not empty, or the file system refuses.
 pub fn new_project(dir: &Path, name: &str) -> Result<UserRepository, TreeError> {
     new_project_with(dir, name, &[])
 }
 
-/// As [`new_project`], with these files, by their names and texts, in the commit too.
+/// As [`new_project`], with further files, by their names and texts, in the commit.
 ///
 /// # Errors
 /// As [`new_project`].
@@ -31,7 +31,7 @@ pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result
     if Repository::discover(dir).is_ok() {
         return Err(not_new("is inside another git repository"));
     }
-    // One line, whatever the name holds.
+    // One line, whatever the name contains.
     let name: String = name.chars().filter(|character| !character.is_control()).collect();
     let title = format!("# {name}\n");
     let files = [&[("README.md", title.as_str()), (".gitignore", GITIGNORE)], more].concat();
@@ -62,7 +62,7 @@ fn make(dir: &Path) -> Result<Repository, TreeError> {
     Repository::init_opts(dir, &options).map_err(TreeError::git("make a repository"))
 }
 
-/// What languages that agents write in leave behind.
+/// Files that the usual languages leave behind.
 const GITIGNORE: &str = "/target/\nnode_modules/\n__pycache__/\n*.pyc\n.venv/\n.env\n";
 
 fn first_commit(repo: &Repository, files: &[(&str, &str)]) -> Result<(), git2::Error> {
@@ -72,7 +72,7 @@ fn first_commit(repo: &Repository, files: &[(&str, &str)]) -> Result<(), git2::E
     }
     index.write()?;
     let tree = repo.find_tree(index.write_tree()?)?;
-    // The user's name where git knows it: it is the user who begins a project.
+    // The user's name if git knows it: the user begins the project.
     let who = repo.signature().or_else(|_| Signature::now("Longhaul", "longhaul@localhost"))?;
     repo.commit(Some("HEAD"), &who, &who, "Begin\n", &tree, &[]).map(|_| ())
 }

@@ -1,9 +1,9 @@
-//! Bringing the commits of a run into the branch that the user has checked out.
+//! Merges the commits of a run into the branch that the user has checked out.
 //!
-//! This is the one module of the crate that writes the user's files, index and branch, and it does so only when the
-//! user asks for exactly that. All or nothing: what stands in the way is found before the first file is written, and a
-//! checkout that fails half way is taken back. Refuses a checkout with changes, a HEAD on no branch, and to choose
-//! between two changes of the same lines; runs no hook, no filter of the configuration and no merge driver.
+//! This is the only module of the crate that writes the user's files, index and branch, and it does so only when the
+//! user requests exactly that. All or nothing: every obstacle is found before the first file is written, and a checkout
+//! that fails half way is taken back. Refuses a checkout with changes, a HEAD on no branch, and to choose between two
+//! changes of the same lines; runs no hook, no filter of the configuration and no merge driver.
 
 use crate::git::{Branch, UserRepository, check_settled, descends, tip};
 use crate::merge::conflicts;
@@ -20,38 +20,38 @@ const NAMED_MAX: usize = 20;
 /// Commits that are counted.
 const COUNTED_MAX: usize = 100_000;
 
-/// How a branch is brought in.
+/// The kind of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeKind {
-    /// All of it is there.
+    /// The branch already contains all of it.
     AlreadyThere,
-    /// The branch that is checked out moves along, without a commit of its own.
+    /// The checked-out branch moves forward, without a merge commit.
     FastForward,
-    /// A commit with both as parents.
+    /// A commit with both branches as parents.
     MergeCommit,
 }
 
-/// What a merge did, or would do.
+/// The result of a merge, or of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MergedIn {
-    /// The branch that is checked out, by its short name.
+    /// The checked-out branch, by its short name.
     pub into: String,
     /// The branch of the run.
     pub branch: String,
-    /// How.
+    /// The kind of the merge.
     pub kind: MergeKind,
-    /// Where the branch that is checked out was.
+    /// The former tip of the checked-out branch.
     pub from: String,
-    /// Where it is; none before a merge commit is made.
+    /// Its new tip; none before a merge commit is made.
     pub to: Option<String>,
-    /// Commits of the run's branch that it had not.
+    /// Commits of the run's branch that it did not have.
     pub commits: usize,
-    /// The files that differ for it.
+    /// The files that change.
     pub files: Vec<String>,
 }
 
-/// A merge that nothing stands in the way of.
+/// A merge without obstacles.
 struct Planned<'repo> {
     merged: MergedIn,
     head_ref: String,
@@ -70,18 +70,18 @@ struct Changes {
 }
 
 impl UserRepository {
-    /// Merges `branch` into the branch that is checked out: fast forward where that is possible, else with a merge
-    /// commit by the user of git's configuration. With `dry_run` nothing is written.
+    /// Merges `branch` into the checked-out branch: fast forward if possible, else with a merge commit by the user of
+    /// git's configuration. With `dry_run` nothing is written.
     ///
     /// # Errors
-    /// What stands in the way, with the files and what to do. Nothing has changed then.
+    /// The obstacle, with the files and the remedy. Then nothing has changed.
     pub fn merge_into_checkout(&self, branch: &Branch, dry_run: bool, hook: Hook<'_>) -> Result<MergedIn, TreeError> {
         let repo = self.repo()?;
         let Planned { mut merged, head_ref, head, tip, tree, changes } = self.plan_merge(&repo, branch)?;
         if merged.kind == MergeKind::AlreadyThere || (dry_run && merged.kind == MergeKind::FastForward) {
             return Ok(merged);
         }
-        // Also for a dry run: without a name there would be no merge.
+        // Also for a dry run: without a name there could be no merge.
         let who = (merged.kind == MergeKind::MergeCommit).then(|| signature(&repo, self.root())).transpose()?;
         if dry_run {
             return Ok(merged);
@@ -109,7 +109,7 @@ impl UserRepository {
         Ok(merged)
     }
 
-    /// Looks at everything that can be refused.
+    /// Checks everything that can be refused.
     fn plan_merge<'repo>(&self, repo: &'repo Repository, branch: &Branch) -> Result<Planned<'repo>, TreeError> {
         let head_ref = repo.find_reference("HEAD").map_err(TreeError::git("read HEAD"))?;
         let head_ref = head_ref.symbolic_target().ok().flatten().map(str::to_owned);
@@ -153,7 +153,7 @@ impl UserRepository {
         Ok(Planned { merged, head_ref, head, tip, tree, changes })
     }
 
-    /// Refuses to write over files that no commit holds. The checkout has none but ignored ones.
+    /// Refuses to overwrite uncommitted files. The checkout has only ignored ones.
     fn check_room_for(&self, changes: &Changes) -> Result<(), TreeError> {
         let is_there = |path: &[u8]| std::fs::symlink_metadata(self.root().join(as_path(path))).is_ok();
         let is_no_directory =
@@ -165,7 +165,7 @@ impl UserRepository {
         let mut in_the_way = BTreeSet::new();
         for path in &changes.added {
             let blocked = above(path).into_iter().find(|dir| !changes.gone.contains(dir) && is_no_directory(dir));
-            // A directory whose files all go makes room for a file of its name.
+            // A directory whose files are all removed makes way for a file of its name.
             let has_gone_below = changes.gone.iter().any(|gone| gone.starts_with(&[path.as_slice(), b"/"].concat()));
             match blocked {
                 Some(dir) => drop(in_the_way.insert(shown(&dir))),
@@ -182,7 +182,7 @@ impl UserRepository {
 
     fn check_out(&self, repo: &Repository, tree: &Tree<'_>, head: Oid, changes: &Changes) -> Result<(), TreeError> {
         let mut options = CheckoutBuilder::new();
-        // What changed since it was looked at, ends it before the first file.
+        // A file that changed since the check ends it before the first write.
         options.safe().overwrite_ignored(false);
         match repo.checkout_tree(tree.as_object(), Some(&mut options)) {
             Ok(()) => Ok(()),
@@ -216,7 +216,7 @@ impl Changes {
     }
 }
 
-/// Puts the files of `changes` back to what `head` has of them, and takes those away that it has not.
+/// Restores the files of `changes` to their state in `head`, and removes those that it does not have.
 fn take_back(repo: &Repository, head: Oid, changes: &Changes) -> Result<(), TreeError> {
     let mut options = CheckoutBuilder::new();
     options.force().remove_untracked(true).disable_pathspec_match(true);
@@ -227,7 +227,7 @@ fn take_back(repo: &Repository, head: Oid, changes: &Changes) -> Result<(), Tree
     repo.checkout_tree(&head, Some(&mut options)).map_err(TreeError::git("put your files back"))
 }
 
-/// The files of both, or which of them cannot be merged.
+/// The merged files, or those that cannot be merged.
 fn merged_tree<'repo>(repo: &'repo Repository, head: Oid, tip: Oid, branch: &Branch) -> Result<Tree<'repo>, TreeError> {
     let commit = |id| repo.find_commit(id).map_err(TreeError::git("read a commit"));
     let merged = repo.merge_commits(&commit(head)?, &commit(tip)?, None);
@@ -258,7 +258,7 @@ fn signature(repo: &Repository, dir: &Path) -> Result<git2::Signature<'static>, 
     repo.signature().map_err(|_| TreeError::NoIdentity { dir: dir.to_owned() })
 }
 
-/// A git that is at work would write the index beside us.
+/// A git process at work would write the index at the same time.
 fn check_unlocked(repo: &Repository, branch: &Branch) -> Result<(), TreeError> {
     let lock = repo.path().join("index.lock");
     if std::fs::symlink_metadata(&lock).is_err() {

@@ -1,11 +1,11 @@
 //! The tree that agents work on, its commits, and the operator's native checks on it.
 //!
-//! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that
-//! nothing that runs on it reaches hooks or configuration. Commits go straight into the user's object
-//! database, and of all refs only `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps where it
-//! was under `refs/longhaul/reverted`, and an agent what it has so far under `refs/longhaul/checkpoints`. This crate never
-//! touches the user's checkout, index or configuration, but for [`UserRepository::merge_into_checkout`]; it runs no git
-//! filter and no hook, and follows no symbolic link of the tree. Everything but [`run_native`] blocks.
+//! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that nothing that
+//! runs on it reaches hooks or configuration. Commits go straight into the user's object database, and of all refs only
+//! `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps its former tip under `refs/longhaul/reverted`,
+//! and an agent its checkpoints under `refs/longhaul/checkpoints`. This crate never touches the user's checkout, index
+//! or configuration, except in [`UserRepository::merge_into_checkout`]; it runs no git filter and no hook, and follows
+//! no symbolic link of the tree. Everything except [`run_native`] blocks.
 
 mod browse;
 mod caps;
@@ -52,5 +52,5 @@ pub use unkept::Named;
 /// Called at named points, where the crash tests kill the process. See [`no_hook`].
 pub type Hook<'a> = &'a dyn Fn(&'static str);
 
-/// The hook of everybody but the crash tests: does nothing.
+/// The default hook: does nothing.
 pub fn no_hook(_point: &'static str) {}

@@ -1,24 +1,24 @@
-//! The commits of a run's branch, read from the objects, and those that a revert took back from it.
+//! The commits of a run's branch, read from the objects, and those that a revert removed from it.
 //!
-//! Nothing is parsed out of lines of text, so a subject may hold anything. Walks first parents only, which is
-//! the way that the branch itself went, and never beyond the commit that the run began at.
+//! Nothing is parsed out of lines of text, so a subject may contain anything. Walks first parents only, which is the
+//! branch's own history, and never beyond the commit that the run began at.
 
 use crate::TreeError;
 use crate::git::{Branch, UserRepository, end_of, files};
 use git2::{Oid, Repository};
 use std::collections::HashSet;
 
-/// Commits of one branch that are walked. A run has at most as many as it has sessions, and a person may add
-/// some; beyond this a branch is taken to have left the commit that the run began at.
+/// Commits of one branch that are walked. A run has at most as many as it has sessions, and a person may add some;
+/// beyond this a branch counts as detached from the commit that the run began at.
 const COMMITS_MAX: usize = 100_000;
 
-/// Commits whose changes are late ones.
+/// Newest commits whose changes count as recent.
 const LATELY_MAX: usize = 10;
 
-/// Where the branches lie that were left.
+/// The prefix of the refs of former tips.
 pub(crate) const KEPT: &str = "refs/longhaul/reverted";
 
-/// The trailers that are read, each up to its value.
+/// The prefixes of the trailers that are read.
 const FEATURE: &str = "Longhaul-Feature: ";
 const OUTCOME: &str = "Longhaul-Outcome: ";
 const RUN: &str = "Longhaul-Run: ";
@@ -28,31 +28,31 @@ const RUN: &str = "Longhaul-Run: ";
 pub struct Logged {
     /// 40 hexadecimal digits.
     pub commit: String,
-    /// When it was made, in milliseconds since 1970-01-01 UTC. Git keeps seconds.
+    /// Its time, in milliseconds since 1970-01-01 UTC. Git keeps seconds.
     pub at_ms: u64,
-    /// The first line of its message, as it is; bytes that are not UTF-8 are replaced.
+    /// The first line of its message, unfiltered; invalid UTF-8 is replaced.
     pub subject: String,
-    /// The feature that it is of; none when a person made it.
+    /// Its feature; none when a person made it.
     pub feature: Option<String>,
-    /// What became of the feature with it; none as for `feature`, and in commits of older versions.
+    /// The outcome of the feature; none as for `feature`, and in commits of older versions.
     pub outcome: Option<String>,
     /// The run that made it; as for `outcome`.
     pub run: Option<String>,
 }
 
 impl UserRepository {
-    /// The commits of `branch` that came after `base`, newest first, at most `limit`.
+    /// The commits of `branch` after `base`, newest first, at most `limit`.
     ///
     /// # Errors
-    /// [`TreeError::BranchMoved`] when the branch does not come from `base`.
+    /// [`TreeError::BranchMoved`] when the branch does not descend from `base`.
     pub fn log(&self, branch: &Branch, base: &str, limit: usize) -> Result<Vec<Logged>, TreeError> {
         let repo = self.repo()?;
         let history = history(&repo, branch, end_of(&repo, branch, base)?, base)?;
         history.iter().take(history.len() - 1).take(limit).map(|id| logged(&repo, *id)).collect()
     }
 
-    /// Paths that the newest commits up to `tip` changed, the newest first, each once, at most `limit`. The first commit
-    /// of a history has none: it changed nothing.
+    /// Paths that the newest commits up to `tip` changed, the newest first, each once, at most `limit`. The first
+    /// commit of a history has none: it changed nothing.
     ///
     /// # Errors
     /// When a commit cannot be read.
@@ -72,7 +72,7 @@ impl UserRepository {
         Ok(paths)
     }
 
-    /// The commits that reverts of `run` took back from `branch`, those of the latest first, at most `limit`.
+    /// The commits that reverts of `run` removed from `branch`, those of the latest first, at most `limit`.
     ///
     /// # Errors
     /// As [`UserRepository::log`].
@@ -82,7 +82,7 @@ impl UserRepository {
         let mut known: HashSet<Oid> = history(&repo, branch, end, base)?.into_iter().collect();
         let mut left = Vec::new();
         for (_, tip) in kept(&repo, run)?.into_iter().rev() {
-            // Each is named once: what was left first may be behind what was left later.
+            // Each is named once: an earlier former tip may be an ancestor of a later one.
             left.extend(history(&repo, branch, tip, base)?.into_iter().filter(|id| known.insert(*id)));
         }
         left.into_iter().take(limit).map(|id| logged(&repo, id)).collect()
@@ -108,7 +108,7 @@ pub(crate) fn history(repo: &Repository, branch: &Branch, from: Oid, base: &str)
     })
 }
 
-/// The commits from `from` on, by first parents, wherever they began.
+/// The commits from `from` on, by first parents, to the root.
 pub(crate) fn log_from(repo: &Repository, from: Oid, limit: usize) -> Result<Vec<Logged>, TreeError> {
     let mut commits = Vec::new();
     let mut next = Some(from);
@@ -119,7 +119,7 @@ pub(crate) fn log_from(repo: &Repository, from: Oid, limit: usize) -> Result<Vec
     Ok(commits)
 }
 
-/// Where the branch of `run` was before each revert, with its number, the oldest first.
+/// The former tips of `run`'s branch before each revert, with their numbers, the oldest first.
 pub(crate) fn kept(repo: &Repository, run: &str) -> Result<Vec<(u32, Oid)>, TreeError> {
     let prefix = format!("{KEPT}/{run}/");
     let mut found = Vec::new();
@@ -147,7 +147,7 @@ fn logged(repo: &Repository, id: Oid) -> Result<Logged, TreeError> {
     })
 }
 
-/// Only the last paragraph counts, and there the last line of a name: what is above may be a model's.
+/// Only the last paragraph counts, and there the last line of a name: the text above may be a model's.
 fn trailer(message: &str, name: &str) -> Option<String> {
     let last = message.trim_end().rsplit("\n\n").next()?;
     let found = last.lines().rev().find_map(|line| line.strip_prefix(name))?;

@@ -1,9 +1,8 @@
-//! Bringing a tree to a later commit with the work that is in it.
+//! Moves a tree to a later commit and keeps its uncommitted work.
 //!
-//! What differs in the tree and what the branch gained are merged as git merges two branches, line by
-//! line. Killed anywhere, the same call goes on: what is to become of the tree is written down, as a
-//! commit that no branch leads to, before its first file changes. Refuses to choose between two changes
-//! of the same lines, and then leaves the tree as it is.
+//! The tree's changes and the branch's new commits are merged as git merges two branches, line by line. After a kill
+//! the same call continues: the target state is written down, as a commit that no branch leads to, before the first
+//! file changes. Refuses to choose between two changes of the same lines, and then leaves the tree unchanged.
 
 use crate::git::UserRepository;
 use crate::names::shown;
@@ -12,14 +11,14 @@ use crate::tree::{Tree, beside};
 use crate::{Hook, TreeError};
 use git2::{Oid, Repository, Signature, Time};
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// The tree holds both.
     Done,
     /// Both changed the same lines.
     Conflict {
-        /// Of these files.
+        /// The files with conflicts.
         files: Vec<String>,
     },
 }
@@ -28,7 +27,7 @@ pub enum Merge {
 const CONFLICTS_MAX: usize = 100;
 
 impl Tree {
-    /// Brings the commits from `base`, where the tree started, to `tip` into the tree.
+    /// Merges the commits from `base`, where the tree started, to `tip` into the tree.
     ///
     /// # Errors
     /// As [`Tree::scan`], or when git or the file system refuses.
@@ -52,8 +51,8 @@ impl Tree {
         Ok(Merge::Done)
     }
 
-    /// Brings the tree to `tip` between two sessions. What a person changed in it meanwhile stays, unless
-    /// the branch changed the same lines: those files are answered, and are as the branch has them.
+    /// Moves the tree to `tip` between two sessions. A person's changes stay, unless the branch changed the same lines:
+    /// those files get the branch's content, and are returned.
     ///
     /// # Errors
     /// As [`Tree::merge`].
@@ -71,7 +70,7 @@ impl Tree {
                 self.discard(project, tip, hook)?;
                 Ok(files)
             }
-            // A tree that cannot be read, or starts from a commit that is gone, is made anew.
+            // An unreadable tree, or one from a missing commit, is made again.
             Err(error) if error.is_of_the_work() || matches!(error, TreeError::NoCommit { .. }) => {
                 self.discard(project, tip, hook)?;
                 Ok(Vec::new())
@@ -80,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// A commit, which no branch leads to, of what both come to; or the files that cannot be merged.
+    /// A commit, which no branch leads to, of the merged state; or the files that cannot be merged.
     fn merged(
         &self,
         project: &UserRepository,
@@ -130,7 +129,7 @@ pub(crate) fn conflicts(index: &git2::Index) -> Result<Vec<String>, TreeError> {
     Ok(files)
 }
 
-/// Of no date, so that the same merge has the same id.
+/// Without a date, so that the same merge has the same id.
 fn holding_commit(repo: &Repository, tree: Oid, parent: Oid) -> Result<Oid, TreeError> {
     let failed = TreeError::git;
     let who = Signature::new("Longhaul", "longhaul@localhost", &Time::new(0, 0)).map_err(failed("sign a commit"))?;

@@ -1,8 +1,8 @@
-//! Paths in a tree: how they are joined and shown, and which of them no commit takes.
+//! Paths in a tree: joining, display, and the names that no commit accepts.
 //!
 //! Git keeps its own directory under `.git`, and file systems have other spellings of that name: HFS+ ignores some
-//! characters and letter case, NTFS ignores trailing dots and spaces, knows streams, and has the short name `git~1`.
-//! A commit with any of them can be cloned by nobody who is careful. Refuses to mend a name.
+//! characters and letter case, NTFS ignores trailing dots and spaces, has streams, and the short name `git~1`. A
+//! careful git refuses to clone a commit with any of them. Refuses to correct a name.
 
 /// Bytes of a path that every Linux system can check out: `PATH_MAX` is 4 096 with its end.
 const PATH_BYTES_MAX: usize = 4_000;
@@ -13,7 +13,7 @@ pub(crate) const IGNORED_BY_HFS: [char; 16] = [
     '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}', '\u{feff}',
 ];
 
-/// Why no commit takes a file or a directory of this path. Only its last name is looked at.
+/// Why no commit accepts a file or a directory of this path. Only its last name is checked.
 pub(crate) fn refused(path: &[u8]) -> Option<String> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     if is_spelling_of_git(name) {
@@ -24,7 +24,7 @@ pub(crate) fn refused(path: &[u8]) -> Option<String> {
         .then(|| format!("has a path of {len} bytes, and a checkout takes at most {PATH_BYTES_MAX}; shorten it"))
 }
 
-/// A path for people: what is not UTF-8, and control characters, as `\xNN`.
+/// A path for people: invalid UTF-8, and control characters, as `\xNN`.
 pub(crate) fn shown(raw: &[u8]) -> String {
     let mut text = String::new();
     for chunk in raw.utf8_chunks() {
@@ -44,14 +44,14 @@ pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
 }
 
-/// True for `.git` and all that HFS+ or NTFS takes for it.
+/// True for `.git` and every name that HFS+ or NTFS equates with it.
 pub(crate) fn is_spelling_of_git(name: &[u8]) -> bool {
     // On NTFS a backslash separates names.
     name.split(|byte| *byte == b'\\').any(|part| is_ntfs_spelling(part) || is_hfs_spelling(part))
 }
 
 fn is_ntfs_spelling(part: &[u8]) -> bool {
-    // What follows a colon is a stream of the same file.
+    // A colon begins the name of a stream of the same file.
     let file = part.split(|byte| *byte == b':').next().unwrap_or_default();
     let end = file.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
     let file = &file[..end];

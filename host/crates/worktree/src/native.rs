@@ -1,8 +1,8 @@
-//! Running the operator's checks.
+//! Runs the operator's checks.
 //!
-//! A check runs on a copy of exactly what would be committed, with the files that decide it taken from the base
-//! commit. Refuses a shell, the host's environment and, where the system can, the network
-//! and every file but the copy. A check that fails or reaches a limit is a report and no error.
+//! A check runs on a copy of exactly what would be committed, with the files that decide it taken from the base commit.
+//! Refuses a shell, the host's environment and, where the system can, the network and every file except the copy. A
+//! check that fails or reaches a limit is a report and no error.
 
 mod check;
 mod copy;
@@ -30,12 +30,12 @@ use longhaul_sandbox::{Level, SandboxHost};
 use pinned::Pinned;
 use serde::{Deserialize, Serialize};
 
-/// How a check ended, and how it was held.
+/// The result of a check, and its sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeReport {
-    /// What everybody sees.
+    /// The public report.
     pub report: CheckReport,
-    /// Sandbox level of the check; the least of several runs.
+    /// Sandbox level of the check; the lowest of several runs.
     pub sandbox: Level,
     /// How long it took.
     pub wall_ms: u64,
@@ -46,7 +46,7 @@ pub struct NativeReport {
 /// Pins `check` to the commit `base`.
 ///
 /// # Errors
-/// When the check is not valid or the commit is not there.
+/// When the check is invalid or the commit does not exist.
 pub fn pins(project: &UserRepository, base: &str, name: &str, check: &NativeCheck) -> Result<PinnedFiles, NativeError> {
     check.validate(name)?;
     let base = Base::read(&project.repo()?, base, &TreeCaps::default())?;
@@ -59,8 +59,8 @@ pub fn pins(project: &UserRepository, base: &str, name: &str, check: &NativeChec
     Ok(PinnedFiles { base: base.commit.to_string(), digest: pinned.digest(check), files, notes })
 }
 
-/// Runs `check` on a copy of exactly what would be committed on `parent`, with the pinned files of
-/// `pins.base` over it. What the check left there is removed afterwards; the tree keeps one copy for the next check.
+/// Runs `check` on a copy of exactly what would be committed on `parent`, with the pinned files of `pins.base` over it.
+/// Files that the check left there are removed afterwards; the tree keeps one copy for the next check.
 ///
 /// # Errors
 /// When it did not run. A check that fails, or reaches a limit, is a report.
@@ -85,7 +85,7 @@ pub async fn run_native(
     let mut judging = Judging { host, project, tree, name, check, copy: Some(copy) };
     let judged = judging.run(&pins.base).await;
     if let Some(copy) = judging.copy {
-        // Deleting a build takes a while, and is nobody's concern.
+        // Deleting a build takes a while, so nothing waits for it.
         tokio::task::spawn_blocking(move || copy.done());
     }
     let Judged { report, level, wall_ms } = judged?;

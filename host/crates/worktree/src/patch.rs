@@ -1,7 +1,7 @@
-//! What differs, as text: the tree against a commit, and a commit against its parent.
+//! Differences as text: the tree against a commit, and a commit against its parent.
 //!
-//! Made of blobs and of the files of the tree as they are, without git's filters, drivers and configuration: what
-//! those name is never started. Refuses to read files beyond a cap, and to make more text than asked for.
+//! Made of blobs and of the tree's raw files, without git's filters, drivers and configuration, so that no program they
+//! name is started. Refuses to read files beyond a cap, and to make more text than requested.
 
 use crate::TreeError;
 use crate::git::{Branch, UserRepository, end_of};
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 use git2::{Blob, Delta, Diff, DiffDelta, DiffOptions, Oid, Patch, Repository};
 use std::path::Path;
 
-/// Bytes of one file that is compared line by line; of a larger one only its size is told.
+/// Bytes of one file that is compared line by line; of a larger one only the size is given.
 const COMPARED_BYTES_MAX: u64 = 1 << 20;
 
 /// Lines around a change.
@@ -21,15 +21,15 @@ const CONTEXT_LINES: u32 = 3;
 /// A text, and whether it was cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PatchText {
-    /// In git's format.
+    /// The text, in git's format.
     pub text: String,
-    /// Files whose changes are not in `text` any more.
+    /// Files whose changes are missing from `text`.
     pub files_left_out: u64,
 }
 
 impl PatchText {
-    /// Adds the changes of one file, whole or not at all, so that every patch that is there can be read. Behind one
-    /// that was left out, `patch` is not even made.
+    /// Adds the changes of one file, whole or not at all, so that every included patch can be read. After the first
+    /// omitted one, `patch` is not even called.
     fn add(&mut self, bytes_max: usize, patch: impl FnOnce() -> Result<String, TreeError>) -> Result<(), TreeError> {
         let patch = if self.files_left_out > 0 { None } else { Some(patch()?) };
         match patch.filter(|patch| self.text.len() + patch.len() <= bytes_max) {
@@ -40,21 +40,21 @@ impl PatchText {
     }
 }
 
-/// A commit at length.
+/// A commit with its details.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CommitDetails {
     /// 40 hexadecimal digits.
     pub commit: String,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// As it is; bytes that are not UTF-8 are replaced.
+    /// The message, unfiltered; invalid UTF-8 is replaced.
     pub message: String,
-    /// Against its first parent.
+    /// The patch against its first parent.
     pub patch: PatchText,
 }
 
 impl Tree {
-    /// How the tree differs from the commit `parent`, as a patch of at most about `bytes_max` bytes, below `under`
+    /// The difference of the tree to the commit `parent`, as a patch of at most about `bytes_max` bytes, below `under`
     /// (empty: everywhere).
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Tree {
         Ok(text)
     }
 
-    /// The bytes of a file; `Err`: how many there are of a large one.
+    /// The bytes of a file; `Err`: the size of a large one.
     fn now(&self, root: &Root, raw: &[u8], kind: ChangeKind) -> Result<Result<Option<Vec<u8>>, u64>, TreeError> {
         if kind == ChangeKind::Deleted {
             return Ok(Ok(None));
@@ -101,13 +101,13 @@ impl UserRepository {
     /// One commit of `branch` since `base`, `base` included, by 4 digits or more of its name.
     ///
     /// # Errors
-    /// When the word is no such name, or what it names is not of this branch.
+    /// When the word is no such name, or the commit is not of this branch.
     pub fn show(&self, branch: &Branch, base: &str, word: &str, bytes_max: usize) -> Result<CommitDetails, TreeError> {
         let to = self.way_back(branch, base, word)?.to;
         shown_commit(&self.repo()?, &to, bytes_max)
     }
 
-    /// The commits that led to where `branch` is, those before the run too, newest first, at most `limit`.
+    /// The commits up to the tip of `branch`, those before the run too, newest first, at most `limit`.
     ///
     /// # Errors
     /// When git cannot read them.
@@ -125,7 +125,7 @@ fn shown_commit(repo: &Repository, id: &str, bytes_max: usize) -> Result<CommitD
     let before = commit.parent(0).and_then(|parent| parent.tree()).ok();
     let mut options = DiffOptions::new();
     options.context_lines(CONTEXT_LINES).max_size(i64::try_from(COMPARED_BYTES_MAX).unwrap_or(i64::MAX));
-    // `diff.*` of the user's configuration does not count, and neither does `.gitattributes`.
+    // `diff.*` of the user's configuration does not apply, and neither does `.gitattributes`.
     options.ignore_submodules(true).skip_binary_check(false);
     let diff = repo.diff_tree_to_tree(before.as_ref(), Some(&tree), Some(&mut options)).map_err(failed())?;
     let mut patch = PatchText::default();
@@ -155,7 +155,7 @@ fn changed(diff: &Diff<'_>, at: usize, delta: &DiffDelta<'_>) -> Result<String, 
     }
 }
 
-/// One file, from a blob to bytes. `None` on a side: not there.
+/// One file, from a blob to bytes. `None` on a side: the file does not exist there.
 fn one(repo: &Repository, old: Option<Oid>, new: Option<&[u8]>, raw: &[u8]) -> Result<String, TreeError> {
     let failed = || TreeError::git("compare a file");
     let old: Option<Blob<'_>> = old.map(|id| repo.find_blob(id)).transpose().map_err(failed())?;

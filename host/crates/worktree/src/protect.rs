@@ -1,9 +1,9 @@
-//! Protected paths: files that run or grant something without anybody starting the project's own program.
+//! Protected paths: files that run or grant something although nobody starts the project's own program.
 //!
-//! A build or a test runs what an agent wrote, and whoever starts one knows that. These files run when a directory is
-//! entered, an editor opened, a commit made or pushed, or they say what Longhaul itself may start. Paths are compared as
-//! the most forgiving file system reads them: without letter case, and without characters that HFS+ ignores. Ordinary
-//! text, `AGENTS.md` and `.gitignore` among it, is not protected: it starts nothing. Refuses to decide who may change one.
+//! A build or a test runs an agent's code, and its user knows that. Protected files run when a directory is entered, an
+//! editor opened, a commit made or pushed, or they say what Longhaul itself may start. Paths are compared as the most
+//! forgiving file system reads them: without letter case, and without characters that HFS+ ignores. Ordinary text,
+//! including `AGENTS.md` and `.gitignore`, is not protected: it starts nothing. Refuses to decide who may change one.
 
 use crate::glob::Glob;
 use crate::names::IGNORED_BY_HFS;
@@ -13,8 +13,8 @@ use git2::Repository;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Patterns and what their files do. As in `.gitignore`, a pattern without a slash is meant in every directory, one with
-/// a slash from the top of the tree.
+/// Patterns with the purposes of their files. As in `.gitignore`, a pattern without a slash applies in every directory,
+/// one with a slash from the top of the tree.
 pub const PROTECTED: &[(&str, &str)] = &[
     ("/longhaul.toml", "says which commands, hosts and directories Longhaul uses"),
     ("/plugins/**/*.wasm", "is a component that Longhaul may be told to run"),
@@ -84,10 +84,10 @@ pub const PROTECTED: &[(&str, &str)] = &[
     ("pip.conf", "says whom packages are fetched from"),
 ];
 
-/// Links that Linux follows on the way to one file.
+/// Links that Linux follows to one file.
 const LINKS_MAX: usize = 40;
 
-/// Which files are protected. Cheap to clone.
+/// The protected files of a tree. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Protected {
     rules: Arc<[Rule]>,
@@ -97,7 +97,7 @@ pub struct Protected {
 #[derive(Debug)]
 struct Rule {
     glob: Glob,
-    /// The directories above what it names: a file or a link in the place of one decides what is there.
+    /// The directories above the named files: a file or a link in the place of one decides what is there.
     above: Vec<Glob>,
     why: String,
 }
@@ -105,11 +105,11 @@ struct Rule {
 /// A change of a protected file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProtectedChange {
-    /// As in [`FileChange::path`].
+    /// The path, as in [`FileChange::path`].
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// What the file does: follows the path in a sentence.
+    /// The file's purpose: follows the path in a sentence.
     pub why: String,
 }
 
@@ -122,7 +122,7 @@ impl Protected {
         Self { rules, allowed: allowed.iter().map(|pattern| glob(&anchored(pattern))).collect() }
     }
 
-    /// Those of `changes` that change a protected file.
+    /// The changes of protected files among `changes`.
     #[must_use]
     pub fn among(&self, changes: &[FileChange]) -> Vec<ProtectedChange> {
         let protected = |change: &FileChange| {
@@ -132,13 +132,13 @@ impl Protected {
         changes.iter().filter_map(protected).collect()
     }
 
-    /// Those of `paths`, as [`FileChange::path`] shows them, that are protected.
+    /// The protected ones of `paths`, which have the form of [`FileChange::path`].
     #[must_use]
     pub fn among_paths(&self, paths: &[String]) -> Vec<String> {
         paths.iter().filter(|path| self.why(path.as_bytes()).is_some()).cloned().collect()
     }
 
-    /// What these links lead to, each for the reason of the link.
+    /// The targets of these links, each for the reason of the link.
     fn behind(&self, repo: &Repository, links: &[(&Vec<u8>, &Entry)]) -> Result<Self, TreeError> {
         let mut rules = Vec::new();
         for (path, entry) in links {
@@ -164,8 +164,8 @@ impl Protected {
 }
 
 impl Tree {
-    /// What differs from the commit `parent`, and the changes among it of protected files: also of files that a
-    /// protected path of the commit leads to by symbolic links, over as many as a system follows.
+    /// The changes against the commit `parent`, and those of protected files among them: also of files that a protected
+    /// path of the commit leads to by symbolic links, over as many as a system follows.
     ///
     /// # Errors
     /// As [`Tree::scan`].
@@ -197,7 +197,7 @@ impl Tree {
     }
 }
 
-/// The pattern that names a path from the top of the tree, and nothing else.
+/// The pattern that matches a path from the top of the tree, and nothing else.
 #[must_use]
 pub fn pattern_of(path: &str) -> String {
     let mut pattern = String::from("/");
@@ -210,7 +210,7 @@ pub fn pattern_of(path: &str) -> String {
     pattern
 }
 
-/// Where a link of the tree leads, from its top. One that leaves the tree leads to its top.
+/// The target of a link in the tree, from its top. A link that leaves the tree leads to its top.
 fn target_of(path: &[u8], target: &[u8]) -> Vec<u8> {
     let mut names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     names.pop();
@@ -242,7 +242,7 @@ fn glob(pattern: &str) -> Glob {
     Glob::parse(&folded(pattern.as_bytes()))
 }
 
-/// A path as a file system without letter case reads it. Bytes that are no text stay as they are.
+/// A path as a file system without letter case reads it. Bytes that are no text stay unchanged.
 fn folded(path: &[u8]) -> Vec<u8> {
     match std::str::from_utf8(path) {
         Ok(text) => {

@@ -1,9 +1,9 @@
-//! Going back to an earlier commit of a run's branch, with nothing lost.
+//! Reverts a run's branch to an earlier commit, with nothing lost.
 //!
-//! Where the branch was is kept under `refs/longhaul/reverted/RUN/N` before it moves, by compare-and-swap, and
-//! the tree follows last. Killed anywhere, the same order once more ends in the same place. Refuses a word that
-//! is no hash, a commit that the branch did not go through since the run began, and a branch that somebody else
-//! moved, locked or looks at.
+//! The former tip is kept under `refs/longhaul/reverted/RUN/N` before the branch moves, by compare-and-swap, and the
+//! tree follows last. After a kill the same order ends in the same state. Refuses a word that is no hash, a commit that
+//! the branch did not go through since the run began, and a branch that another process moved or locked, or that is
+//! checked out.
 
 use crate::git::{Branch, UserRepository, end_of, tip};
 use crate::log::{KEPT, history, kept};
@@ -19,40 +19,40 @@ const DIGITS: std::ops::RangeInclusive<usize> = 4..=40;
 /// The way from where a branch is to one of the commits that it went through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WayBack {
-    /// Where the branch is.
+    /// The tip of the branch.
     pub from: String,
-    /// The commit that is meant.
+    /// The target commit.
     pub to: String,
-    /// The commits that are left behind, newest first.
+    /// The abandoned commits, newest first.
     pub left: Vec<String>,
 }
 
-/// A revert that is to be.
+/// A revert to carry out.
 #[derive(Clone, Debug)]
 pub struct RevertOrder<'a> {
     /// The branch that moves.
     pub branch: &'a Branch,
-    /// Where it is.
+    /// Its tip.
     pub from: &'a str,
-    /// Where it goes.
+    /// Its new tip.
     pub to: &'a str,
-    /// The ref that keeps where it was; see [`keep_as`]. None when the branch stays where it is.
+    /// The ref that keeps the former tip; see [`keep_as`]. None when the branch does not move.
     pub keep_as: Option<&'a str>,
 }
 
-/// The ref that keeps where the branch was before the `number`th revert of `run`.
+/// The ref that keeps the tip before the `number`th revert of `run`.
 #[must_use]
 pub fn keep_as(run: &str, number: u32) -> String {
     format!("{KEPT}/{run}/{number}")
 }
 
 impl UserRepository {
-    /// The commit of `branch` that `word` names, and the way there. `base` is the commit that the run began at,
-    /// and the last that one can go back to. `word` is a commit's name or 4 digits or more of its beginning.
+    /// The commit of `branch` that `word` names, and the way there. `base` is the commit that the run began at, and the
+    /// earliest possible target. `word` is a commit's name or 4 digits or more of its beginning.
     ///
     /// # Errors
-    /// [`TreeError::NotAHash`], [`TreeError::NotOfBranch`], [`TreeError::Ambiguous`], or
-    /// [`TreeError::BranchMoved`] when the branch does not come from `base`.
+    /// [`TreeError::NotAHash`], [`TreeError::NotOfBranch`], [`TreeError::Ambiguous`], or [`TreeError::BranchMoved`]
+    /// when the branch does not descend from `base`.
     pub fn way_back(&self, branch: &Branch, base: &str, word: &str) -> Result<WayBack, TreeError> {
         let wanted = digits(word)?;
         let repo = self.repo()?;
@@ -68,7 +68,7 @@ impl UserRepository {
         }
     }
 
-    /// The number of the latest ref that keeps what reverts of `run` left; 0 when there is none. See [`keep_as`].
+    /// The number of the latest ref of `run`'s reverts; 0 when there is none. See [`keep_as`].
     ///
     /// # Errors
     /// When git cannot list the refs.
@@ -76,7 +76,7 @@ impl UserRepository {
         Ok(kept(&self.repo()?, run)?.last().map_or(0, |(number, _)| *number))
     }
 
-    /// Refuses a branch that the user looks at: its files would seem to change.
+    /// Refuses a branch that is checked out: its files would seem to change.
     ///
     /// # Errors
     /// [`TreeError::CheckedOut`].
@@ -86,8 +86,8 @@ impl UserRepository {
 }
 
 impl Tree {
-    /// Carries a revert out: keeps where the branch was, moves it, and brings the tree there. Ignored files stay,
-    /// and what is in no commit is gone, so keep that first; see [`Tree::best_effort`]. May be killed and repeated.
+    /// Carries out a revert: keeps the former tip, moves the branch, and brings the tree there. Ignored files stay, and
+    /// uncommitted work is lost, so keep that first; see [`Tree::best_effort`]. May be killed and repeated.
     ///
     /// # Errors
     /// [`TreeError::BranchMoved`], [`TreeError::Locked`], [`TreeError::CheckedOut`], or when git or the file
@@ -147,7 +147,7 @@ fn digits(word: &str) -> Result<String, TreeError> {
     Err(TreeError::NotAHash { word: shown(word.chars().take(60).collect::<String>().as_bytes()) })
 }
 
-/// Says what the word names instead.
+/// Names what the word is instead.
 fn not_of_branch(repo: &Repository, branch: &Branch, base: &str, word: &str) -> TreeError {
     let is_before = |id: Oid| Oid::from_str(base).is_ok_and(|base| repo.graph_descendant_of(base, id).unwrap_or(false));
     let what = match repo.find_object_by_prefix(word, None) {

@@ -1,8 +1,8 @@
 //! Files beneath a directory, reached one component at a time and never through a symbolic link.
 //!
-//! What lies in the tree was written by guests, and may change while it is looked at: a path that was a
-//! directory a moment ago may be a link to the user's home now. So nothing here takes a path apart from
-//! the root's; every component is opened relative to the one before, with `O_NOFOLLOW`.
+//! Guests wrote the files in the tree, and the tree may change during the reading: a path that was a directory a moment
+//! ago may be a link to the user's home now. So nothing here resolves a path except the root's; every component is
+//! opened relative to the one before, with `O_NOFOLLOW`.
 
 use longhaul_sandbox::empty;
 use rustix::fd::OwnedFd;
@@ -13,20 +13,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The names of files that are half written; no scan sees them.
+/// The prefix of partly written files; no scan sees them.
 pub(crate) const TEMPORARY: &[u8] = b".longhaul-tmp-";
 
-/// The mode of a directory that is made.
+/// The mode of a new directory.
 const DIR_MODE: u32 = 0o755;
 
-/// A directory, held open.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct Root {
     fd: OwnedFd,
     dir: PathBuf,
 }
 
-/// What an entry of a directory is.
+/// The type of a directory's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File {
@@ -38,7 +38,7 @@ pub(crate) enum EntryKind {
     Other,
 }
 
-/// What `stat` says of an entry. Equal stamps mean equal content, once they are old enough.
+/// The `stat` data of an entry. Equal stamps mean equal content, once they are old enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryStamp {
     pub(crate) sort: EntryKind,
@@ -79,7 +79,7 @@ impl Root {
         for name in names(&dir)? {
             match stamp(&dir, &name) {
                 Ok(stamp) => entries.push((name, stamp)),
-                // Gone since it was listed: as if it had never been there.
+                // Removed since it was listed: as if it had never been there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -88,7 +88,7 @@ impl Root {
         Ok(entries)
     }
 
-    /// What is at `rel`, if anything is.
+    /// The entry at `rel`, if there is one.
     pub(crate) fn stamp(&self, rel: &[u8]) -> io::Result<Option<EntryStamp>> {
         let found = self.parent(rel).and_then(|(parent, name)| stamp(&parent, name));
         match found {
@@ -98,10 +98,10 @@ impl Root {
         }
     }
 
-    /// The regular file at `rel`, held open.
+    /// The regular file at `rel`, opened.
     pub(crate) fn open_file(&self, rel: &[u8]) -> io::Result<std::fs::File> {
         let (parent, name) = self.parent(rel)?;
-        // Without NONBLOCK, opening a pipe would wait for somebody to write into it.
+        // Without NONBLOCK, opening a pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = std::fs::File::from(rustix::fs::openat(&parent, name, flags, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
@@ -114,13 +114,13 @@ impl Root {
         Ok((u64::try_from(read).unwrap_or(u64::MAX) <= bytes_max).then_some(bytes))
     }
 
-    /// Where the link at `rel` leads.
+    /// The target of the link at `rel`.
     pub(crate) fn read_link(&self, rel: &[u8]) -> io::Result<Vec<u8>> {
         let (parent, name) = self.parent(rel)?;
         Ok(rustix::fs::readlinkat(&parent, name, Vec::new())?.into_bytes())
     }
 
-    /// Puts a file at `rel`, complete or not at all, whatever is there.
+    /// Writes a file at `rel`, complete or not at all, over anything there.
     pub(crate) fn write(&self, rel: &[u8], bytes: &[u8], executable: bool) -> io::Result<()> {
         let (parent, name) = self.make_parent(rel)?;
         let temporary = temporary_name();
@@ -128,7 +128,7 @@ impl Root {
         self.put(&parent, &temporary, name, rel)
     }
 
-    /// Puts a link at `rel`, complete or not at all, whatever is there.
+    /// Writes a link at `rel`, complete or not at all, over anything there.
     pub(crate) fn write_link(&self, rel: &[u8], target: &[u8]) -> io::Result<()> {
         let (parent, name) = self.make_parent(rel)?;
         let temporary = temporary_name();
@@ -136,14 +136,14 @@ impl Root {
         self.put(&parent, &temporary, name, rel)
     }
 
-    /// Makes the directory `rel` and those above it, and removes what is in their way.
+    /// Makes the directory `rel` and those above it, and removes obstacles.
     pub(crate) fn make_dir(&self, rel: &[u8]) -> io::Result<()> {
         let mut inside = rel.to_vec();
         inside.extend_from_slice(b"/.");
         self.make_parent(&inside).map(|_| ())
     }
 
-    /// Removes what is at `rel`, a directory with all that is in it.
+    /// Removes the entry at `rel`, a directory with its content.
     pub(crate) fn remove(&self, rel: &[u8]) -> io::Result<()> {
         match self.stamp(rel)?.map(|stamp| stamp.sort) {
             None => Ok(()),
@@ -155,7 +155,7 @@ impl Root {
         }
     }
 
-    /// Removes the directories above `rel` that are empty now, up to the first that `keep` wants.
+    /// Removes the directories above `rel` that are empty now, up to the first that `keep` names.
     pub(crate) fn remove_empty_above(&self, rel: &[u8], keep: impl Fn(&[u8]) -> bool) {
         let mut rel = rel;
         while let Some(slash) = rel.iter().rposition(|byte| *byte == b'/') {
@@ -170,7 +170,7 @@ impl Root {
         }
     }
 
-    /// Gives a directory the mode of a new one and the time of now, so that neither tells what it was set to. Refuses
+    /// Gives a directory the mode of a new one and the present time, so that neither shows its former value. Refuses
     /// one with attributes or special bits, or one that its owner cannot use.
     pub(crate) fn make_plain(&self, rel: &[u8]) -> io::Result<()> {
         let dir = self.open_dir(rel)?;
@@ -180,7 +180,7 @@ impl Root {
             Err(rustix::io::Errno::NOTSUP) => 0,
             other => other?,
         };
-        // Labels are the system's own.
+        // Labels are set by the system.
         let mut names = names[..len].split(|byte| *byte == 0).filter(|name| !name.is_empty());
         if mode & 0o7000 != 0 || mode & 0o700 != 0o700 || names.any(|name| !name.starts_with(b"security.")) {
             return Err(io::Error::other("it has attributes or a mode of its own"));
@@ -208,7 +208,7 @@ impl Root {
         }
     }
 
-    /// Moved aside first, so that it is gone at once, and so that a kill leaves a name which no scan sees.
+    /// Moved aside first, so that it disappears at once, and so that a kill leaves a name which no scan sees.
     fn remove_dir(&self, rel: &[u8]) -> io::Result<()> {
         let (parent, name) = self.parent(rel)?;
         let aside = temporary_name();
@@ -229,7 +229,7 @@ impl Root {
 
     fn make_parent<'a>(&self, rel: &'a [u8]) -> io::Result<(OwnedFd, &'a [u8])> {
         let (above, name) = split(rel);
-        // The usual case first: the directories are there.
+        // The usual case first: the directories exist.
         if let Ok(dir) = self.open_dir(above) {
             return Ok((dir, name));
         }
@@ -249,7 +249,7 @@ impl Root {
     }
 }
 
-/// Writes a small file of ours, complete or not at all.
+/// Writes a small file of the host, complete or not at all.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
@@ -260,7 +260,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Makes what was renamed or created in `dir` durable.
+/// Makes renamed and created files in `dir` durable.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     std::fs::File::open(dir)?.sync_all()
 }
@@ -315,7 +315,7 @@ fn split(rel: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// No file there, or a file or link where a directory would have to be.
+/// There is no file, or a file or link is in the place of a directory.
 fn is_absent(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::NotFound
@@ -325,7 +325,7 @@ fn is_absent(error: &io::Error) -> bool {
 
 fn temporary_name() -> Vec<u8> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    // The time too: another process may have had our number, and have been killed.
+    // The time too: another process may have had the same number, and have been killed.
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     let name = format!("{}-{nanos}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     [TEMPORARY, name.as_bytes()].concat()

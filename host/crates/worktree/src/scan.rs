@@ -1,8 +1,8 @@
-//! What differs between the tree and a commit.
+//! The differences between the tree and a commit.
 //!
-//! Content is compared by blob id, without git's filters: what lies in the tree is what would be
-//! committed. Refuses links that leave the tree. What is ignored is no part of it; what is too large, and
-//! what git could not hold, is left out and named, so that whoever wrote it can be told.
+//! Content is compared by blob id, without git's filters: the tree's bytes are what would be committed. Refuses links
+//! that leave the tree. Ignored files are not part of it; files that are too large, or that git could not hold, are
+//! left out and named, so that their author can be told.
 
 use crate::caps::{TreeCaps, cap};
 use crate::ignore::Rules;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Mutex;
 
-/// What happened to a file.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -28,23 +28,23 @@ pub enum ChangeKind {
     Deleted,
 }
 
-/// A file that differs.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FileChange {
-    /// From the root of the tree, with `/`. Bytes that are not UTF-8 are shown as `\xNN`.
+    /// The path from the root of the tree, with `/`. Invalid UTF-8 is shown as `\xNN`.
     pub path: String,
-    /// What happened.
+    /// The kind of change.
     pub kind: ChangeKind,
     #[serde(skip)]
     pub(crate) raw: Vec<u8>,
 }
 
-/// A file that differs but is in no commit.
+/// A changed file that no commit holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
-    /// As in [`FileChange::path`].
+    /// The path, as in [`FileChange::path`].
     pub path: String,
-    /// What it is or has, and what to do about it: follows the path in a sentence.
+    /// The reason and the remedy: follows the path in a sentence.
     pub why: String,
 }
 
@@ -54,23 +54,23 @@ impl std::fmt::Display for LeftOut {
     }
 }
 
-/// All that differs.
+/// All differences.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Scan {
-    /// The commit that was compared with.
+    /// The commit that the tree is compared with.
     pub parent: String,
-    /// Sorted by path.
+    /// The changes, sorted by path.
     pub changes: Vec<FileChange>,
-    /// What no commit could hold, sorted by path.
+    /// The files that no commit could hold, sorted by path.
     pub left_out: Vec<LeftOut>,
-    /// Directories of git within the tree that a program made, such as `cargo new` does. The files beside them are
-    /// committed, they are not.
+    /// Git directories within the tree that a program made, as `cargo new` does. The files beside them are committed,
+    /// they are not.
     pub repositories: Vec<String>,
-    /// Of the parent and every change with its content: names exactly what would be committed.
+    /// The digest of the parent and every change with its content: identifies exactly what would be committed.
     pub digest: Digest,
 }
 
-/// How git has a file.
+/// The mode of a file in git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     File,
@@ -100,7 +100,7 @@ impl Mode {
     }
 }
 
-/// A file of a commit, or what would be one.
+/// A file of a commit, or of a commit to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: Oid,
@@ -115,7 +115,7 @@ pub(crate) struct Base {
     pub(crate) files: BTreeMap<Vec<u8>, Entry>,
 }
 
-/// A file that differs: `now` is none when it is gone.
+/// A changed file: `now` is none when it is deleted.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) raw: Vec<u8>,
@@ -125,12 +125,12 @@ pub(crate) struct Item {
     pub(crate) left_out: Option<String>,
 }
 
-/// All that differs, nothing refused yet.
+/// All differences, before any refusal.
 #[derive(Debug)]
 pub(crate) struct ScanState {
     pub(crate) base: Base,
     pub(crate) items: Vec<Item>,
-    /// What a kill left half written, or half removed.
+    /// Files that a kill left partly written or removed.
     pub(crate) left_over: Vec<Vec<u8>>,
     /// See [`Scan::repositories`].
     repositories: Vec<Vec<u8>>,
@@ -165,7 +165,7 @@ impl Base {
         Ok(base)
     }
 
-    /// The submodule that is, or has, what is at `path`.
+    /// The submodule at `path` or above it.
     fn module_above<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let is_module = |entry: &Entry| entry.mode == Mode::Module;
@@ -221,7 +221,7 @@ impl ScanState {
         Ok(Self { base, items, left_over, repositories })
     }
 
-    /// What would be committed.
+    /// The changes that would be committed.
     pub(crate) fn to_commit(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.left_out.is_none())
     }
@@ -259,14 +259,14 @@ impl ScanState {
     }
 }
 
-/// A walk through the tree, with an own stack: depth is the guest's choice.
+/// A walk through the tree, with an explicit stack: the guest chooses the depth.
 struct Walk<'a> {
     repo: &'a Repository,
     root: &'a Root,
     base: &'a Base,
     caps: &'a TreeCaps,
     known: &'a Known,
-    /// Of matching `.gitignore`.
+    /// Steps of matching `.gitignore`.
     steps: Cell<u64>,
     items: Vec<Item>,
     left_over: Vec<Vec<u8>>,
@@ -275,16 +275,16 @@ struct Walk<'a> {
     bytes: u64,
 }
 
-/// A directory that is to be walked through.
+/// A directory still to walk.
 struct Dir {
     path: Vec<u8>,
     depth: u64,
-    /// None: it is ignored, and only what the commit has in it counts.
+    /// None: it is ignored, and only the commit's files in it count.
     rules: Option<Rc<Rules>>,
 }
 
 impl Walk<'_> {
-    /// Answers the paths of the commit that are there.
+    /// Returns the paths of the commit that exist.
     fn run(&mut self) -> Result<HashSet<Vec<u8>>, TreeError> {
         let mut met = HashSet::new();
         let mut waiting = vec![Dir { path: Vec::new(), depth: 1, rules: Some(Rules::of_repository(self.repo)) }];
@@ -310,7 +310,7 @@ impl Walk<'_> {
         Ok(met)
     }
 
-    /// One that is ignored is gone into only where the commit has files in it, one that git refuses likewise.
+    /// An ignored directory is entered only if the commit has files in it, and so is one that git refuses.
     fn below(&mut self, path: Vec<u8>, depth: u64, rules: Option<&Rc<Rules>>) -> Result<Option<Dir>, TreeError> {
         let is_ignored = self.is_ignored(&path, true, rules.map(Rc::as_ref))?;
         let has_below = self.base.has_below(&path);
@@ -324,7 +324,7 @@ impl Walk<'_> {
         Ok(Some(Dir { path, depth, rules: rules.filter(|_| !is_ignored).cloned() }))
     }
 
-    /// What a program made for a repository of its own is nobody's work; all else of that name is, and cannot be
+    /// A repository directory that a program made is skipped; any other file of that name is work that cannot be
     /// committed.
     fn git_dir(&mut self, path: Vec<u8>, stamp: &EntryStamp, rules: Option<&Rules>) -> Result<(), TreeError> {
         if self.is_ignored(&path, stamp.sort == EntryKind::Dir, rules)? {
@@ -378,7 +378,7 @@ impl Walk<'_> {
         refused.or_else(|| too_large(stamp.len, self.caps))
     }
 
-    /// A file over the cap that the commit has as it is. Its size is compared first, its content only then.
+    /// A file over the cap that the commit has unchanged. Its size is compared first, its content only then.
     fn is_unchanged_giant(&self, path: &[u8], stamp: &EntryStamp, was: Option<Entry>) -> Result<bool, TreeError> {
         let Some(was) = was.filter(|was| matches!(was.mode, Mode::File | Mode::Executable)) else {
             return Ok(false);
@@ -444,8 +444,8 @@ pub(crate) fn content(root: &Root, path: &[u8], is_link: bool, bytes_max: u64) -
     root.read(path, bytes_max).map_err(failed)?.ok_or_else(raced)
 }
 
-/// Guests cannot set the executable bit, and a file that is replaced by a new one loses it: so a file
-/// that the commit has as executable stays so.
+/// Guests cannot set the executable bit, and a file that is replaced by a new one loses it: so a file that is
+/// executable in the commit stays so.
 fn mode_now(stamp: &EntryStamp, was: Option<Entry>) -> Mode {
     match stamp.sort {
         EntryKind::Link => Mode::Link,
@@ -464,7 +464,7 @@ fn entries(repo: &Repository, tree: Oid) -> Result<Vec<(Vec<u8>, Entry, bool)>, 
     Ok(tree.iter().map(entry).collect())
 }
 
-/// Nothing below these is looked at.
+/// Directories that are not entered.
 fn is_passed_over(name: &[u8]) -> bool {
     is_git_dir(name) || name.starts_with(TEMPORARY)
 }
@@ -482,8 +482,8 @@ fn is_unsafe(name: &[u8]) -> bool {
 
 /// Whether a link at `path` leads out of the tree or into a repository.
 ///
-/// Only targets of the form `../..` and then names are taken: a `..` after a name goes up from wherever
-/// that name leads, which may be another link.
+/// Only targets of the form `../..` and then names are accepted: a `..` after a name goes up from that name's own
+/// target, which may be another link.
 fn link_leaves(path: &[u8], target: &[u8]) -> bool {
     let ups = |part: &&[u8]| matches!(*part, b".." | b"." | b"");
     let parts: Vec<&[u8]> = target.split(|byte| *byte == b'/').collect();

@@ -1,8 +1,8 @@
 //! The directory that agents work in.
 //!
-//! A checkout appears complete or not at all; discarding may be killed anywhere and repeated. Refuses
-//! commits that are too large to check out; writes through no link, and nothing outside its directory
-//! but `DIR.tmp-*`, `DIR.ref-move`, `DIR.merge` and `DIR.at` beside it.
+//! A checkout appears complete or not at all; discarding may be killed anywhere and repeated. Refuses commits that are
+//! too large to check out; writes through no link, and nothing outside its directory except `DIR.tmp-*`,
+//! `DIR.ref-move`, `DIR.merge` and `DIR.at` beside it.
 
 use crate::caps::{TreeCaps, cap};
 use crate::git::{CommitOrder, Committed, UserRepository};
@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A plain directory made from a commit. Cheap to clone; clones share what they know of blob ids, and the copy that
-/// checks run on.
+/// A plain directory made from a commit. Cheap to clone; clones share their known blob ids, and the copy that checks
+/// run on.
 #[derive(Clone, Debug)]
 pub struct Tree {
     dir: PathBuf,
@@ -29,23 +29,23 @@ pub struct Tree {
     shelf: SpareSlot,
 }
 
-/// A tree, and what a person should know about it.
+/// A tree, with notes for a person.
 #[derive(Clone, Debug)]
 pub struct PreparedTree {
     /// The tree.
     pub tree: Tree,
-    /// False when it was there before and nothing was written.
+    /// False when it existed before and nothing was written.
     pub fresh: bool,
-    /// For the operator, for example submodules that were left empty.
+    /// Notes for the operator, for example submodules that were left empty.
     pub notes: Vec<String>,
 }
 
 impl Tree {
-    /// Writes the files of `commit` into `dir`, which appears complete or not at all. A `dir` that is
-    /// there already is taken as it is: it is the tree of a run that goes on.
+    /// Writes the files of `commit` into `dir`, which appears complete or not at all. An existing `dir` is used
+    /// unchanged: it is the tree of a resumed run.
     ///
     /// # Errors
-    /// When the commit is too large or not there, or the file system refuses.
+    /// When the commit is too large or does not exist, or the file system refuses.
     pub fn checkout(
         project: &UserRepository,
         dir: &Path,
@@ -58,7 +58,7 @@ impl Tree {
         let is_there = std::fs::symlink_metadata(&dir).is_ok();
         let tree = Self { dir, caps: caps.clone(), known: Arc::default(), shelf: SpareSlot::default() };
         if is_there {
-            // Refuses what is no directory.
+            // Refuses anything but a directory.
             tree.root()?;
             return Ok(PreparedTree { tree, fresh: false, notes: Vec::new() });
         }
@@ -67,24 +67,24 @@ impl Tree {
         Ok(PreparedTree { tree, fresh: true, notes })
     }
 
-    /// The tree that is in `dir`, or will be once it is checked out.
+    /// The tree in `dir`, now or once it is checked out.
     #[must_use]
     pub fn in_dir(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), shelf: SpareSlot::default() }
     }
 
-    /// Where it is.
+    /// Its directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Where the copy for its checks waits.
+    /// The slot of the copy for its checks.
     pub(crate) fn shelf(&self) -> &SpareSlot {
         &self.shelf
     }
 
-    /// All that differs from the commit `parent`.
+    /// All differences to the commit `parent`.
     ///
     /// # Errors
     /// A link that leaves the tree, a cap, or the file system.
@@ -101,8 +101,8 @@ impl Tree {
         Ok(self.scan(project, parent)?.changes)
     }
 
-    /// Paths and texts of the changed files, at most `bytes_max` bytes of text together. Each file may
-    /// use an equal share, or an eighth where that is more, so that one large file hides no other.
+    /// Paths and texts of the changed files, at most `bytes_max` bytes of text together. Each file may use an equal
+    /// share, or an eighth if that is more, so that one large file hides no other.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -124,8 +124,8 @@ impl Tree {
         Ok(evidence)
     }
 
-    /// What differs, as JSON, to be kept before it is discarded. Refuses nothing: what does not fit in
-    /// `bytes_max` is named, and so is why the tree cannot be read.
+    /// The differences as JSON, to be stored before they are discarded. Refuses nothing: files beyond `bytes_max` are
+    /// named, and so is the reason why a tree cannot be read.
     ///
     /// # Errors
     /// When the file system or git refuses.
@@ -150,8 +150,8 @@ impl Tree {
         Ok(bundle.to_string().into_bytes())
     }
 
-    /// Brings the tree back to the commit `parent`; ignored files stay. May be killed and repeated. A tree
-    /// that is over a cap, or gone, is checked out anew, without its ignored files.
+    /// Restores the tree to the commit `parent`; ignored files stay. May be killed and repeated. A tree that is over a
+    /// cap, or missing, is checked out again, without its ignored files.
     ///
     /// # Errors
     /// When the file system or git refuses.
@@ -176,7 +176,7 @@ impl Tree {
         }
     }
 
-    /// The commit that the tree was last brought to; none where an earlier version left it.
+    /// The commit that the tree was last brought to; none if an earlier version left it.
     #[must_use]
     pub fn at(&self) -> Option<String> {
         let text = std::fs::read_to_string(beside(&self.dir, ".at")).ok()?;
@@ -189,11 +189,11 @@ impl Tree {
         write_whole(&path, commit.as_bytes()).map_err(TreeError::io("write", &path))
     }
 
-    /// Commits what differs and moves the branch. None: nothing differs. Repeated with the same order it
-    /// answers the same commit.
+    /// Commits the differences and moves the branch. None: there are none. Repeated with the same order it returns the
+    /// same commit.
     ///
     /// # Errors
-    /// When the branch moved, is locked or checked out, or the tree is not what was expected.
+    /// When the branch moved, is locked or checked out, or the tree differs from the expected one.
     pub fn commit(
         &self,
         project: &UserRepository,
@@ -231,7 +231,7 @@ impl Tree {
         std::fs::create_dir(&temporary).map_err(TreeError::io("make", &temporary))?;
         let root = Root::open(&temporary).map_err(TreeError::io("open", &temporary))?;
         let notes = write_base(&project.repo()?, &root, commit, &self.caps)?;
-        // Else a power cut could leave the new name with empty files, which would look like an agent's work.
+        // Otherwise a power cut could leave the new name with empty files, which would look like an agent's work.
         root.sync().map_err(TreeError::io("sync", &temporary))?;
         hook("tree.before-checkout-rename");
         std::fs::rename(&temporary, &self.dir).map_err(TreeError::io("put in place", &self.dir))?;
@@ -240,7 +240,7 @@ impl Tree {
         Ok(notes)
     }
 
-    /// New files go first: one may lie where a directory of the commit has to be.
+    /// New files go first: one may be in the place of a directory of the commit.
     fn restore(
         &self,
         project: &UserRepository,
@@ -265,7 +265,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Moved aside first: killed in between, there is no tree, and a checkout makes it.
+    /// Moved aside first: after a kill in between, there is no tree, and a checkout makes it.
     fn replace(&self, project: &UserRepository, parent: &str, hook: Hook<'_>) -> Result<(), TreeError> {
         remove_left_over(&self.dir)?;
         if std::fs::symlink_metadata(&self.dir).is_ok() {
@@ -312,7 +312,7 @@ impl Tree {
     }
 }
 
-/// Puts one file of a commit into a tree.
+/// Writes one file of a commit into a tree.
 pub(crate) fn put(repo: &Repository, root: &Root, path: &[u8], entry: Entry) -> Result<(), TreeError> {
     let failed = TreeError::io("write", root.path(path));
     if entry.mode == Mode::Module {
@@ -345,7 +345,7 @@ fn write_base(repo: &Repository, root: &Root, commit: &str, caps: &TreeCaps) -> 
     Ok(notes)
 }
 
-/// By their sizes in the object database, before the first is written.
+/// Checks their sizes in the object database, before the first is written.
 fn check_bytes(repo: &Repository, base: &Base, caps: &TreeCaps) -> Result<(), TreeError> {
     let odb = repo.odb().map_err(TreeError::git("open the object database"))?;
     let mut bytes = 0_u64;
@@ -357,7 +357,7 @@ fn check_bytes(repo: &Repository, base: &Base, caps: &TreeCaps) -> Result<(), Tr
     Ok(())
 }
 
-/// Removes what a killed checkout left. The store's lock makes us the only one that makes this tree.
+/// Removes the remains of a killed checkout. Under the store's lock no other process makes this tree.
 fn remove_left_over(dir: &Path) -> Result<(), TreeError> {
     let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(()) };
     let mut prefix = name.to_owned();

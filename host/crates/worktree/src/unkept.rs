@@ -1,8 +1,8 @@
-//! Files that somebody means to keep and that no commit would hold.
+//! Files that their author means to keep and that no commit would hold.
 //!
-//! What a tool chain leaves in ignored directories is nobody's loss, and there may be a hundred thousand files of it.
-//! So nothing here walks through a tree: of each path that a call names it is known what was there before, and what
-//! changed is looked up in the rules that a scan goes by. Refuses paths that leave the tree, and follows no link.
+//! The output of a tool chain in ignored directories does not matter, and may be a hundred thousand files. So nothing
+//! here walks through a tree: each path that a call names is stamped before the call, and a changed one is looked up in
+//! the rules of a scan. Refuses paths that leave the tree, and follows no link.
 
 use crate::ignore::Rules;
 use crate::names::{self, join, shown};
@@ -13,18 +13,17 @@ use crate::{TreeError, UserRepository};
 use git2::{ObjectType, Oid, Repository};
 use std::cell::Cell;
 
-/// Paths that are looked after for one call.
+/// Paths that are tracked for one call.
 const PATHS_MAX: usize = 256;
 
-/// Paths that a call names, with what was there before it.
+/// Paths that a call names, with their stamps before it.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     paths: Vec<(Vec<u8>, Option<EntryStamp>)>,
 }
 
 impl Tree {
-    /// Notes what is at these paths, from the top of the tree. What is no such path is passed over, and so are those
-    /// behind the first 256.
+    /// Stamps these paths, from the top of the tree. Invalid paths are skipped, and so are those after the first 256.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -38,7 +37,7 @@ impl Tree {
         Ok(named)
     }
 
-    /// Those of the named paths that were written since, and that no commit would hold.
+    /// The named paths that were written since, and that no commit would hold.
     ///
     /// # Errors
     /// When the file system or git refuses.
@@ -52,7 +51,7 @@ impl Tree {
         self.unkept_of(project, &root, written)
     }
 
-    /// Those of these paths that are there and that no commit would hold.
+    /// The existing ones of these paths that no commit would hold.
     ///
     /// # Errors
     /// When the file system or git refuses.
@@ -85,17 +84,17 @@ impl Tree {
     }
 }
 
-/// What a path is looked up in.
+/// The data for the look-up of a path.
 struct Lookup<'a> {
     repo: &'a Repository,
     root: &'a Root,
     base: git2::Tree<'a>,
-    /// Of matching `.gitignore`.
+    /// Steps of matching `.gitignore`.
     steps: Cell<u64>,
 }
 
 impl Lookup<'_> {
-    /// Why no commit would hold what is at `path`, from the outermost directory on.
+    /// Why no commit would hold the file at `path`, from the outermost directory on.
     fn why(&self, path: &[u8], stamp: &EntryStamp) -> Result<Option<String>, TreeError> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let is_known = self.kind(path).is_some_and(|kind| kind != ObjectType::Commit);
@@ -119,7 +118,7 @@ impl Lookup<'_> {
         Ok(None)
     }
 
-    /// What the commit has at `path`.
+    /// The object type at `path` in the commit.
     fn kind(&self, path: &[u8]) -> Option<ObjectType> {
         use std::os::unix::ffi::OsStrExt;
         let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
@@ -132,7 +131,7 @@ fn base<'a>(repo: &'a Repository, commit: &str) -> Result<git2::Tree<'a>, TreeEr
     found.map_err(|_| TreeError::NoCommit { commit: commit.to_owned(), dir: repo.path().to_owned() })
 }
 
-/// A directory that was there is not written by what changes in it: that has a path of its own.
+/// A change in an existing directory does not count as a write of it: the changed file has a path of its own.
 fn is_written(before: Option<&EntryStamp>, now: &EntryStamp) -> bool {
     match before {
         Some(before) if now.sort == EntryKind::Dir && before.sort == EntryKind::Dir => false,
@@ -145,12 +144,12 @@ fn ignored(rule: &str) -> String {
 }
 
 fn too_deep(path: &[u8], depth_max: u64) -> Option<String> {
-    // The top is the first directory.
+    // The top counts as the first directory.
     let depth = count(path.iter().filter(|byte| **byte == b'/').count()) + 1;
     (depth > depth_max).then(|| format!("is in {depth} directories within each other, and {depth_max} are the most"))
 }
 
-/// Names of files that are half written, which no scan sees.
+/// Names of partly written files, which no scan sees.
 fn reserved(path: &[u8]) -> Option<String> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let why = "has a name that is kept for files which are half written; choose another name";

@@ -1,8 +1,8 @@
-//! Making a commit and moving the branch to it.
+//! Makes a commit and moves the branch to it.
 //!
-//! Objects first and synced, then the ref, by compare-and-swap: killed anywhere, there is the old branch
-//! or the new one, and the same call again ends in the same commit. Refuses a branch that somebody else
-//! moved, locked or looks at.
+//! Objects are written and synced first, then the ref, by compare-and-swap: after a kill there is the old branch or the
+//! new one, and the same call again ends in the same commit. Refuses a branch that another process moved or locked, or
+//! that is checked out.
 
 use crate::caps::TreeCaps;
 use crate::git::{Branch, CommitOrder, Committed, TRAILER, UserRepository, descends, find_effect, tip};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Moves of one process take turns, so that a lock which stands was not taken by a neighbour a moment ago.
+/// Moves of one process take turns, so that a standing lock was not taken by a neighbour a moment ago.
 static MOVES: Mutex<()> = Mutex::new(());
 
 /// A tree, opened for one commit.
@@ -25,7 +25,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) root: &'a Root,
     pub(crate) caps: &'a TreeCaps,
     pub(crate) known: &'a Known,
-    /// Says beside the tree that the lock of the branch is ours.
+    /// The file beside the tree that marks the branch's lock as this process's own.
     pub(crate) marker: PathBuf,
     pub(crate) hook: Hook<'a>,
 }
@@ -59,7 +59,7 @@ impl Writer<'_> {
         Ok(Some(Committed { id: id.to_string(), files, notes }))
     }
 
-    /// The branch may be where the work is based, or behind it, so that it moves forward only.
+    /// The branch may be at the base of the work, or behind it, so that it moves forward only.
     fn check_tip(&self, repo: &Repository, order: &CommitOrder<'_>, parent: Oid) -> Result<Option<Oid>, TreeError> {
         let tip = tip(repo, order.branch)?;
         match tip {
@@ -80,7 +80,7 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// Writes what would be committed; `written` gets the ids of all objects.
+    /// Writes the tree to commit; `written` gets the ids of all objects.
     pub(crate) fn write_tree(
         &self,
         repo: &Repository,
@@ -104,7 +104,7 @@ impl Writer<'_> {
         if id == now.id { Ok(()) } else { Err(TreeError::Raced { path: shown(&item.raw) }) }
     }
 
-    /// Moves the branch from `tip` to `id`; `why` is for git's log of it. Answers notes.
+    /// Moves the branch from `tip` to `id`; `why` is for git's reflog. Returns notes.
     pub(crate) fn move_branch(
         &self,
         repo: &Repository,
@@ -118,7 +118,7 @@ impl Writer<'_> {
         let marker = format!("{}\n{id}\n", branch.full());
         std::fs::write(&self.marker, marker).map_err(TreeError::io("write", &self.marker))?;
         (self.hook)("git.before-ref-move");
-        // Zero: there must be no such branch.
+        // Zero: the branch must not exist.
         let current = tip.unwrap_or(Oid::ZERO_SHA1);
         repo.reference_matching(&branch.full(), id, true, current, why).map_err(|error| match error.code() {
             ErrorCode::Modified | ErrorCode::NotFound => {
@@ -134,7 +134,7 @@ impl Writer<'_> {
         Ok(notes)
     }
 
-    /// Removes a lock that we left when we were killed. One of another git is waited for, and left.
+    /// Removes a lock that a killed process of this host left. A lock of another git is awaited, and left.
     fn clear_lock(&self, repo: &Repository, branch: &Branch, id: Oid) -> Result<Vec<String>, TreeError> {
         let lock = lock_path(repo, branch);
         for _ in 0..20 {
@@ -151,8 +151,8 @@ impl Writer<'_> {
         Ok(vec![format!("removed `{}`, which an earlier longhaul left when it was killed", lock.display())])
     }
 
-    /// Ours when we said so before we took it, and it is empty or holds the commit that we were about to point at.
-    /// Of a run with several trees another one may have said so.
+    /// The lock is this host's if its marker was written before, and the lock is empty or holds the new commit. With
+    /// several trees of a run another one may have written the marker.
     fn is_our_lock(&self, lock: &Path, branch: &Branch, id: Oid) -> bool {
         let holds = std::fs::read_to_string(lock).unwrap_or_else(|_| "unreadable".to_owned());
         let holds = holds.trim();
@@ -164,7 +164,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What was announced beside this tree and its neighbours, all of them ours.
+    /// The markers beside this tree and its neighbours.
     fn markers(&self) -> Vec<String> {
         let beside = self.marker.parent().map(std::fs::read_dir).into_iter().flatten().flatten();
         let is_marker = |path: &PathBuf| path.extension() == self.marker.extension();
@@ -195,7 +195,7 @@ enum Put {
 }
 
 impl Node {
-    /// A file and a directory may swap places: what is there now wins over what is gone.
+    /// A file and a directory may swap places: the present entry wins over the deleted one.
     fn put(&mut self, path: &[u8], entry: Option<(Oid, Mode)>) {
         let Some(slash) = path.iter().position(|byte| *byte == b'/') else {
             match (entry, self.names.get(path)) {
@@ -218,7 +218,7 @@ impl Node {
         }
     }
 
-    /// Writes the directory `base` with these changes. None: nothing is left of it.
+    /// Writes the directory `base` with these changes. None: it is empty.
     fn write(&self, repo: &Repository, base: Option<Oid>, written: &mut Vec<Oid>) -> Result<Option<Oid>, TreeError> {
         let base = base.map(|id| repo.find_tree(id)).transpose().map_err(TreeError::git("read a tree"))?;
         let mut builder = repo.treebuilder(base.as_ref()).map_err(TreeError::git("write a tree"))?;
@@ -257,8 +257,8 @@ pub(crate) fn write_commit(
 ) -> Result<Oid, TreeError> {
     let failed = TreeError::git;
     let seconds = i64::try_from(order.time_ms / 1_000).unwrap_or(i64::MAX);
-    // Both are Longhaul, whatever the user's configuration says: the user did not write this, and the
-    // same effect must have the same id wherever it is repeated.
+    // Both are Longhaul, whatever the user's configuration says: the user did not write this, and the same effect must
+    // have the same id wherever it is repeated.
     let who =
         Signature::new("Longhaul", "longhaul@localhost", &Time::new(seconds, 0)).map_err(failed("sign a commit"))?;
     let tree = repo.find_tree(tree).map_err(failed("read a tree"))?;
@@ -273,7 +273,7 @@ fn message(order: &CommitOrder<'_>) -> String {
         order.message.chars().filter(|character| !character.is_control() || *character == '\n').collect();
     let text = text.trim();
     let text = if text.is_empty() { "Work of an agent" } else { text };
-    // Trailers are one paragraph: ours joins one that the harness wrote.
+    // Trailers are one paragraph: this one joins those that the harness wrote.
     let joins = text.lines().last().is_some_and(|line| line.starts_with("Longhaul-Run: "));
     let gap = if joins { "\n" } else { "\n\n" };
     format!("{text}{gap}{TRAILER}{}\n", order.effect_id)
@@ -321,21 +321,21 @@ pub(crate) fn sync_object(repo: &Repository, id: Oid) -> Result<(), TreeError> {
     sync_file(&repo.commondir().join("objects").join(&id[..2]).join(&id[2..]))
 }
 
-/// Removes objects that a killed process had begun to write under libgit2's temporary name, which `git gc`
-/// does not know. An object takes milliseconds, so what is old is nobody's.
+/// Removes objects that a killed process had begun to write under libgit2's temporary name, which `git gc` does not
+/// know. An object takes milliseconds, so an old one is abandoned.
 fn remove_half_objects(repo: &Repository) {
     let Ok(entries) = std::fs::read_dir(repo.commondir().join("objects")) else { return };
     for entry in entries.filter_map(Result::ok) {
         let is_half = entry.file_name().as_encoded_bytes().starts_with(b"tmp_object_git2_");
         let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
         if is_half && age.is_some_and(|age| age > HALF_OBJECT_AGE_MIN) {
-            // What cannot be removed is in nobody's way.
+            // A file that cannot be removed does no harm.
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// How old an object must be that is only half written before it is nobody's.
+/// Age from which on a partly written object counts as abandoned.
 const HALF_OBJECT_AGE_MIN: Duration = Duration::from_secs(600);
 
 pub(crate) fn sync_file(path: &Path) -> Result<(), TreeError> {

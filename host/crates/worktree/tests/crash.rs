@@ -1,5 +1,5 @@
-//! What is left after `kill -9` in the middle of a checkout, a commit or a discard, and what the same
-//! call makes of it.
+//! The state after `kill -9` in the middle of a checkout, a commit or a discard, and the result of the same call after
+//! it.
 //!
 //! The test runs itself as a child that kills itself at the point that `LONGHAUL_TEST_KILL_AT` names.
 
@@ -28,7 +28,7 @@ fn child() {
     work(Path::new(&dir), &kill);
 }
 
-/// A whole life of a tree. Answers the commit's id.
+/// A whole life of a tree. Returns the commit's id.
 fn work(dir: &Path, hook: &dyn Fn(&'static str)) -> String {
     let project = UserRepository::open(&dir.join("repo")).unwrap();
     let branch = Repo::branch();
@@ -94,7 +94,7 @@ fn killed_anywhere_and_repeated_it_ends_in_one_commit_with_the_same_id() {
         killed_at_again(&repo, point);
         let id = work(repo.dir.path(), &no_hook);
         check_whole(&repo, &before, point);
-        // From nothing, in the same repository, the same id comes out.
+        // From nothing, in the same repository, the id is the same.
         repo.git(&["update-ref", "-d", "refs/heads/longhaul/demo"]);
         std::fs::remove_dir_all(repo.tree_dir()).unwrap();
         assert_eq!(work(repo.dir.path(), &no_hook), id, "{point}");
@@ -102,7 +102,7 @@ fn killed_anywhere_and_repeated_it_ends_in_one_commit_with_the_same_id() {
     }
 }
 
-/// A second kill at the same place. What was done before is not reached again.
+/// A second kill at the same place. Finished parts are not reached again.
 fn killed_at_again(repo: &Repo, point: &str) {
     if matches!(
         point,
@@ -125,7 +125,7 @@ fn killed_at_any_moment_the_call_can_be_repeated() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // The time is the point at which it is killed, nothing is waited for.
+        // The time decides where it is killed; nothing is awaited.
         std::thread::sleep(std::time::Duration::from_millis(u64::from(1 + at)));
         let _ = child.kill();
         kills += u32::from(child.wait().unwrap().signal() == Some(9));

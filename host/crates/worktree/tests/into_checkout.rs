@@ -1,4 +1,4 @@
-//! A run's commits in the user's branch, and what they changed, as the user's own `git` sees it.
+//! A run's commits in the user's branch, and their changes, as the user's own `git` sees them.
 
 #[path = "support/repo.rs"]
 mod repo;
@@ -109,7 +109,7 @@ fn what_stands_in_the_way_is_named_and_nothing_is_half_merged() {
         expect!["`DIR` has no branch `longhaul/demo`; a run makes it with its first commit, see `longhaul log`"],
     );
 
-    // What git ignores is in no commit, and would be lost.
+    // Ignored files are in no commit, and would be lost.
     let repo = with_work(&[("out.log", "of the agent\n"), ("a.txt", "ONE\ntwo\n")]);
     repo.write("out.log", "of the user\n");
     refused(

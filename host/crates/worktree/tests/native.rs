@@ -1,4 +1,4 @@
-//! Native checks: what they run on, what holds them, and what is said when they reach a limit.
+//! Native checks: their copies, their sandboxes, and their reports at a limit.
 
 #[path = "native/cheats.rs"]
 mod cheats;
@@ -33,7 +33,7 @@ fn shell(script: &str) -> NativeCheck {
 
 async fn run_with(repo: &Repo, check: &NativeCheck, pins: &PinnedFiles) -> Result<NativeReport, NativeError> {
     let report = run_on(repo, &repo.checkout(), check, pins).await;
-    // The tree is gone, and its copy with it.
+    // The tree no longer exists, and neither does its copy.
     wait_for(|| scratch(repo).is_empty()).await;
     report
 }
@@ -48,13 +48,13 @@ async fn run_on(
     run_native(&host(repo), &project, tree, &project.head().unwrap(), "test", check, pins).await
 }
 
-/// What checks run in.
+/// The directories of checks.
 fn scratch(repo: &Repo) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(repo.dir.path().join("scratch")).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Tidying goes on in the background.
+/// Cleaning continues in the background.
 async fn wait_for(is_done: impl Fn() -> bool) {
     for _ in 0..500 {
         if is_done() {
@@ -71,7 +71,7 @@ async fn run(repo: &Repo, check: &NativeCheck) -> Result<NativeReport, NativeErr
     run_with(repo, check, &pins).await
 }
 
-/// Why a check is refused before it runs.
+/// The refusal of a check before it runs.
 fn run_with_invalid(repo: &Repo, check: &NativeCheck) -> String {
     let project = repo.project();
     pins(&project, &project.head().unwrap(), "test", check).unwrap_err().to_string()
@@ -85,7 +85,7 @@ async fn check(repo: &Repo, script: &str, expected: Expect) -> NativeReport {
     done
 }
 
-/// What can be had here: each test says what holds in which.
+/// The sandbox level here: each test states what holds in which.
 async fn sandbox() -> Level {
     run(&Repo::with(&[]), &shell("true")).await.unwrap().sandbox
 }
@@ -127,7 +127,7 @@ async fn a_check_changes_neither_the_tree_nor_the_repository() {
     assert_eq!(read(&repo.tree_dir(), "a.txt"), "one");
 }
 
-/// A tree whose checks each get one script, on the copy that the one before left.
+/// A tree whose checks each get one script, on the copy of the previous one.
 struct Again {
     repo: Repo,
     tree: Tree,
@@ -140,8 +140,7 @@ impl Again {
         Self { repo, tree }
     }
 
-    /// Answers the number and the birth of the directory that the script ran in, and what it wrote: numbers are given
-    /// again.
+    /// Returns the inode and the birth time of the script's directory, and its output: inodes are reused.
     async fn run(&self, script: &str) -> (String, String) {
         let check = shell(&format!("stat -c '%i %w' .; {script}; echo left > ../left"));
         let project = self.repo.project();
@@ -162,11 +161,11 @@ async fn what_a_check_leaves_does_not_reach_the_next() {
              echo x > $HOME/x; echo x > $TMPDIR/x; mkfifo pipe",
         )
         .await;
-    // What the agent does in between arrives too.
+    // Changes of the agent in between arrive too.
     write(again.tree.dir(), "i/new", "agent");
     let script = "find . | sort; cat a.txt d/e/f g h i/new; ls -A $HOME $TMPDIR; stat -c '%a %y' d";
     let (mut second, mut seen) = again.run(script).await;
-    // It may not be back yet when the next check asks for it.
+    // The copy may not be back yet when the next check needs it.
     for _ in 0..50 {
         if second == first {
             break;
@@ -253,7 +252,7 @@ async fn files_of_a_test_runner_are_pinned_unasked() {
         changes to `conftest.py`, `lib/x.pth`, `sitecustomize.py`, `tests/conftest.py` were not seen by this check: files of a test runner are taken from the base commit; to allow one, name it in `unpinned` of [checks.test]
     "]]
     .assert_eq(&report.stderr);
-    // Nothing happens to a project without one.
+    // A project without one is not affected.
     check.unpinned = vec!["**".into()];
     let report = run(&check).await;
     assert_eq!((report.stdout.lines().count(), report.stderr.as_str()), (6, ""), "{report:?}");
@@ -405,7 +404,7 @@ async fn a_sandboxed_check_reaches_no_network_no_file_and_no_process_outside() {
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "the user's");
 }
 
-/// A machine that allows no namespaces, made of one that does: this test as another process.
+/// A machine without namespaces, simulated on one with them: this test as another process.
 #[test]
 fn without_namespaces_a_check_runs_where_that_is_accepted_and_the_report_says_so() {
     let name = "without_namespaces_a_check_runs_where_that_is_accepted_and_the_report_says_so";
@@ -413,7 +412,7 @@ fn without_namespaces_a_check_runs_where_that_is_accepted_and_the_report_says_so
         let runtime = tokio::runtime::Runtime::new().unwrap();
         return runtime.block_on(run_without_namespaces());
     }
-    // Root loses the right to make them, a user the number of them.
+    // Root loses the right to make them, a user gets a limit of zero.
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
     let wrapper = match rustix::process::geteuid().is_root() {
         true => vec!["setpriv", "--bounding-set=-sys_admin"],
@@ -447,7 +446,7 @@ async fn run_without_namespaces() {
     assert!(read(&repo.root(), "node_modules/dep/index.js").starts_with("import"));
 }
 
-/// Stands in for the child of a machine that gives `full` once and less from then on, as where the first run of a check
+/// Stands in for the child of a machine that gives `full` once and less from then on, as when the first run of a check
 /// uses up a limit of the kernel: runs programs bare.
 fn child_that_falls_back(repo: &Repo, python: &str) -> (PathBuf, Vec<String>) {
     let code = "import json, os, sys\nspec, mark = json.loads(sys.argv[1]), 'LONGHAUL_OF_PROGRAM_'\nos.chdir('work')\n\
@@ -508,7 +507,7 @@ async fn a_virtual_environment_of_the_checkout_runs_checks_that_name_its_program
     let done = run(&repo, &check(&[".venv/bin/python", "-c", &look])).await.unwrap();
     assert_eq!(done.report.stdout.trim(), venv.display().to_string(), "{done:?}");
     assert!(done.report.stderr.contains("No such file"), "nothing beside it is seen: {done:?}");
-    // What a repository may bring along: an environment that is none of the checkout's, and the checkout as one.
+    // A repository may bring these along: a foreign environment, and the checkout as one.
     std::fs::rename(&venv, repo.dir.path().join("elsewhere")).unwrap();
     symlink("../elsewhere", &venv).unwrap();
     repo.write("pyvenv.cfg", "home = /usr/bin\n");
@@ -532,7 +531,7 @@ async fn a_check_reads_what_its_table_names() {
     assert_eq!((done.report.stdout.as_str(), done.report.exit_code), ("key", 0), "{done:?}");
 }
 
-/// As a pull or a merge may make it, long after somebody agreed to the words.
+/// As a pull or a merge may make it, long after the person agreed.
 #[tokio::test]
 async fn a_grant_of_the_project_is_no_way_to_what_a_link_in_it_leads_to() {
     let repo = Repo::with(&[("docs/page", "page")]);
@@ -575,8 +574,7 @@ async fn cargo_test_runs_in_the_sandbox() {
     assert_eq!((done.report.passed, done.report.exit_code), (false, 101), "{done:?}");
 }
 
-/// What the lock file of this workspace says of a crate that it depends on, with its version, where the user's registry
-/// has it unpacked.
+/// The version of a dependency in this workspace's lock file, if the user's registry has it unpacked.
 fn registered(name: &str) -> Option<(String, String)> {
     let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../Cargo.lock")).unwrap();
     let package = lock.split("\n\n").find(|package| package.contains(&format!("name = \"{name}\"\n")))?;
@@ -679,7 +677,7 @@ async fn a_package_of_the_workspace_is_that_of_the_work() {
     assert_eq!(done.report.stdout, "of the work", "{done:?}");
 }
 
-/// As a repository may bring them along, where it does not ignore them, and as a checkout may have them.
+/// As repositories may bring them along when they do not ignore them, and as a checkout may have them.
 #[tokio::test]
 async fn dependencies_are_no_way_to_what_lies_elsewhere() {
     let (repo, _) = node_project();
@@ -694,7 +692,7 @@ async fn dependencies_are_no_way_to_what_lies_elsewhere() {
     symlink(repo.dir.path().join("hidden"), repo.root().join("node_modules/out")).unwrap();
     let done = run(&repo, &shell("ls -a node_modules; cat node_modules/out/key")).await.unwrap();
     assert!(done.report.stdout.contains("out") && !done.report.stdout.contains("SECRET"), "{done:?}");
-    // One of its own stays its own.
+    // The project's own directory stays its own.
     write(repo.checkout().dir(), ".gitignore", "");
     write(repo.checkout().dir(), "node_modules/own", "own");
     let done = run(&repo, &shell("ls -A node_modules; cat node_modules/own")).await.unwrap();
@@ -740,7 +738,7 @@ fn module_cache(dir: &std::path::Path) -> Vec<(&'static str, String)> {
     names.iter().map(|name| (*name, std::fs::read_to_string(demo.join(name)).unwrap())).collect()
 }
 
-/// With the defaults of a check, but for where the module cache is.
+/// With the defaults of a check, except the path of the module cache.
 #[tokio::test]
 async fn go_test_runs_in_the_sandbox_with_a_module_of_the_cache() {
     if !cheats::has_go() {
@@ -808,7 +806,7 @@ fn a_check_is_written_as_a_list_or_a_table() {
     expect![[r#"invalid type: integer `3`, expected a list of words, such as ["cargo", "test"], or a table with `argv` at line 1 column 1"#]].assert_eq(&read("3").unwrap_err().to_string());
 }
 
-/// The host is killed in the middle of a check: what it started ends too.
+/// The host is killed in the middle of a check: its children end too.
 #[test]
 fn a_check_ends_with_the_host() {
     if std::env::var_os("LONGHAUL_TEST_HOST").is_some() {

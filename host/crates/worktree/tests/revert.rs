@@ -1,5 +1,5 @@
-//! Going back: which words name a commit, what stays reachable, and what a kill leaves; and the log, which no
-//! subject confuses.
+//! Reverts: the words that name a commit, the commits that stay reachable, and the state after a kill; and the log,
+//! which no subject confuses.
 
 #[path = "support/repo.rs"]
 mod repo;
@@ -113,7 +113,7 @@ fn a_word_that_names_no_commit_of_the_run_is_refused_in_one_line() {
     lane.repo.git(&["commit", "-q", "--allow-empty", "-m", "elsewhere"]);
     let other = lane.repo.git(&["rev-parse", "HEAD"]);
     assert!(lane.refused(other.trim()).contains("another branch"));
-    // The run began at its first commit, so what was there before is not its own.
+    // The run began at its first commit, so earlier commits are not its own.
     let later = lane.project.way_back(&lane.branch, &lane.commits[0], &lane.base).unwrap_err().to_string();
     assert!(later.contains("before the run began"), "{later}");
 }
@@ -160,7 +160,7 @@ fn going_back_moves_branch_and_tree_and_keeps_what_was() {
     let reverted = lane.project.log_reverted(&lane.branch, &lane.base, "r-1", 10).unwrap();
     let ids = |log: &[longhaul_worktree::Logged]| log.iter().map(|one| one.commit.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&reverted), [lane.commits[2].clone(), lane.commits[1].clone()]);
-    // Once more, further: the commits that were left before are named once.
+    // Once more, further back: the commits that were abandoned before are named once.
     assert_eq!(lane.revert(&lane.base), "refs/longhaul/reverted/r-1/2");
     let reverted = lane.project.log_reverted(&lane.branch, &lane.base, "r-1", 10).unwrap();
     assert_eq!(ids(&reverted), [&lane.commits[0], &lane.commits[2], &lane.commits[1]].map(Clone::clone));
@@ -227,7 +227,7 @@ fn child() {
     });
 }
 
-/// What the child does, and what is done after it was killed.
+/// The child's call, and the repeated call after its kill.
 fn go_back(dir: &Path, hook: &dyn Fn(&'static str)) {
     let project = UserRepository::open(&dir.join("repo")).unwrap();
     let tree = dir.join("trees/r-1");

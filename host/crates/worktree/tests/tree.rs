@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// The text of an error, with what differs between runs replaced.
+/// The text of an error, with the parts that differ between runs replaced.
 #[track_caller]
 fn check_error<T>(repo: &Repo, result: Result<T, TreeError>, expected: Expect) {
     let Err(error) = result else { panic!("it was not refused") };
@@ -237,7 +237,7 @@ fn an_ignore_file_that_is_a_link_ignores_nothing() {
     assert_eq!(listed(&tree, &project, &project.head().unwrap()), ["A .gitignore", "A b.txt"]);
 }
 
-/// The rules are our own code, so git judges them.
+/// The rules are this crate's own code, so git judges them.
 #[test]
 fn what_git_ignores_is_ignored() {
     let rules = "# comment\n\n*.log\n!keep.log\n/top\nmid/dle\ndir/\n**/deep/x\na/**/z\nall/**\n!all/keep\n\\#hash\n\\!bang\nsp\\ \ntrail  \n[ab]c\n[!x]yy\nq?\n**/\\*star\nno/*\n!no/in/\nwin\r\n";
@@ -378,7 +378,7 @@ fn directories_deeper_than_the_stack_are_removed() {
     assert!(matches!(tree.scan(&project, &base), Err(TreeError::Limit { .. })));
     tree.discard(&project, &base, &no_hook).unwrap();
     assert!(!tree.dir().join("d").exists());
-    // The tree, and what it was last brought to.
+    // The tree, and the commit that it was last brought to.
     assert_eq!(std::fs::read_dir(tree.dir().parent().unwrap()).unwrap().count(), 2);
 }
 
@@ -427,7 +427,7 @@ fn what_git_refuses_is_named_and_the_rest_is_committed() {
     for path in ["git~1/x", "deep/.GIT/y", "deep/.git", "deep/.git. ", "build/git~1", "b.txt"] {
         write(tree.dir(), path, "x");
     }
-    // As `cargo new` leaves it: nobody's work.
+    // As `cargo new` leaves it.
     for path in ["new/.git/HEAD", "new/.git/objects/a", "new/main.rs"] {
         write(tree.dir(), path, "x");
     }
@@ -475,7 +475,7 @@ fn a_named_file_that_no_commit_would_hold_is_told_with_the_rule() {
     let deep = "d/".repeat(128) + "x";
     check(&[&deep], &[&format!("`{deep}` is in 129 directories within each other, and 128 are the most")]);
     std::fs::remove_dir_all(tree.dir().join("d")).unwrap();
-    // Mended: it is part of the next commit.
+    // Corrected: it is part of the next commit.
     write(tree.dir(), ".gitignore", "*.log\n");
     let still = tree.unkept(&project, &["build/x.py".into(), "b/c.log".into(), "gone.log".into()]).unwrap();
     assert_eq!(still.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), ["b/c.log"]);
@@ -510,7 +510,7 @@ fn a_branch_that_somebody_moved_is_left_where_it_is() {
             "branch `longhaul/demo` is at ID, but the work is based on ID; move it back: `git branch -f longhaul/demo ID`, or start a new run"
         ],
     );
-    // Somebody moves it between our look and our move.
+    // Another process moves it between the check and the move.
     repo.git(&["branch", "-D", "longhaul/demo"]);
     let racing = |point: &str| {
         if point == "git.before-ref-move" {
@@ -711,7 +711,7 @@ fn changes_of_the_same_lines_are_named_and_the_tree_stays_as_it_is() {
     assert!(tree.changes(&project, &tip).unwrap().is_empty());
 }
 
-/// A commit of all that is in the user's checkout.
+/// A commit of everything in the user's checkout.
 fn committed(repo: &Repo) -> String {
     repo.git(&["add", "--all"]);
     repo.git(&["commit", "--quiet", "--message", "theirs"]);
@@ -733,7 +733,7 @@ fn behind_what_no_longer_fits_a_patch_only_counts() {
     write(tree.dir(), "b.txt", "2\n");
     let all = tree.patch(&project, &head, "", 10_000).unwrap();
     assert!(all.text.contains("+1") && all.text.contains("+2") && all.files_left_out == 0, "{all:?}");
-    // Whoever reads it fails.
+    // Reading it fails.
     lose(&repo, "b.txt");
     assert!(tree.patch(&project, &head, "", 10_000).is_err());
     let cut = tree.patch(&project, &head, "", 10).unwrap();

@@ -19,14 +19,14 @@ pub struct Lab {
     pub scratch: tempfile::TempDir,
 }
 
-/// This binary's stand-in for the command.
+/// This crate's stand-in for the command.
 pub fn child() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().unwrap().parent().unwrap().join("examples/browser_child")
 }
 
 impl Lab {
-    /// With what the site is granted by, and more hosts.
+    /// With the grant of the site, and more hosts.
     pub fn new(site: &Site, more: &[&str], settings: &Value, resolver: Option<Arc<dyn Resolve>>) -> Self {
         let origin = site.url("");
         let hosts = std::iter::once(origin.as_str()).chain(more.iter().copied());

@@ -1,4 +1,4 @@
-//! A site on loopback, and a listener that nobody may reach.
+//! A site on loopback, and a forbidden listener.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -6,10 +6,10 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex};
 
-/// What a page is: its path, the head after the status line, and the body.
+/// A page: its path, the head after the status line, and the body.
 pub type Page = (&'static str, &'static str, String);
 
-/// A server whose pages are given. `PORT` in them is its own port, `EVIL` the one that nobody may reach.
+/// A server with given pages. `PORT` in them is its own port, `EVIL` the forbidden one.
 pub struct Site {
     pub port: u16,
     asked: Arc<Mutex<Vec<String>>>,
@@ -45,12 +45,12 @@ impl Site {
         self.evil.local_addr().unwrap().port()
     }
 
-    /// First lines, and bodies, of what it was asked.
+    /// First lines, and bodies, of its requests.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Nobody came where nobody may.
+    /// Checks that the forbidden listener got no connection.
     #[track_caller]
     pub fn untouched(&self, name: &str) {
         assert!(self.evil.accept().is_err(), "{name} reached the machine");
@@ -88,7 +88,7 @@ fn answer(stream: &TcpStream, pages: &[Page], heard: &Mutex<Vec<String>>, ports:
     let status = if head.contains("location:") { "302 Found" } else { "200 OK" };
     let _ = stream.write_all(format!("HTTP/1.1 {status}\r\n{head}connection: close\r\n\r\n{page}").as_bytes());
     if head.contains("x-endless") {
-        // Until the other side has had enough.
+        // Until the other side closes.
         let more = "more and more ".repeat(1_000);
         while stream.write_all(more.as_bytes()).is_ok() {}
     }

@@ -1,4 +1,4 @@
-//! Node.js and npm: those on PATH where they will do, else the ones in a package of PyPI.
+//! Node.js and npm: those on PATH if they are recent enough, else the ones in a package of PyPI.
 
 use crate::cache::Cache;
 use crate::error::BuildError;
@@ -10,10 +10,10 @@ use std::process::Command;
 /// The oldest major version that the tools run on.
 const MAJOR_MIN: u32 = 18;
 
-/// The version that is fetched where there is none; tried with the tools.
+/// The version that is fetched if there is none; tested with the tools.
 const FETCHED_VERSION: &str = "24.19.0";
 
-/// Where Node.js is.
+/// The place of Node.js.
 pub(super) enum Node {
     /// Both programs are on PATH.
     Installed,
@@ -41,7 +41,7 @@ impl Node {
         match self {
             Self::Installed => Command::new("npm"),
             Self::Fetched(folder) => {
-                // Run with this Node.js: the link `npm` would look for one on PATH.
+                // npm runs with this Node.js: the link `npm` would look for one on PATH.
                 let mut npm = self.command();
                 npm.arg(folder.join("lib/node_modules/npm/bin/npm-cli.js"));
                 npm
@@ -55,7 +55,7 @@ fn is_installed() -> bool {
     asked("node").is_ok_and(|version| major(&version).is_some_and(|major| major >= MAJOR_MIN)) && asked("npm").is_ok()
 }
 
-/// `24` of `v24.19.0`.
+/// The major version: `24` of `v24.19.0`.
 fn major(version: &str) -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! The error of merging: one line that says what in the component is not known. It is no
+//! The error of merging: one line that names the unknown part of the component. It is not a
 //! [`BuildError`](crate::BuildError) yet, since it does not know the plugin's name.
 
-/// Why libraries cannot be merged.
+/// The reason why libraries cannot be merged.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct MergeError(String);

@@ -1,7 +1,7 @@
-//! The one module: what the libraries have, one after the other, with indices of its own.
+//! The merged module: the items of all libraries, one library after the other, with new indices.
 //!
-//! An import that a library provides becomes that library's item. A function that only calls another through a fixed
-//! place of the table becomes that other one. A global that nobody sets becomes a constant.
+//! An import from another library becomes that library's item. A function that only calls another through a constant
+//! place of the table becomes that other one. A global that nothing sets becomes a constant.
 
 use super::error::{MergeError, Result};
 use super::linked::{Core, IndexKind, Linked, Provider};
@@ -14,7 +14,7 @@ use wasm_encoder::{
 };
 use wasmparser::{DataKind, ElementItems, ElementKind, FuncType, Operator};
 
-/// The module that is all libraries of the component.
+/// The merged module of all libraries of the component.
 pub(super) fn of(linked: &Linked) -> Result<Vec<u8>> {
     let plan = Plan::of(linked)?;
     let mut module = Module::new();
@@ -22,22 +22,22 @@ pub(super) fn of(linked: &Linked) -> Result<Vec<u8>> {
     Ok(module.finish())
 }
 
-/// An own item of a library: the instance, and the index in its module.
+/// A library's own item: the instance, and the index in its module.
 type Own = (usize, u32);
 
-/// Where everything goes.
+/// The new place of every item.
 struct Plan<'l, 'a> {
     linked: &'l Linked<'a>,
     libraries: Vec<(usize, &'l Core<'a>)>,
     types: Types,
-    /// What the host provides, by its names, with the type.
+    /// The host's functions, by their names, with the type.
     imports: Vec<(&'a str, &'a str, u32)>,
-    /// The new index of each function that is not only a way to another.
+    /// The new index of each function that does more than call another one.
     functions: HashMap<Own, u32>,
     globals: HashMap<Own, u32>,
-    /// Those that some function sets.
+    /// The globals that some function sets.
     set: HashSet<Own>,
-    /// What is at each place of the table when the module starts.
+    /// The entries of the table when the module starts.
     table: HashMap<u32, Provider<'a>>,
 }
 
@@ -141,7 +141,7 @@ impl<'l, 'a> Plan<'l, 'a> {
         Ok(())
     }
 
-    /// What a constant expression of a library comes to, as a place in the memory or the table.
+    /// The value of a library's constant expression, as a place in the memory or the table.
     fn place(&self, instance: usize, expression: &wasmparser::ConstExpr) -> Result<u32> {
         let mut stack = Vec::new();
         for operator in expression.get_operators_reader() {
@@ -160,7 +160,7 @@ impl<'l, 'a> Plan<'l, 'a> {
         Ok(place)
     }
 
-    /// What a global is when the module starts. It can only refer to those before it, so this ends.
+    /// The value of a global when the module starts. It can only refer to earlier ones, so this ends.
     fn value(&self, instance: usize, index: u32) -> Result<u32> {
         let (instance, index) = own(self.linked.provider(instance, IndexKind::Global, index)?)?;
         let missing = || MergeError::new("it has no such global");
@@ -173,9 +173,9 @@ impl<'l, 'a> Plan<'l, 'a> {
         self.libraries.iter().find(|(at, _)| *at == instance).map(|(_, core)| *core)
     }
 
-    /// The new index of a function, with what only calls another left out of the way.
+    /// The new index of a function; functions that only call another one are skipped.
     fn function(&self, mut provider: Provider<'a>) -> Result<u32> {
-        // One more than there are would be a circle.
+        // A chain longer than the number of functions is a cycle.
         for _ in 0..=self.functions.len() {
             match provider {
                 Provider::Host { module, name } => {
@@ -301,7 +301,8 @@ impl<'l, 'a> Plan<'l, 'a> {
         Ok(section)
     }
 
-    /// An image that has been started has none. Of several, all would see what only the last one sees today.
+    /// The start function. A started image has none. With several, all would see the state that only the last one sees
+    /// now.
     fn start(&self) -> Result<Option<u32>> {
         let starts = self.libraries.iter().filter_map(|(instance, core)| Some((*instance, core.start?)));
         let starts: Vec<_> = starts.collect();
@@ -314,7 +315,7 @@ impl<'l, 'a> Plan<'l, 'a> {
         }
     }
 
-    /// The table as it is in the end: what was written twice is there once, as the later one wrote it.
+    /// The final table: a place that was written twice has the later entry.
     fn element_section(&self) -> Result<ElementSection> {
         let mut places: Vec<u32> = self.table.keys().copied().collect();
         places.sort_unstable();
@@ -371,7 +372,7 @@ impl<'l, 'a> Plan<'l, 'a> {
     }
 }
 
-/// Gives the code of one library its new indices.
+/// Rewrites the indices in the code of one library.
 struct Mover<'p, 'l, 'a> {
     types: &'p Types,
     core: &'l Core<'a>,

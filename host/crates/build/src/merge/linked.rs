@@ -1,4 +1,4 @@
-//! What a linked component says: its core modules, the instances of them, and who provides what an instance imports.
+//! The content of a linked component: its core modules, the instances of them, and the provider of each import.
 //!
 //! It follows names and decides nothing.
 
@@ -9,14 +9,14 @@ use wasmparser::{
     Instance as Written, MemoryType, Parser, Payload, TableType, TypeRef,
 };
 
-/// Steps from an import to what provides it. The linker makes three.
+/// The longest chain from an import to its provider. The linker makes chains of three.
 const STEPS_MAX: u32 = 32;
 
-/// The export by which the module is known that stands in for functions that are there only later, and the import
-/// of the one that fills it.
+/// The export that identifies the module with the stand-ins for functions of later modules, and the import of the
+/// module that fills it.
 const SHIM_TABLE: &str = "$imports";
 
-/// A core module, taken apart.
+/// A core module in its parts.
 #[derive(Default)]
 pub(super) struct Core<'a> {
     pub types: Vec<FuncType>,
@@ -33,7 +33,7 @@ pub(super) struct Core<'a> {
     pub start: Option<u32>,
 }
 
-/// What a core module imports, a list a sort.
+/// The imports of a core module, one list for each kind.
 #[derive(Default)]
 pub(super) struct Imports<'a> {
     pub functions: Vec<(&'a str, &'a str, u32)>,
@@ -43,7 +43,7 @@ pub(super) struct Imports<'a> {
 }
 
 impl<'a> Imports<'a> {
-    /// How many of a sort; the module's own come after them.
+    /// The number of imports of a kind; the module's own items come after them.
     pub(super) fn count(&self, sort: IndexKind) -> u32 {
         let count = match sort {
             IndexKind::Function => self.functions.len(),
@@ -65,7 +65,7 @@ impl<'a> Imports<'a> {
     }
 }
 
-/// What an index counts.
+/// The kind of item that an index counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum IndexKind {
     Function,
@@ -86,19 +86,19 @@ impl IndexKind {
     }
 }
 
-/// Who provides something.
+/// The provider of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Provider<'a> {
     /// An instance, by an item that is its module's own.
     Own { instance: usize, index: u32 },
-    /// The host, by the names under which a module asks for it.
+    /// The host, by the names under which a module imports it.
     Host { module: &'a str, name: &'a str },
 }
 
 enum Instance<'a> {
-    /// Of a module, with an instance for each module that it imports from.
+    /// An instance of a module, with an instance for each module that it imports from.
     Of { module: usize, given: HashMap<&'a str, usize> },
-    /// Items of others under new names.
+    /// Items of other instances under new names.
     Items(HashMap<&'a str, (IndexKind, usize)>),
 }
 
@@ -144,12 +144,12 @@ pub(super) struct Linked<'a> {
     modules: Vec<Core<'a>>,
     instances: Vec<Instance<'a>>,
     spaces: Spaces<'a>,
-    /// The instance that stands in for what comes later, and the one that says by what it is filled.
+    /// The instance with the stand-ins for later functions, and the one that fills its table.
     shim: Option<usize>,
     filled_by: Option<usize>,
-    /// The functions that the component exports: by name, functions that clean up after them included.
+    /// The functions that the component exports: by name, including the functions that clean up after them.
     lifted: Vec<(&'a str, usize)>,
-    /// The functions that allocate what the host hands over to those.
+    /// The functions that allocate memory for the host's arguments to those.
     allocators: BTreeSet<usize>,
 }
 
@@ -246,7 +246,7 @@ impl<'a> Linked<'a> {
         })
     }
 
-    /// The instances of libraries in the order in which they are made, with their modules.
+    /// The instances of libraries in the order of their creation, with their modules.
     pub(super) fn libraries(&self) -> impl Iterator<Item = (usize, &Core<'a>)> {
         self.instances.iter().enumerate().filter_map(|(at, instance)| match instance {
             Instance::Of { module, given } if Some(at) != self.shim && !self.fills_the_shim(given) => {
@@ -260,7 +260,7 @@ impl<'a> Linked<'a> {
         self.filled_by.is_some_and(|items| given.values().any(|instance| *instance == items))
     }
 
-    /// What the component exports, by the names that a core module must have for it.
+    /// The component's exports, by the names that a core module must have for them.
     pub(super) fn exported(&self) -> Result<Vec<(&'a str, Provider<'a>)>> {
         let mut exported = Vec::new();
         for (name, index) in &self.lifted {
@@ -283,7 +283,7 @@ impl<'a> Linked<'a> {
         found.ok_or_else(|| MergeError::new("it exports a function of the host"))
     }
 
-    /// Who provides what `instance` has at `index`, itself included.
+    /// The provider of the item at `index` of `instance`; it can be the instance itself.
     pub(super) fn provider(&self, instance: usize, sort: IndexKind, index: u32) -> Result<Provider<'a>> {
         self.provider_within(instance, sort, index, STEPS_MAX)
     }
@@ -300,7 +300,7 @@ impl<'a> Linked<'a> {
         Ok(found.unwrap_or(Provider::Host { module: from, name }))
     }
 
-    /// Who provides an export of an instance; none: the host.
+    /// The provider of an instance's export; none: the host.
     fn export(&self, instance: usize, sort: IndexKind, name: &str, steps: u32) -> Result<Option<Provider<'a>>> {
         let steps = steps.checked_sub(1).ok_or_else(|| MergeError::new(format_args!("`{name}` leads in a circle")))?;
         let missing = || MergeError::new(format_args!("nobody provides `{name}`"));
@@ -334,7 +334,7 @@ impl<'a> Linked<'a> {
 type Payloads<'p, 'a> = &'p mut dyn Iterator<Item = wasmparser::Result<Payload<'a>>>;
 
 impl<'a> Core<'a> {
-    /// Takes the payloads of one module.
+    /// Reads the payloads of one module.
     fn read(payloads: Payloads<'_, 'a>) -> Result<Self> {
         let mut core = Self::default();
         for payload in payloads {
@@ -393,7 +393,7 @@ fn all<'a, T: wasmparser::FromReader<'a>>(section: wasmparser::SectionLimited<'a
     Ok(section.into_iter().collect::<wasmparser::Result<_>>()?)
 }
 
-/// Leaves out a component within the component.
+/// Skips a component within the component.
 fn skip(payloads: Payloads<'_, '_>) -> Result<()> {
     let mut depth = 1_u32;
     for payload in payloads {
@@ -409,7 +409,7 @@ fn skip(payloads: Payloads<'_, '_>) -> Result<()> {
     Err(MergeError::new("a component has no end"))
 }
 
-/// Whether a name of an export of a core module is that of a function of an interface, as in
+/// Whether the name of a core module's export is that of a function of an interface, as in
 /// `longhaul:plugin/tool@0.1.0#call`, and not that of a helper.
 fn is_of_an_interface(export: &str) -> bool {
     export.split_once('#').is_some_and(|(interface, _)| interface.contains('/'))

@@ -9,7 +9,7 @@ const WORLD: &str = "
     world library { import clock: interface { now: func() -> u32; } export numbers; }
 ";
 
-/// What each shared library has from the linker.
+/// The items that each shared library has from the linker.
 const SHARED: &str = r#"
     (import "env" "memory" (memory 1))
     (import "env" "__indirect_function_table" (table 1 funcref))
@@ -17,7 +17,7 @@ const SHARED: &str = r#"
     (import "env" "__table_base" (global $table_base i32))
 "#;
 
-/// Calls its neighbour, which comes after it and so is called through the table, and asks the host.
+/// A library that calls its neighbour, which comes after it and so is called through the table, and calls the host.
 const FRONT: &str = r#"
     (@dylink.0 (mem-info (memory 4 2) (table 1 0)) (needed "back.so"))
     (import "env" "back" (func $back (param i32) (result i32)))
@@ -28,7 +28,7 @@ const FRONT: &str = r#"
     (elem (global.get $table_base) func $front)
 "#;
 
-/// Calls back to the first, and has a global of its own that it changes and one that it does not.
+/// A library that calls back to the first, and has one global that it changes and one that it does not.
 const BACK: &str = r#"
     (@dylink.0 (mem-info (memory 4 2) (table 0 0)) (needed "front.so"))
     (import "env" "front" (func $front (param i32) (result i32)))
@@ -46,7 +46,7 @@ fn library(text: &str) -> Vec<u8> {
     wat::parse_str(format!("(module {section} {SHARED} {rest})")).unwrap()
 }
 
-/// The library that is what the component is.
+/// The library with the component's exports.
 fn main_library(text: &str) -> Vec<u8> {
     let mut module = library(text);
     let mut resolve = Resolve::default();
@@ -62,7 +62,7 @@ fn linked(front: &str, back: &str) -> Vec<u8> {
     linker.library("back.so", &library(back), false).unwrap().encode().unwrap()
 }
 
-/// Core modules that have a memory, a table, or functions that are more than a way to another, by those counts.
+/// The core modules with a memory, a table, or functions that do more than call another one, by those counts.
 fn modules(component: &[u8]) -> Vec<[u32; 3]> {
     let mut modules = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
@@ -94,7 +94,7 @@ fn libraries_become_one_module_that_calls_itself_directly() {
     let after = into_one_module("test", &before).unwrap();
     let with_memory = modules(&after).iter().filter(|[memories, _, _]| *memories > 0).count();
     assert_eq!(with_memory, 1, "{:?}", modules(&after));
-    // The way through the table is left out of each call; the function that is one stays, unused.
+    // Each call skips the indirect function; that function stays, unused.
     let indirect = |component: &[u8]| {
         operators(component).iter().filter(|operator| matches!(operator, Operator::CallIndirect { .. })).count()
     };
@@ -139,7 +139,7 @@ fn what_is_no_component_of_libraries_is_refused() {
 fn a_component_that_is_cut_anywhere_is_refused_or_still_one() {
     let whole = linked(FRONT, BACK);
     for length in 0..whole.len() {
-        // Between two sections a component can end.
+        // A component can end between two sections.
         if let Ok(after) = merged(&whole[..length]) {
             wasmparser::Validator::new().validate_all(&after).unwrap();
         }

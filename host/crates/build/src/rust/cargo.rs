@@ -1,15 +1,15 @@
-//! The target that guests are built for, and cargo without the environment of a build that is under way.
+//! The target that guests are built for, and cargo without the environment of an outer build.
 
 use std::process::Command;
 
-/// Guests that need files or HTTP ask for `wasi:` interfaces in their world, so that the bare
-/// target serves them all and there is no libc and no adapter to ship.
+/// Guests that need files or HTTP import `wasi:` interfaces in their world, so that the bare target serves them all and
+/// no libc and no adapter must be shipped.
 pub(super) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Cargo as for a person who has just opened a terminal.
+/// Cargo as in a new terminal.
 ///
-/// Under `cargo xtask` the outer cargo has set its own variables. Flags and folders meant for the
-/// host would reach the guests, and what changes between runs would make cargo build anew.
+/// Under `cargo xtask` the outer cargo has set its own variables. Flags and folders meant for the host would reach the
+/// guests, and values that change between runs would make cargo build again.
 pub(super) fn clean_cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {

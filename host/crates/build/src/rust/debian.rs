@@ -1,11 +1,9 @@
 //! Debian's Rust compiler, unpacked privately, with a `std` for the guests' target built once.
 //!
-//! Packages are fetched with `apt-get download`, so signatures are checked, and unpacked with
-//! `dpkg -x`, so nothing is installed and no root is needed. The system's package lists are only
-//! read: when they are missing or too old, private ones are fetched beside the prefix.
-//! `std` is built here, once, and put where the compiler looks for it, rather than with
-//! `-Zbuild-std` at each build: it then serves every clone, and guests build without any unstable
-//! flag.
+//! `apt-get download` fetches the packages, so signatures are checked, and `dpkg -x` unpacks them, so nothing is
+//! installed and no root is needed. The system's package lists are only read: if they are missing or too old, private
+//! ones are fetched beside the prefix. `std` is built here, once, and put into the compiler's library folder, instead
+//! of with `-Zbuild-std` at each build: it then serves every clone, and guests build without any unstable flag.
 
 use super::cargo::{TARGET, clean_cargo};
 use crate::cache::{Cache, create_dir, entries, read, write_whole};
@@ -20,22 +18,22 @@ use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// The package whose version decides about all others.
+/// The package whose version determines the version of all others.
 const COMPILER: &str = "rustc-web";
 
-/// The oldest compiler that will do: what the manifests of this repository ask for.
+/// The oldest accepted compiler: the one that the manifests of this repository require.
 const VERSION_MIN: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// The file in a prefix that holds the version of its packages.
 const VERSION_FILE: &str = "version";
 
-/// The crate that `std` is built as a dependency of.
+/// The crate with `std` as a dependency.
 const STD_USER: &str = "std_user";
 
-/// The folder that holds the compiler and the target's `std`, filled if need be.
+/// The folder that holds the compiler and the target's `std`; filled if necessary.
 ///
-/// Its name holds the oldest version that will do and not the newest there is, since asking for
-/// that one would cost each build a second. To take a newer one, remove the folder.
+/// Its name holds the oldest accepted version and not the newest one, since a request for that one would cost each
+/// build a second. To get a newer one, remove the folder.
 pub(crate) fn prefix(cache: &Cache, triple: &str, linker: &Path) -> Result<PathBuf> {
     cache.folder(&format!("debian-rust-{VERSION_MIN}"), |prefix| {
         let packages = with_compiler(cache, &prefix.join("apt"))?;
@@ -53,12 +51,12 @@ pub(crate) fn version(prefix: &Path) -> Result<String> {
     read_line(&prefix.join(VERSION_FILE))
 }
 
-/// What to start as `rustc`.
+/// The program to start as `rustc`.
 pub(crate) fn rustc(prefix: &Path) -> PathBuf {
     prefix.join("rustc")
 }
 
-/// Fetches and unpacks the compiler, the libraries it lacks here and the sources of `std`.
+/// Fetches and unpacks the compiler, the libraries that the machine lacks and the sources of `std`.
 fn unpack(cache: &Cache, packages: &DebianPackages, prefix: &Path) -> Result<String> {
     let version = packages.candidate(COMPILER)?;
     let release = release(&version);
@@ -74,7 +72,7 @@ fn unpack(cache: &Cache, packages: &DebianPackages, prefix: &Path) -> Result<Str
     Ok(version)
 }
 
-/// Puts the sources where `-Zbuild-std` looks. The package's own link leads out of the prefix.
+/// Links the sources at the path that `-Zbuild-std` reads. The package's own link leads out of the prefix.
 fn link_sources(prefix: &Path, release: &str) -> Result<()> {
     let sources = entries(&prefix.join("usr/src"))?
         .into_iter()
@@ -83,7 +81,7 @@ fn link_sources(prefix: &Path, release: &str) -> Result<()> {
             BuildError::toolchain(format!("the package `rust-web-src` has no `usr/src/rustc-{release}*`"))
         })?;
     let place = prefix.join("usr/lib/rustlib/src/rust");
-    // A link, dangling or not, is removed as a file; a missing one is what we want.
+    // A link, dangling or not, is removed as a file; a missing one is fine.
     let _ = fs::remove_file(&place);
     if let Some(parent) = place.parent() {
         create_dir(parent)?;
@@ -91,7 +89,7 @@ fn link_sources(prefix: &Path, release: &str) -> Result<()> {
     std::os::unix::fs::symlink(&sources, &place).at("link to the sources of std", &place)
 }
 
-/// Writes the script that starts the compiler with its own libraries, and nothing else with them.
+/// Writes the script that starts only the compiler with its own libraries.
 fn write_wrapper(prefix: &Path, triple: &str) -> Result<()> {
     let architecture = triple.split('-').next().unwrap_or(triple);
     let script = format!(
@@ -128,13 +126,13 @@ fn build_std(cache: &Cache, prefix: &Path, linker: &Path) -> Result<()> {
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker)
         // Cargo is rustup's stable one, which otherwise refuses `-Z`.
         .env("RUSTC_BOOTSTRAP", "1")
-        // Cargo leaves bitcode out where it sees no use for it; a guest with `lto` needs it.
+        // Cargo leaves bitcode out if it sees no use for it; a guest with `lto` needs it.
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "-Cembed-bitcode=yes")
-        // Standard output is for what we were asked.
+        // Our standard output is for our own results.
         .stdout(io::stderr());
     run("build std for the guests", &mut cargo)?;
     install_std(prefix, &user)?;
-    // Half of the prefix's size, and of no use once the libraries are built.
+    // It is half of the prefix's size, and not needed after the libraries are built.
     remove(&user)?;
     remove(&prefix.join("usr/src"))
 }
@@ -155,7 +153,7 @@ fn install_std(prefix: &Path, user: &Path) -> Result<()> {
     Ok(())
 }
 
-/// On lists that offer a compiler of at least [`VERSION_MIN`]; private ones go into `dir`.
+/// The tools on lists that offer a compiler of at least [`VERSION_MIN`]; private lists go into `dir`.
 fn with_compiler(cache: &Cache, dir: &Path) -> Result<DebianPackages> {
     let system = DebianPackages::system();
     if offers_compiler(&system)? {
@@ -176,19 +174,19 @@ fn offers_compiler(packages: &DebianPackages) -> Result<bool> {
     Ok(number(&candidate) >= number(VERSION_MIN))
 }
 
-/// `1.96` of `1.96.0+dfsg1-1~deb12u2`.
+/// The release of a package's version: `1.96` of `1.96.0+dfsg1-1~deb12u2`.
 fn release(version: &str) -> &str {
     let end = version.match_indices('.').nth(1).map(|(index, _)| index);
     &version[..end.unwrap_or(version.len())]
 }
 
-/// Major and minor number, or nothing that is less than any version.
+/// Major and minor number; none, which is less than any version, if there are none.
 fn number(version: &str) -> Option<(u32, u32)> {
     let (major, minor) = release(version).split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Reads a small text file of ours.
+/// Reads a small text file of this module.
 fn read_line(path: &Path) -> Result<String> {
     let text = fs::read_to_string(path).at("read", path)?;
     Ok(text.trim().to_owned())

@@ -1,9 +1,8 @@
-//! Which compiler and which `std` the guests are built with.
+//! The choice of the compiler and the `std` for the guests.
 //!
-//! Tried in order: the wasm target that rustup has, the one that rustup can add, and Debian's
-//! compiler with its own `std` sources, unpacked privately into the cache. No package is installed,
-//! no package list of the system is changed, and no root is needed. A network that
-//! does not answer costs half a minute a day, not at each build.
+//! Tried in order: rustup's wasm target, a wasm target that rustup can add, and Debian's compiler with its own `std`
+//! sources, unpacked privately into the cache. No package is installed, no package list of the system is changed, and
+//! no root is needed. An unresponsive network costs half a minute a day, not at each build.
 
 use super::cargo::{TARGET, clean_cargo};
 use super::debian;
@@ -18,16 +17,17 @@ use std::time::Duration;
 
 type Result<T> = std::result::Result<T, BuildError>;
 
-/// Rustup's own server does not answer in every network; then it hangs rather than fails.
+/// The timeout of `rustup target add`. Rustup's own server does not respond in every network; then it hangs instead of
+/// failing.
 const TARGET_ADD_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a failure of `rustup target add` is believed.
+/// The period after a failure of `rustup target add` without a new attempt.
 const TARGET_ADD_AGAIN: Duration = Duration::from_hours(24);
 
-/// Which tool chain the caller wants: `auto`, `rustup` or `debian`.
+/// The tool chain that the caller wants: `auto`, `rustup` or `debian`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolchainChoice {
-    /// Rustup's if it can be had, else Debian's.
+    /// Rustup's if it is available, else Debian's.
     #[default]
     Auto,
     /// Rustup's, or an error.
@@ -51,7 +51,7 @@ impl FromStr for ToolchainChoice {
     }
 }
 
-/// A way to build for [`TARGET`].
+/// A tool chain that can build for [`TARGET`].
 pub(crate) enum Toolchain {
     /// The tool chain in use has the target.
     Rustup { release: String },
@@ -77,7 +77,7 @@ impl Toolchain {
         Ok(Self::Debian { prefix, version, linker })
     }
 
-    /// One line for people.
+    /// One line of text for people.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Rustup { release } => format!("rustc {release} with rustup's {TARGET}"),
@@ -87,7 +87,7 @@ impl Toolchain {
         }
     }
 
-    /// Cargo with this tool chain, and without what the host's build has put into the environment.
+    /// Cargo with this tool chain, and without the variables of the host's build.
     pub(crate) fn cargo(&self) -> Command {
         let mut cargo = clean_cargo();
         match self {
@@ -122,7 +122,7 @@ impl HostRust {
         Ok(Self { release: field("release: ")?, triple: field("host: ")?, sysroot: PathBuf::from(sysroot.trim()) })
     }
 
-    /// Succeeds when the tool chain has [`TARGET`], if need be by adding it.
+    /// Succeeds when the tool chain has [`TARGET`]; adds it if necessary.
     fn with_target(&self, cache: &Cache) -> Result<()> {
         if self.has_target() {
             return Ok(());
@@ -156,7 +156,7 @@ impl HostRust {
         Ok(())
     }
 
-    /// True when `std` is there: rustup leaves the folder behind when it removes a target.
+    /// True when `std` exists: rustup leaves the folder behind when it removes a target.
     fn has_target(&self) -> bool {
         let lib = self.sysroot.join("lib/rustlib").join(TARGET).join("lib");
         fs::read_dir(lib).is_ok_and(|entries| {

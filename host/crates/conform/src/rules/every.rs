@@ -8,8 +8,8 @@ use longhaul_testkit::{Call, Done, Ending, Scene, Script};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Most time that a cancelled call may take to return. The engine looks about every 0.3 ms; the rest is for machines
-/// that are busy.
+/// Most time that a cancelled call may take to return. The engine checks about every 0.3 ms; the rest is for busy
+/// machines.
 const STOP_MS_MAX: u64 = 1_000;
 
 /// Wait until a call is under way, before it is cancelled.
@@ -64,7 +64,7 @@ pub(crate) async fn wrong_input(probe: &Probe) -> Result<RuleVerdict, String> {
     })
 }
 
-/// The host hands the pure roles nothing malformed but settings, which a person wrote.
+/// The pure roles get no malformed input from the host but settings, which a person wrote.
 async fn wrong_settings(probe: &Probe) -> Result<RuleVerdict, String> {
     let mut endings = Vec::new();
     for call in probe.good() {
@@ -95,7 +95,7 @@ pub(crate) async fn odd_input(probe: &Probe) -> Result<RuleVerdict, String> {
     survives(probe, Hostile::Odd, "characters of every kind").await
 }
 
-/// A value and a typed error are both fine: what counts is that the plugin itself says it.
+/// A value and a typed error are both fine, if they come from the plugin itself.
 async fn survives(probe: &Probe, hostile: Hostile, what: &str) -> Result<RuleVerdict, String> {
     let mut dones = Vec::new();
     for (scene, call) in probe.hostile(hostile) {
@@ -145,11 +145,11 @@ pub(crate) async fn cancel(probe: &Probe) -> Result<RuleVerdict, String> {
     Ok(promptly(longest))
 }
 
-/// Time from the cancel to the return of the call, however it ended; none when it was over before.
+/// Time from the cancel to the return of the call, with any end; none when it had ended before.
 async fn stopped_after(scene: &Scene, call: Call) -> Result<Option<Duration>, String> {
     let cancel = Cancel::default();
     let own = cancel.clone();
-    // On a thread of its own: a guest that never lets go of this one would be cancelled when it is done.
+    // On a thread of its own: a guest that never yields this one would be cancelled only after its end.
     let canceller = std::thread::spawn(move || {
         std::thread::sleep(START);
         let at = Instant::now();
@@ -176,7 +176,7 @@ fn promptly(longest: Option<Duration>) -> RuleVerdict {
 }
 
 pub(crate) async fn answers_json(probe: &Probe) -> Result<RuleVerdict, String> {
-    // The words of a model end up in outputs, so that what is asked here is more than a good call.
+    // A model's reply gets into outputs, so this checks more than a good call.
     let scene = probe.scene_with(meaningless("no JSON: \" \\ \u{1}"));
     for call in probe.good() {
         probe.call(&scene, call).await?;
@@ -200,7 +200,7 @@ pub(crate) fn called(call: &Call) -> String {
     }
 }
 
-/// The error that ended a call without a value. Breaches of the contract are another rule's affair.
+/// The error that ended a call without a value. Breaches of the contract belong to another rule.
 fn stop(done: &Done) -> Option<&CallError> {
     match &done.ending {
         Ending::Stopped(error) if !done.is_taken() => Some(error),

@@ -1,4 +1,4 @@
-//! Rules for memory backends. Every call gets a fresh instance, so whatever is got back was reopened.
+//! Rules for memory backends. Every call gets a fresh instance, so every read is after a reopening.
 
 use crate::probe::{ODD, Probe};
 use crate::report::RuleVerdict;
@@ -7,17 +7,16 @@ use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryError};
 use longhaul_testkit::{Call, Ending, HandClock, Scene};
 use serde_json::{Value, json};
 
-/// Time to keep an entry that is to expire.
+/// Lifetime of an entry that has to expire.
 const KEEP_MS: u64 = 1_000;
 
-/// A backend of the host's own on the bench.
+/// A built-in backend under test.
 #[async_trait::async_trait]
 pub trait Bench: Sync {
-    /// Opens it as after a restart: what was put through an earlier opening of the same room is there, and nothing of
-    /// another room is.
+    /// Opens it as after a restart: entries from an earlier opening of the same room exist, and none of another room.
     ///
     /// # Errors
-    /// In words.
+    /// The error as text.
     async fn open(&self, room: &str) -> Result<Box<dyn MemoryBackend>, String>;
 
     /// The clock that entries expire by.
@@ -64,7 +63,7 @@ pub(crate) async fn refuses(shelf: TestedBackend<'_>) -> Result<RuleVerdict, Str
 pub(crate) enum TestedBackend<'a> {
     /// A component, called in one scene.
     Component(&'a Probe, Box<Scene>),
-    /// A backend of the host's own, opened anew for each call.
+    /// A built-in backend, opened again for each call.
     Own(&'a dyn Bench, &'static str),
 }
 
@@ -161,7 +160,7 @@ pub(crate) async fn lists(shelf: TestedBackend<'_>) -> Result<RuleVerdict, Strin
     }
     let mut keys = Vec::new();
     let mut after: Option<String> = None;
-    // One more than there can be pages.
+    // One more than the number of possible pages.
     for _ in 0..4 {
         let page = shelf.list("n", "a/", after.as_deref(), 2).await?;
         let found: Vec<String> =
@@ -238,12 +237,12 @@ pub(crate) async fn expires(shelf: TestedBackend<'_>) -> Result<RuleVerdict, Str
 }
 
 pub(crate) async fn isolates(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
-    // Pairs that are alike when namespace and key are joined without care.
+    // Pairs that are equal when namespace and key are joined carelessly.
     let pairs =
         [("a", "b/c"), ("a/b", "c"), ("a", "b:c"), ("a:b", "c"), ("", "a"), ("a", ""), ("a\0b", "c"), ("a", "b\0c")];
     let mut kept = Vec::new();
     for (namespace, key) in pairs {
-        // An empty name may be refused; what is taken must be kept apart.
+        // A backend may refuse an empty name; one that it accepts must be separate from others.
         if shelf.put(namespace, key, &json!([namespace, key])).await.is_ok() {
             kept.push((namespace, key));
         }

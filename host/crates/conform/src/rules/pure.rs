@@ -1,4 +1,4 @@
-//! Rules for planners, agents and evaluators, which the host must be able to run again.
+//! Rules for planners, agents and evaluators, whose runs the host must be able to repeat.
 
 use crate::probe::Probe;
 use crate::report::RuleVerdict;
@@ -134,7 +134,7 @@ mod tests {
         check(|other| other.ending = Ending::Returned(json!({ "output": 2 })), true, Some("the results differ"));
         check(|other| other.log.clear(), true, Some("the logs differ"));
         check(|other| other.used.fuel += 1, true, Some("100 fuel and then 101"));
-        // Another seed may well take another way.
+        // Another seed may lead to another path.
         check(|other| other.used.fuel += 1, false, None);
     }
 }

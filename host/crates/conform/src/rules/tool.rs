@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A name that no tool gives a function.
+/// A function name that no tool uses.
 const UNKNOWN: &str = "no-such-function-77";
 
 pub(crate) async fn describes(probe: &Probe) -> Result<RuleVerdict, String> {
@@ -26,7 +26,7 @@ pub(crate) async fn describes(probe: &Probe) -> Result<RuleVerdict, String> {
     if functions.is_empty() {
         return Ok(RuleVerdict::Fail("it has no function, so that nothing can be asked of it".to_owned()));
     }
-    // That each has a name of its own, the engine has seen to.
+    // The engine has checked that the names are unique.
     let mut names = BTreeSet::new();
     for function in &functions {
         let name = function["name"].as_str().unwrap_or_default();
@@ -67,8 +67,8 @@ pub(crate) async fn unknown_function(probe: &Probe) -> Result<RuleVerdict, Strin
     })
 }
 
-/// The host believes a claim when the grants prove it, and what is asked for is what may be granted.
-/// A function that says `verifiable` must also be able to verify.
+/// The host believes a claim when the grants prove it, and the requests are the possible grants. A function with the
+/// effect `verifiable` must also be able to verify.
 pub(crate) async fn effects(probe: &Probe) -> Result<RuleVerdict, String> {
     let weaker: Vec<_> = probe.functions.iter().filter(|function| function.effect != "acts").collect();
     if weaker.is_empty() {
@@ -93,13 +93,13 @@ pub(crate) async fn effects(probe: &Probe) -> Result<RuleVerdict, String> {
     })
 }
 
-/// A call that was prepared and never made has not happened.
+/// A call that was prepared and never made did not happen.
 async fn cannot_verify(probe: &Probe, function: &Function) -> Result<Option<String>, String> {
     let Call::Tool { call, .. } = function.call("note") else { return Ok(None) };
     let scene = probe.scene();
     let prepared = match probe.call(&scene, Call::Prepare(call.clone())).await?.ending {
         Ending::Returned(prepared) => prepared.to_string(),
-        // What cannot be prepared is not started.
+        // A call that cannot be prepared is not started.
         Ending::Refused(_) => return Ok(None),
         Ending::Stopped(error) => return Ok(Some(format!("`prepare` was stopped: {error}"))),
     };
@@ -113,7 +113,7 @@ async fn cannot_verify(probe: &Probe, function: &Function) -> Result<Option<Stri
     })
 }
 
-/// Looks at what is left behind, in its keys and in the directories that it was given.
+/// Checks the traces of a call, in its keys and in the directories that it was given.
 pub(crate) async fn read_only(probe: &Probe) -> Result<RuleVerdict, String> {
     let claimed: Vec<_> = probe.functions.iter().filter(|function| function.effect == "read-only").collect();
     for function in &claimed {

@@ -1,4 +1,4 @@
-//! How decisions lie in a store, and in which orders they are found again.
+//! The storage of decisions, and the orders in which they are found.
 //!
 //! All is in [`Table::Decisions`], three rows a decision:
 //!
@@ -8,8 +8,8 @@
 //! | `@newest`, project, 2^64-1 - time in ms, id | the id |
 //! | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id |
 //!
-//! No project is called `@newest`: a name has letters, digits, `-` and `_`. So neither the newest decisions nor those
-//! of a feature need the others to be read, however many there are.
+//! No project is called `@newest`: a name has letters, digits, `-` and `_`. So the newest decisions and those of a
+//! feature can be read without the others, however many there are.
 
 use super::Decision;
 use crate::store::{Batch, Key, Op, Row, Store, StoreError, Table};
@@ -18,22 +18,22 @@ use crate::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 const NEWEST: &str = "@newest";
 const FEATURE: &str = "@feature";
 
-/// Decisions of one project that are given an order later, when they were kept by a version without one.
+/// Decisions of one project from a version without orders that get one later.
 const OLDER_MAX: usize = 10_000;
 
-/// Why decisions cannot be read or kept.
+/// Why decisions cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The store says so.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A stored decision is none.
+    /// A stored decision is invalid.
     #[error("decision `{id}` is damaged: {detail}; restore the data directory from a backup")]
     Damaged {
         /// Its id.
         id: String,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
 }
@@ -94,7 +94,7 @@ pub fn of_feature(
     listed(store, project, found)
 }
 
-/// The rows by which a decision is found beside its id.
+/// The index rows of a decision beside its id.
 fn orders(project: &str, decision: &Decision) -> Vec<Key> {
     let Decision { at_ms, id, run, feature, .. } = decision;
     let newest_first = |key: Key| key.number(u64::MAX - at_ms).and(id);
@@ -112,7 +112,7 @@ fn listed(store: &dyn Store, project: &str, found: Vec<Row>) -> Result<Vec<Decis
     ids.map(|id| get(store, project, &id)?.ok_or_else(|| missing(id))).collect()
 }
 
-/// Gives those an order that a version without one kept.
+/// Adds the orders for decisions of a version without them.
 fn put_older(store: &dyn Store, mut batch: Batch, project: &str) -> Result<Batch, LogError> {
     if !store.scan(Table::Decisions, &Key::of(NEWEST).and(project), None, 1)?.is_empty() {
         return Ok(batch);

@@ -1,22 +1,22 @@
-//! Which decisions bear on a question: full text first, then tags, what came of them, and age.
+//! The ranking of decisions for a question: full text first, then tags, outcomes, and age.
 //!
-//! How texts are scored is in [`crate::full_text`].
+//! [`crate::full_text`] scores the texts.
 
 use super::{Decision, DecisionHit, DecisionOutcome};
 use crate::full_text::{Words, scores};
 use bm25::Tokenizer as _;
 use std::collections::BTreeMap;
 
-/// How much each of them counts beside the words, of which the best text has 1.
+/// The weights beside the words, of which the best text has 1.
 const OF_TAGS: f64 = 0.3;
 const OF_OUTCOME: f64 = 0.2;
 const OF_RECENCY: f64 = 0.1;
 
-/// What recency is measured by: after so long, half of it is left.
+/// The half-life of recency.
 const HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 
-/// The decisions that bear on `question`, at most `limit`, the best first, and of equal ones the newest. A question
-/// without a word that says something is answered by nothing.
+/// The decisions relevant to `question`, at most `limit`, the best first, and of equal ones the newest. A question of
+/// stop words alone finds nothing.
 #[must_use]
 pub fn relevant(decisions: Vec<Decision>, question: &str, now_ms: u64, limit: usize) -> Vec<DecisionHit> {
     let texts: Vec<String> = decisions.iter().map(text).collect();
@@ -38,7 +38,7 @@ fn text(decision: &Decision) -> String {
     format!("{context} {decision} {reasoning} {} {}", tags.join(" "), lesson.as_deref().unwrap_or_default())
 }
 
-/// A decision that shares a word with the question, with what else speaks for it, and why.
+/// A decision that shares a word with the question, with its other evidence, and why it was found.
 fn hit(decision: Decision, score: f64, question: &BTreeMap<String, String>, words: &Words, now_ms: u64) -> DecisionHit {
     let own = words.tokenize(&text(&decision));
     let shared = question.iter().filter(|(stem, _)| own.contains(stem));
@@ -58,8 +58,7 @@ fn hit(decision: Decision, score: f64, question: &BTreeMap<String, String>, word
     DecisionHit { decision, relevance, why }
 }
 
-/// How much is learnt from what came of it. What went wrong is as good to know as what went right; what is open
-/// says least.
+/// The weight of an outcome. A failure teaches as much as a success; an open decision teaches least.
 fn weight(decision: &Decision) -> f64 {
     let outcome = match decision.outcome {
         DecisionOutcome::Open => 0.0,

@@ -1,6 +1,6 @@
-//! The backend that needs nothing: entries are rows of the host's own store.
+//! The default backend: entries are rows of the host's own store.
 //!
-//! Expired entries are not shown, and go when [`Embedded::purge`] is asked for. A search reads at most
+//! Expired entries are not shown, and are removed by [`Embedded::purge`]. A search reads at most
 //! [`SEARCHED_MAX`](super::SEARCHED_MAX) entries, and no more bytes than
 //! [`SEARCHED_BYTES_MAX`](super::SEARCHED_BYTES_MAX).
 
@@ -11,16 +11,16 @@ use crate::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use crate::{Clock, Digest};
 use std::sync::Arc;
 
-/// Rows that are read at once: with the largest values, 16 MiB.
+/// Rows that one read returns: with the largest values, 16 MiB.
 const ROWS_AT_ONCE: usize = 64;
 
-/// Namespaces whose rows have a place of their own, so that the file says what they are.
+/// Namespaces with rows of their own, so that the file shows their purpose.
 const TIERS: [&str; 2] = ["working", "episodic"];
 
-/// What the keys of all other namespaces start with.
+/// The prefix of the keys of all other namespaces.
 const OTHERS: &str = "@";
 
-/// See the module.
+/// The embedded backend; see the module.
 pub struct Embedded {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -34,16 +34,16 @@ impl Embedded {
         Self { store, clock, ranking: Arc::new(FullText) }
     }
 
-    /// With another ranking.
+    /// Uses another ranking.
     #[must_use]
     pub fn ranked_by(self, ranking: Arc<dyn Ranking>) -> Self {
         Self { ranking, ..self }
     }
 
-    /// Removes entries that have expired, of all namespaces; answers how many.
+    /// Removes expired entries of all namespaces; returns how many.
     ///
     /// # Errors
-    /// The store's.
+    /// When the store fails.
     pub async fn purge(&self) -> Result<usize, StoreError> {
         let now_ms = self.clock.now_ms();
         let mut after: Option<Vec<u8>> = None;
@@ -57,7 +57,7 @@ impl Embedded {
             let over: Vec<&Row> = rows.iter().filter(|(_, bytes)| is_over(bytes)).collect();
             for (key, bytes) in &over {
                 let key = Key::from_bytes(key.clone());
-                // Only as it was read: somebody may have put it anew since.
+                // Only if it is unchanged: it may have been replaced since.
                 batch.push(Op::Swap(Table::Memory, key.clone(), Digest::of(bytes), bytes.clone()));
                 batch.push(Op::Delete(Table::Memory, key));
             }
@@ -66,14 +66,14 @@ impl Embedded {
             }
             match self.store.commit(batch).await {
                 Ok(()) => purged += over.len(),
-                // Nothing of it was removed; the next time it is.
+                // Nothing of the batch was removed; the next purge removes it.
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Entries that have not expired, behind a key, at most so many, and none beyond the cap of bytes.
+    /// Unexpired entries after a key, at most `limit`, and none beyond the cap of bytes.
     fn entries(&self, namespace: &str, after: Option<&str>, limit: usize) -> Result<Vec<MemoryEntry>, MemoryError> {
         let (space, now_ms) = (space(namespace), self.clock.now_ms());
         let mut after = after.map(|key| space.clone().and(key).as_bytes().to_vec());
@@ -164,7 +164,7 @@ impl Embedded {
     }
 }
 
-/// What the keys of a namespace start with. No two namespaces share it, and none is the beginning of another's.
+/// The prefix of a namespace's keys. No two namespaces share it, and none is a prefix of another's.
 fn space(namespace: &str) -> Key {
     match namespace.split_once('/') {
         Some((tier, of)) if TIERS.contains(&tier) => Key::of(tier).and(of),

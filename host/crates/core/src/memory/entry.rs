@@ -1,4 +1,4 @@
-//! Entries of a memory backend, what a search finds, and the errors of a backend.
+//! Entries of a memory backend, hits of a search, and the errors of a backend.
 //!
 //! The value of an entry is any JSON here: [`MemoryNote`](super::MemoryNote) gives it a form.
 
@@ -11,30 +11,30 @@ const NAMESPACE_BYTES_MAX: usize = 1_024;
 const VALUE_BYTES_MAX: usize = 256 << 10;
 const TAGS_BYTES_MAX: usize = 4 << 10;
 
-/// One thing that is remembered.
+/// One remembered entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryEntry {
     /// Unique within its namespace.
     pub key: String,
     /// JSON.
     pub value: String,
-    /// Words to find it by.
+    /// Tags for searches.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Milliseconds since 1970-01-01 UTC; none: kept.
+    /// Milliseconds since 1970-01-01 UTC; none: never.
     #[serde(default)]
     pub expires_at_ms: Option<f64>,
 }
 
 impl MemoryEntry {
-    /// Whether it is over at a time.
+    /// Whether it has expired at a time.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
     pub fn is_expired(&self, now_ms: u64) -> bool {
         self.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms as f64)
     }
 
-    /// Refuses what no backend of the host keeps.
+    /// Refuses entries that no backend of the host stores.
     ///
     /// # Errors
     /// [`MemoryError::Limit`] or [`MemoryError::Invalid`].
@@ -58,7 +58,7 @@ impl MemoryEntry {
     }
 }
 
-/// What a search found.
+/// A hit of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryHit {
     /// The entry.
@@ -67,7 +67,7 @@ pub struct MemoryHit {
     pub score: f64,
 }
 
-/// Why a memory backend did not do it.
+/// Why an operation of a memory backend failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryError {
@@ -77,10 +77,10 @@ pub enum MemoryError {
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Not there now.
+    /// Unavailable.
     #[error(transparent)]
     Unavailable(Outage),
-    /// What was handed over cannot be kept or looked for.
+    /// The entry or the query is invalid.
     #[error("it is invalid: {0}")]
     Invalid(String),
     /// Anything else.

@@ -1,34 +1,34 @@
-//! Episodes: what a run came to, in a few sentences; and which earlier ones are like what is at hand.
+//! Episodes: the outcome of a run, in a few sentences; and the search for similar ones.
 
 use super::Trust;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
     /// The goal's beginning.
     pub goal: String,
     /// How it ended, for example `completed`.
     pub status: String,
-    /// What was done and learnt.
+    /// The work, and its lessons.
     pub summary: String,
-    /// The least trusted of what it was made of.
+    /// The lowest trust of its sources.
     pub trust: Trust,
-    /// `model NAME`, or `rules` and why no model was asked or believed.
+    /// `model NAME`, or `rules` and why no model was asked or trusted.
     pub made_by: String,
 }
 
 impl Episode {
-    /// What it is found by.
+    /// The text for searches.
     #[must_use]
     pub fn words(&self) -> String {
         format!("{} {}", self.goal, self.summary)
     }
 }
 
-/// Which documents are most like a query: their numbers and how alike they are, the best first, of equal ones the
-/// earlier first. What shares no word is not among them.
+/// The documents most similar to a query: their numbers and their similarity, the best first, of equal ones the earlier
+/// first. Documents without a shared word are left out.
 #[must_use]
 pub fn closest(documents: &[String], query: &str, limit: usize) -> Vec<(usize, f64)> {
     let scores = documents.iter().map(|document| jaccard(document, query));
@@ -38,7 +38,7 @@ pub fn closest(documents: &[String], query: &str, limit: usize) -> Vec<(usize, f
     found
 }
 
-/// The words that two texts share, as a part of all their words: small letters, parted by white space.
+/// The shared words of two texts, as a part of all their words: small letters, separated by white space.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
 pub fn jaccard(a: &str, b: &str) -> f64 {

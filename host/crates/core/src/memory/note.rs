@@ -1,7 +1,7 @@
-//! A note: a value that somebody remembered, with who, when, and how far it can be trusted.
+//! A note: a remembered value, with its author, its time, and its trust.
 //!
 //! A value that is no note, from an older version or from another program, is read as one of unknown origin. Notes of
-//! one key replace each other: the newest wins, and what it replaced is kept beside it.
+//! one key replace each other: the newest wins, and the replaced values are kept beside it.
 
 use super::MemoryEntry;
 use serde::{Deserialize, Serialize};
@@ -10,34 +10,34 @@ use serde_json::Value;
 /// Replaced values that a note keeps, the newest ones.
 const REPLACED_MAX: usize = 10;
 
-/// Bytes of their JSON, together: with the longest value that an agent may remember, a note is kept by every backend.
+/// Bytes of their JSON, together: with the longest value that an agent may remember, every backend can store a note.
 const REPLACED_BYTES_MAX: usize = 128 << 10;
 
-/// Whose words they are, from the most to the least trusted. All of them are data for whoever reads them again:
-/// none is ever an instruction.
+/// The origin of a text, from the most to the least trusted. All of them are data for every later reader: none is ever
+/// an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// Of the goal's author, or of an agent that had seen no tool's output.
+    /// The goal's author, or an agent that had seen no tool's output.
     OwnWords,
-    /// What a tool said, or an agent after it.
+    /// A tool, or an agent after a tool's output.
     ToolOutput,
-    /// What came over the network, or an agent that had read it.
+    /// The network, or an agent that had read text from it.
     Web,
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
 }
 
 impl Trust {
-    /// The one of these words; [`Trust::Unknown`] where there is none.
+    /// The trust of this name; [`Trust::Unknown`] for an unknown name.
     #[must_use]
     pub fn named(words: &str) -> Self {
         let all = [Self::OwnWords, Self::ToolOutput, Self::Web];
         all.into_iter().find(|one| one.as_str() == words).unwrap_or_default()
     }
 
-    /// Its words.
+    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,38 +49,38 @@ impl Trust {
     }
 }
 
-/// A value that another one took the place of.
+/// A value that was replaced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplacedValue {
     /// The value.
     pub value: Value,
     /// The run that remembered it.
     pub run: String,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Whose words.
+    /// Its trust.
     pub trust: Trust,
 }
 
-/// A value that somebody remembered.
+/// A remembered value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryNote {
-    /// The version of this record, which is also how a note is known from another value.
+    /// The version of this record, which also distinguishes a note from another value.
     longhaul_note: u32,
-    /// What is remembered.
+    /// The remembered value.
     pub value: Value,
-    /// Who remembered it: the table of `longhaul.toml`, or `longhaul`.
+    /// Its author: the table of `longhaul.toml`, or `longhaul`.
     pub by: String,
     /// The run.
     pub run: String,
-    /// The invocation within it, empty where the run itself remembered.
+    /// The invocation within it, empty if the run itself remembered it.
     pub step: String,
-    /// Whose words.
+    /// Its trust.
     pub trust: Trust,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Other values that were here before, newest first.
+    /// Earlier values, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<ReplacedValue>,
 }
@@ -106,9 +106,9 @@ impl MemoryNote {
         }
     }
 
-    /// What is kept when this note comes to a key that holds another: the newer value, with the older ones beside it.
-    /// The same value again is no conflict, and is trusted as the less trusted of the two: who says again what a page
-    /// said does not make it their own.
+    /// The stored note after this one arrives at a key that has another: the newer value, with the older ones beside
+    /// it. The same value again is no conflict, and gets the lower trust of the two: repeating the text of a page does
+    /// not make it one's own.
     #[must_use]
     pub fn over(self, before: Option<Self>) -> Self {
         let Some(before) = before else { return self };
@@ -147,8 +147,8 @@ impl MemoryNote {
 }
 
 impl MemoryEntry {
-    /// Its words: the key, the texts of the value, the tags. Of a note, the value alone: a search for `web` is not one
-    /// for what came from there.
+    /// Its text for searches: the key, the texts of the value, the tags. Of a note, the value alone: a search for `web`
+    /// must not find every note of that origin.
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = self.key.clone();
@@ -158,7 +158,7 @@ impl MemoryEntry {
     }
 }
 
-/// The texts and numbers of a value, and the names of its fields. Depth is bounded by the parser's.
+/// The texts and numbers of a value, and the names of its fields. The parser bounds the depth.
 fn add_words(value: &Value, words: &mut String) {
     match value {
         Value::Null | Value::Bool(_) => {}
@@ -195,19 +195,19 @@ mod tests {
         assert_eq!((again.run.as_str(), again.replaced.len()), ("r-3", 1), "the same again is no conflict");
     }
 
-    /// It used to become the words of whoever said it last.
+    /// It used to get the trust of the last author.
     #[test]
     fn a_value_that_is_noted_again_is_trusted_no_more_than_before() {
         let web = MemoryNote { trust: Trust::Web, ..note("9090", "r-1", 1) };
         let again = note("9090", "r-2", 2).over(Some(web.clone()));
         assert_eq!((again.trust, again.run.as_str()), (Trust::Web, "r-2"));
-        // Also when another value stood there in between.
+        // Also when another value was there in between.
         let between = note("8080", "r-2", 2).over(Some(web));
         assert_eq!(between.trust, Trust::OwnWords);
         assert_eq!(note("9090", "r-3", 3).over(Some(between)).trust, Trust::Web);
     }
 
-    /// Used to grow until no backend kept it, and nobody could change the key any more.
+    /// It used to grow until no backend could store it, and the key could not be changed any more.
     #[test]
     fn a_note_of_long_values_can_always_be_kept() {
         let long = |at_ms| note(&format!("{at_ms}{}", "x".repeat(60 << 10)), "r-1", at_ms);

@@ -1,17 +1,17 @@
-//! Which entries bear on a question: by their words, or by their words and by what they mean.
+//! The ranking of entries for a question: by their words, or by their words and their meaning.
 //!
 //! | ranking | finds |
 //! |---|---|
-//! | [`FullText`] | what shares words with the question |
-//! | [`Hybrid`] | that, and what means something alike in other words, by the vectors of an [`Embedder`] |
+//! | [`FullText`] | entries that share words with the question |
+//! | [`Hybrid`] | those, and entries of similar meaning in other words, by the vectors of an [`Embedder`] |
 //!
-//! Both leave out what does not bear on the question at all. A hybrid ranks twice and adds up the reciprocals of the
-//! ranks: `1 / (60 + rank)`, the reciprocal rank fusion of Cormack, Clarke and Büttcher (SIGIR 2009), whose constant it
-//! is. Scores of words and of vectors have no common measure, and ranks need none.
+//! Both leave out irrelevant entries. A hybrid ranks twice and adds up the reciprocals of the ranks: `1 / (60 + rank)`,
+//! the reciprocal rank fusion of Cormack, Clarke and Büttcher (SIGIR 2009), whose constant it is. Scores of words and
+//! of vectors have no common measure, and ranks need none.
 //!
-//! Vectors are rows of the host's own store, wherever the entries are kept. Each has a digest of the model and the text
-//! that it was made by: one of another model, or of an earlier text, is never compared and is made anew. They
-//! follow the entries: what a search no longer finds loses its vector, as does what is forgotten.
+//! Vectors are rows of the host's own store, wherever the entries are stored. Each has a digest of its model and its
+//! text: one of another model, or of an earlier text, is never compared and is made again. They follow the entries: an
+//! entry that a search no longer finds loses its vector, and so does a deleted one.
 
 use super::{Episode, MemoryEntry, MemoryError, MemoryHit, MemoryNote};
 use crate::Digest;
@@ -20,38 +20,37 @@ use crate::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Entries of a namespace that a search of the host's own backends looks at, in the order of their keys. What is
-/// beyond is not found.
+/// Entries of a namespace that a search of the host's own backends reads, in the order of their keys. Further ones are
+/// not found.
 pub const SEARCHED_MAX: usize = 2_000;
 
-/// Bytes of them that a search holds, give or take what is read at once: an agent may fill a namespace with the longest
-/// values, and two hundred of them may search at a time. What is beyond is not found either.
+/// Bytes of them that a search holds, plus or minus one read: an agent may fill a namespace with the longest values,
+/// and two hundred of them may search at a time. Further ones are not found either.
 pub const SEARCHED_BYTES_MAX: usize = 16 << 20;
 
-/// Texts that one search has embedded at most: at 10 ms each, under three seconds. The others are found by their words,
-/// and embedded by the searches that come after.
+/// Texts that one search embeds at most: at 10 ms each, under three seconds. The others are found by their words, and
+/// later searches embed them.
 pub const EMBEDDED_MAX: usize = 256;
 
-/// Bytes of a text that an embedder is given: a sentence model reads no more than its beginning.
+/// Bytes of a text that an embedder gets: a sentence model reads no more than its beginning.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
-/// Numbers of a vector. A model that gives more is not one for sentences.
+/// Numbers of a vector. A model with more is no sentence model.
 const DIMENSIONS_MAX: usize = 4_096;
 
-/// The constant of reciprocal rank fusion, as its authors chose it.
+/// The constant of reciprocal rank fusion, from its authors.
 const FUSION: f64 = 60.0;
 
-/// Rows that are read at once.
+/// Rows that one read returns.
 const ROWS_AT_ONCE: usize = 500;
 
-/// Says which entries bear on a question.
+/// Ranks entries for a question.
 #[async_trait::async_trait]
 pub trait Ranking: Send + Sync {
-    /// At most `limit` of them, the best first, of equal ones the one with the smaller key; none that does not bear on
-    /// it.
+    /// At most `limit` relevant entries, the best first, of equal ones the one with the smaller key.
     ///
     /// # Errors
-    /// [`MemoryError::Failed`] when what the ranking keeps for itself cannot be read or written.
+    /// [`MemoryError::Failed`] when the ranking's own data cannot be read or written.
     async fn rank(
         &self,
         namespace: &str,
@@ -60,7 +59,7 @@ pub trait Ranking: Send + Sync {
         limit: u32,
     ) -> Result<Vec<MemoryHit>, MemoryError>;
 
-    /// Forgets what it keeps of an entry that is deleted.
+    /// Deletes its data about a deleted entry.
     ///
     /// # Errors
     /// [`MemoryError::Failed`] when it cannot be removed.
@@ -86,8 +85,8 @@ impl Ranking for FullText {
     }
 }
 
-/// The best of some entries, as the host's own backends rank them: by full text, the best first, and of equal ones the
-/// one with the smaller key. What shares no word with the query is not among them.
+/// The best entries, as the host's own backends rank them: by full text, the best first, and of equal ones the one with
+/// the smaller key. Entries without a shared word are left out.
 #[must_use]
 pub fn ranked(entries: Vec<MemoryEntry>, query: &str, limit: u32) -> Vec<MemoryHit> {
     let words: Vec<String> = entries.iter().map(MemoryEntry::words).collect();
@@ -95,19 +94,19 @@ pub fn ranked(entries: Vec<MemoryEntry>, query: &str, limit: u32) -> Vec<MemoryH
     best(entries, scores, limit)
 }
 
-/// Makes vectors of texts, such that what means something alike has vectors of nearly one direction.
+/// Makes vectors of texts: similar meanings have vectors of nearly one direction.
 #[async_trait::async_trait]
 pub trait Embedder: Send + Sync {
-    /// Which model makes them, and how: vectors of two models have nothing to do with each other.
+    /// The digest of the model and its settings: vectors of two models are not comparable.
     fn model(&self) -> Digest;
 
-    /// The cosine from which on two texts are taken to mean something alike.
+    /// The cosine from which on two texts count as similar.
     fn alike_min(&self) -> f32;
 
     /// A vector of length 1 for each text, in order.
     ///
     /// # Errors
-    /// Why there are none, in words. The embedder has logged it: a search makes do with the words then.
+    /// The reason, as text. The embedder has logged it: then a search uses the words alone.
     async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, String>;
 }
 
@@ -118,7 +117,7 @@ pub struct Hybrid {
 }
 
 impl Hybrid {
-    /// A ranking by this embedder, whose vectors are kept in this store.
+    /// A ranking by this embedder, with vectors in this store.
     #[must_use]
     pub fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn Store>) -> Self {
         Self { embedder, store }
@@ -139,7 +138,7 @@ impl Hybrid {
         let found = self.kept(&space)?;
         self.drop_strangers(&keys, &found).await?;
         let mut kept: BTreeMap<Key, Vector> = found.into_iter().filter_map(|(key, one)| Some((key, one?))).collect();
-        // What another model made, or what was made of an earlier text, is not there.
+        // A vector of another model, or of an earlier text, counts as missing.
         let is_missing = |at: &usize| kept.get(&keys[*at]).is_none_or(|vector| vector.sign != signs[*at]);
         let asked: Vec<usize> = (0..entries.len()).filter(is_missing).take(EMBEDDED_MAX).collect();
         let mut wanted = vec![truncate(question, TEXT_BYTES_MAX)];
@@ -160,7 +159,7 @@ impl Hybrid {
         Ok(keys.iter().zip(&signs).map(of).collect())
     }
 
-    /// What a vector of this text is known by: another model's has another sign.
+    /// The digest of a vector's model and text: another model's differs.
     fn sign(&self, text: &str) -> Digest {
         Digest::of_parts(&[self.embedder.model().as_bytes(), text.as_bytes()])
     }
@@ -187,7 +186,7 @@ impl Hybrid {
         Ok(kept)
     }
 
-    /// Removes the vectors of entries that are no more.
+    /// Removes the vectors of deleted entries.
     async fn drop_strangers(&self, living: &[Key], kept: &BTreeMap<Key, Option<Vector>>) -> Result<(), MemoryError> {
         let living: BTreeSet<&Key> = living.iter().collect();
         let mut batch = Batch::new();
@@ -236,8 +235,8 @@ fn best(entries: Vec<MemoryEntry>, scores: Vec<f64>, limit: u32) -> Vec<MemoryHi
     hits
 }
 
-/// Reciprocal rank fusion of several lists of scores. What has no score in a list has no rank in it; equal scores have
-/// the same rank.
+/// Reciprocal rank fusion of several lists of scores. An entry without a score in a list has no rank in it; equal
+/// scores have the same rank.
 #[expect(clippy::cast_precision_loss, reason = "ranks of at most a few thousand entries")]
 fn fused(lists: &[Vec<f64>]) -> Vec<f64> {
     let mut sums = vec![0.0; lists.first().map_or(0, Vec::len)];
@@ -255,7 +254,7 @@ fn fused(lists: &[Vec<f64>]) -> Vec<f64> {
     sums
 }
 
-/// What an entry says, as a sentence model should read it: without the names of fields.
+/// The text of an entry for a sentence model: without the names of fields.
 fn meaning(entry: &MemoryEntry) -> String {
     let value = MemoryNote::read(entry).value;
     let text = match serde_json::from_value::<Episode>(value.clone()) {
@@ -268,7 +267,7 @@ fn meaning(entry: &MemoryEntry) -> String {
     truncate(&text, TEXT_BYTES_MAX)
 }
 
-/// A vector, as it is kept: the sign of its model and its text, then the numbers, little-endian.
+/// A stored vector: the digest of its model and its text, then the numbers, little-endian.
 struct Vector {
     sign: Digest,
     numbers: Vec<f32>,
@@ -280,7 +279,7 @@ impl Vector {
         self.sign.as_bytes().iter().copied().chain(numbers).collect()
     }
 
-    /// None where it is damaged.
+    /// None if it is damaged.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (sign, rest) = bytes.split_first_chunk::<32>()?;
         let (numbers, rest) = rest.as_chunks::<4>();
@@ -289,14 +288,14 @@ impl Vector {
         is_whole.then_some(Self { sign: Digest::from(*sign), numbers })
     }
 
-    /// Both have the length 1. None where they are not of one model after all.
+    /// Both have the length 1. None if their models differ after all.
     fn cosine(&self, other: &[f32]) -> Option<f32> {
         let is_alike = self.numbers.len() == other.len();
         is_alike.then(|| self.numbers.iter().zip(other).map(|(a, b)| a * b).sum())
     }
 }
 
-/// What the keys of a namespace's vectors start with.
+/// The prefix of the keys of a namespace's vectors.
 fn space(namespace: &str) -> Key {
     Key::of("vectors").and(namespace)
 }

@@ -1,4 +1,4 @@
-//! How many tokens a text has at most, where something is reserved or held to a cap.
+//! An upper bound of a text's tokens, for reservations and caps.
 //!
 //! A tokeniser of bytes makes no token of less than one byte (byte pair encoding over UTF-8: Sennrich et al. 2016,
 //! Radford et al. 2019; `SentencePiece` falls back to bytes), so what is not ASCII counts one token a byte, which nothing
@@ -9,7 +9,7 @@
 
 use super::{Message, MessagePart, ModelRequest, OfferedTool, ReplyFormat};
 
-/// Letters in a row from which on they are taken for no word.
+/// Length from which on a row of letters counts as no word.
 const WORD_BYTES_MAX: u64 = 16;
 
 /// Tokens of a picture: above the most that Anthropic (1 600) and OpenAI (2 489, for models that count patches) state.
@@ -49,7 +49,7 @@ fn run_tokens(run: &[u8]) -> u64 {
     match run.first().map_or(Run::Single, |first| Run::of(*first)) {
         Run::Small if bytes <= WORD_BYTES_MAX => bytes.div_ceil(2),
         Run::Small | Run::Capital => (bytes * 2).div_ceil(3),
-        // One belongs to the word behind it.
+        // One space belongs to the word after it.
         Run::Space if bytes == 1 => 0,
         Run::Space => bytes.div_ceil(2),
         Run::Single => bytes,
@@ -79,7 +79,7 @@ impl Message {
 }
 
 impl ModelRequest {
-    /// The most tokens that the model is expected to read: what a reservation holds, and a rate is held to.
+    /// The most input tokens that are expected, for reservations and rates.
     #[must_use]
     pub fn tokens_most(&self) -> u64 {
         let said: u64 = self.messages.iter().map(Message::tokens_most).sum();
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::model::{MessageRole, text_tokens};
 
-    /// Texts with what `cl100k_base` and `o200k_base` make of them, whichever is more; measured with the package
+    /// Texts with their token counts by `cl100k_base` and `o200k_base`, whichever is more; measured with the package
     /// `gpt-tokenizer` 4.0.0.
     const COUNTED: [(&str, u64); 11] = [
         ("A run that is killed continues where it was: what was done is not done again.", 18),
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(text_tokens_most(""), 0);
     }
 
-    /// A quarter of the characters was held for it.
+    /// A quarter of the characters used to be reserved for it.
     #[test]
     fn a_request_in_chinese_holds_more_than_a_quarter_of_its_characters() {
         let text = COUNTED[5].0;

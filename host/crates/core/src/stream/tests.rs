@@ -1,4 +1,4 @@
-//! Lines are read as they were written, and are what their schema says.
+//! Lines are parsed as they were written, and match their schema.
 
 use super::*;
 use crate::event::WorkUsage;
@@ -94,7 +94,7 @@ fn every_event_has_a_kind_and_its_place_in_the_schema() {
     assert!(thought["properties"].get("type").is_none(), "{thought}");
 }
 
-/// Programs of others are written against that file. Where it changes, the version may have to, too.
+/// Programs of others rely on that file. When it changes, the version may have to change, too.
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/events.schema.json");

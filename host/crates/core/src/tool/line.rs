@@ -1,37 +1,37 @@
-//! A call of a tool in one line, for people who watch: `files.edit invoices/invoice.py +1 -0`.
+//! A tool call in one line, for people who watch: `files.edit invoices/invoice.py +1 -0`.
 //!
-//! Made of the whole call and the whole answer, where both are at hand, and kept with the step. What is in them is the
-//! guest's, the model's and the tool's: nothing of it makes a second line, and no JSON is shown. Refuses to judge: a
-//! line says what the tool says of itself.
+//! Made of the whole call and the whole answer, where both are available, and stored with the step. Their content comes
+//! from the guest, the model and the tool: none of it makes a second line, and no JSON is shown. Refuses to judge: a
+//! line repeats the tool's own statement.
 
 use super::{ToolCall, ToolError, ToolOutput};
 use crate::test_summary::test_summary;
 use crate::text::printable;
 use serde_json::{Map, Value};
 
-/// Characters of what is called, and of what came of it: both together fill a line.
+/// Characters of the call, and of its result: both together fill a line.
 const CALL_CHARS_MAX: usize = 90;
 const OUTCOME_CHARS_MAX: usize = 120;
 
-/// Characters of one argument behind its name.
+/// Characters of one argument after its name.
 const ARGUMENT_CHARS_MAX: usize = 40;
 
-/// Arguments that are shown behind their names.
+/// Arguments that are shown after their names.
 const NAMED_MAX: usize = 3;
 
 /// Lines of each of two texts that are compared line by line; of longer ones all lines count.
 const COMPARED_LINES_MAX: usize = 1_000;
 
-/// Arguments that say best what a call is about, the best first. They stand without their names.
+/// Arguments that describe a call best, the best first. They are shown without their names.
 const SUBJECTS: &[&str] = &[
     "path", "file", "url", "query", "pattern", "key", "name", "id", "feature", "ref", "question", "title", "message",
     "text",
 ];
 
-/// Arguments that are texts of whole files and the like, which a line has no room for.
+/// Arguments with whole texts, for which a line has no space.
 const CONTENTS: &[&str] = &["content", "contents", "old", "new", "edits", "patch", "diff", "code", "source", "script"];
 
-/// What is called: `files.edit invoices/invoice.py`, `shell pytest -q`.
+/// The call: `files.edit invoices/invoice.py`, `shell pytest -q`.
 #[must_use]
 pub fn call_line(call: &ToolCall) -> String {
     let name = short(&format!("{}.{}", call.tool, call.function), CALL_CHARS_MAX);
@@ -43,7 +43,7 @@ pub fn call_line(call: &ToolCall) -> String {
     if about.is_empty() { name } else { short(&format!("{name} {about}"), CALL_CHARS_MAX) }
 }
 
-/// The call and what came of it: `files.edit invoices/invoice.py +1 -0`, `shell pytest -q  3 passed`.
+/// The call and its result: `files.edit invoices/invoice.py +1 -0`, `shell pytest -q  3 passed`.
 #[must_use]
 pub fn outcome_line(call: &ToolCall, answer: &Result<ToolOutput, ToolError>) -> String {
     let called = call_line(call);
@@ -75,7 +75,7 @@ fn command(arguments: &Map<String, Value>) -> Option<String> {
     Some(cwd.map_or_else(|| line.clone(), |cwd| format!("{line} (in {cwd})")))
 }
 
-/// The arguments in words: the one that says most, then others behind their names.
+/// The arguments as text: the most descriptive one, then others after their names.
 fn about(arguments: &Map<String, Value>) -> String {
     if let (Some(from), Some(to)) = (
         text_of(arguments, &["from", "path", "source", "old_path"]),
@@ -100,7 +100,7 @@ fn about(arguments: &Map<String, Value>) -> String {
     parts.join(" ")
 }
 
-/// What came of a call that the tool answered.
+/// The result of a call that the tool answered.
 fn outcome(call: &ToolCall, output: &str) -> String {
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
     match serde_json::from_str::<Value>(output) {
@@ -130,7 +130,7 @@ fn failure(error: &ToolError) -> String {
     }
 }
 
-/// Lines that a change of files added and took away: as the tool says, or as its arguments show.
+/// Lines that a change of files added and removed: by the tool's answer, or by its arguments.
 fn changed(function: &str, arguments: &Value, answer: &Map<String, Value>) -> Option<String> {
     let number = |names: [&str; 2]| names.iter().find_map(|name| answer.get(*name).and_then(Value::as_u64));
     if let (Some(added), Some(removed)) = (number(["lines_added", "added"]), number(["lines_removed", "removed"])) {
@@ -161,7 +161,7 @@ fn changed(function: &str, arguments: &Value, answer: &Map<String, Value>) -> Op
     }
 }
 
-/// What a program came to that was run: its tests, or how it ended with its last words.
+/// The result of a program: its tests, or how it ended with its last output.
 fn ran(answer: &Map<String, Value>) -> Option<String> {
     let code = answer.get("exit_code")?.as_i64()?;
     let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -184,7 +184,7 @@ fn ran(answer: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// What was found or read: how much of it there is.
+/// The amount that was found or read.
 fn found(answer: &Map<String, Value>) -> Option<String> {
     if let Some(status) = answer.get("status").and_then(Value::as_u64) {
         let bytes = ["body", "text", "content"].iter().find_map(|name| answer.get(*name)?.as_str()).map(str::len);
@@ -201,7 +201,7 @@ fn found(answer: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// An answer of no known shape: its plain fields by their names.
+/// An answer of unknown shape: its plain fields by their names.
 fn fields(answer: &Map<String, Value>) -> String {
     let field = |(name, value): (&String, &Value)| {
         let text = short(&scalar(value)?, ARGUMENT_CHARS_MAX);
@@ -210,7 +210,7 @@ fn fields(answer: &Map<String, Value>) -> String {
     answer.iter().filter_map(field).take(NAMED_MAX).collect::<Vec<_>>().join(", ")
 }
 
-/// Lines that stand in one text and not in the other, in their order: added, removed.
+/// Lines that are in only one of the texts, in their order: added, removed.
 #[must_use]
 pub fn line_changes(old: &str, new: &str) -> (usize, usize) {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
@@ -261,7 +261,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A value of an argument: of a list how long it is, of an object nothing but that there is one.
+/// The value of an argument: a list by its length, an object only by its presence.
 fn in_words(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -277,7 +277,7 @@ fn is_json(text: &str) -> bool {
     text.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// A word as it is; what has spaces, within quotes.
+/// A word unchanged; with spaces, in quotes.
 fn quoted(text: &str) -> String {
     let is_word = !text.is_empty() && !text.contains(char::is_whitespace);
     if is_word { text.to_owned() } else { format!("\"{text}\"") }
@@ -303,9 +303,9 @@ fn last_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
-/// On one line, without what a terminal would obey, cut to so many characters.
+/// On one line, without control characters, cut to this number of characters.
 fn short(text: &str, chars_max: usize) -> String {
-    // Four bytes a character at most: what is behind is not looked at.
+    // Four bytes a character at most: the rest is not read.
     let start = &text[..text.floor_char_boundary(4 * chars_max)];
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: String = printable(&line, usize::MAX).chars().take(chars_max).collect();

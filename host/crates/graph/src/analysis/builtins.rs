@@ -1,4 +1,4 @@
-//! Names that Python has without being told, and which of its functions leave their arguments alone.
+//! The predefined names of Python, and those of its functions that do not change their arguments.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
@@ -167,10 +167,10 @@ const BUILTINS: &[&str] = &[
     "zip",
 ];
 
-/// Functions of these that do not change what they are given. Sorted.
+/// Builtin functions that do not change their arguments. Sorted.
 ///
-/// What they call in turn (`__str__`, `__iter__`, a `key`) is taken to change nothing either; a generator that `list`
-/// runs to its end is seen when the step runs.
+/// Functions that they call in turn (`__str__`, `__iter__`, a `key`) are assumed to change nothing either; a generator
+/// that `list` runs to its end is observed when the step runs.
 const LEAVES_ARGUMENTS: &[&str] = &[
     "abs",
     "all",
@@ -223,19 +223,19 @@ const LEAVES_ARGUMENTS: &[&str] = &[
     "zip",
 ];
 
-/// True for a name that is there without any step.
+/// True for a name that exists without any step.
 pub(super) fn is_builtin(name: &str) -> bool {
-    // What is in the table is our own, so a hash that is quick and known to all is safe for it.
+    // The entries of the table are our own, so a fast hash without a secret is safe for it.
     static TABLE: LazyLock<FxHashSet<&str>> = LazyLock::new(|| BUILTINS.iter().copied().collect());
     TABLE.contains(name)
 }
 
-/// True for a builtin function that leaves its arguments alone.
+/// True for a builtin function that does not change its arguments.
 pub(super) fn leaves_arguments(name: &str) -> bool {
     LEAVES_ARGUMENTS.binary_search(&name).is_ok()
 }
 
-/// The builtins, for who looks for a name that was meant.
+/// The builtins, for a search for similar names.
 pub(crate) fn all() -> &'static [&'static str] {
     BUILTINS
 }

@@ -1,6 +1,6 @@
-//! What a walk over a source has found so far, name by name.
+//! The findings of a walk over a source so far, name by name.
 //!
-//! Names are numbered, so that all that is known of one lies in one place and a small source costs few allocations.
+//! Names are numbered, so that all facts of one are in one place and a small source needs few allocations.
 
 use super::flow::Flow;
 use super::{Analysis, NameUse, Reason, Span, VariableName, lines};
@@ -10,25 +10,25 @@ use std::collections::HashMap;
 /// A name, numbered within one source.
 pub(super) type Symbol = u32;
 
-/// First and last byte of a place.
+/// First and last byte of a range.
 pub(super) type Range = (u32, u32);
 
-/// Names that are looked for one after another; with more of them, a table is made.
+/// The most names that are searched linearly; above it, a table is made.
 const FEW: usize = 16;
 
 /// The findings of one walk.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// By number. Locals that the walk met are among them, and nothing is done with those.
+    /// By number. Locals of the walk are among them, and stay unused.
     known: Vec<NameUse>,
     /// The numbers of names, once there are more than [`FEW`].
     numbers: HashMap<VariableName, Symbol>,
     pub(super) flow: Flow,
-    /// How many bodies that run later the walk is in.
+    /// The number of enclosing bodies that run later.
     pub(super) deferred: usize,
-    /// Where such bodies read names first.
+    /// The place where such bodies first read each name.
     later: FxHashMap<Symbol, Range>,
-    /// What such bodies read, until something has had the chance to call them.
+    /// Names that such bodies read, until some code may have called them.
     pending: Vec<Symbol>,
     pub(super) sees_all: Option<Reason>,
     error: Option<(usize, &'static str)>,
@@ -96,7 +96,7 @@ impl Facts {
         self.known[symbol as usize].written
     }
 
-    /// Code that is not seen here may run now, and with it every function that was defined before.
+    /// Unseen code may run now, and with it every function that was defined before.
     pub(super) fn may_call(&mut self) {
         if self.deferred > 0 || self.pending.is_empty() {
             return;
@@ -108,7 +108,7 @@ impl Facts {
         }
     }
 
-    /// The walk goes no further here, unless in a body that runs another time.
+    /// The walk ends here, except in a body that runs later.
     pub(super) fn jump(&mut self) {
         if self.deferred == 0 {
             self.flow.stop();
@@ -119,7 +119,7 @@ impl Facts {
         self.error.get_or_insert((at as usize, message));
     }
 
-    /// What the source does, at its end; or the place and reason for which it is refused.
+    /// The result of the analysis; or the place and reason of a refusal.
     pub(super) fn answer(
         mut self,
         source: &str,
@@ -128,7 +128,7 @@ impl Facts {
         if let Some(error) = self.error {
             return Err(error);
         }
-        // A later step may call what was defined here; what is not certain by now is read from what comes before.
+        // A later step may call the functions defined here; uncertain names are read from earlier steps.
         for (symbol, range) in std::mem::take(&mut self.later) {
             self.expose(symbol, range);
         }
@@ -150,7 +150,7 @@ impl Facts {
     }
 }
 
-/// A source of a million bytes has fewer names than fit.
+/// A source of a million bytes has fewer names than the number type can hold.
 fn number(at: usize) -> Symbol {
     Symbol::try_from(at).unwrap_or(Symbol::MAX)
 }

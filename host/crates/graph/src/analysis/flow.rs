@@ -1,21 +1,21 @@
-//! Which names are certain at a place of a source: bound on every path that leads there, or at least touched.
+//! The certain names at a place of a source: those bound on every path to it, or at least touched.
 //!
-//! Statuses are kept in one map with a trail of what changed. A branch is walked, taken back, and joined with the
-//! others, at a cost in proportion to what the branch changed and not to all names.
+//! Statuses are in one map with a trail of changes. A branch is walked, undone, and joined with the others, at a cost
+//! in proportion to its own changes and not to all names.
 //!
-//! The numbers of names and scopes are our own, so a hash that is quick and known to all is safe for them.
+//! The numbers of names and scopes are our own, so a fast hash without a secret is safe for them.
 
 use super::Settled;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 
-/// Names of a module whose statuses are kept without a list.
+/// The number of names of a module whose statuses need no list.
 const FEW: usize = 8;
 
 /// A name of one scope; the module is scope 0.
 pub(super) type Key = (u32, u32);
 
-/// A place of the trail to come back to.
+/// A place of the trail to return to.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     trail: usize,
@@ -23,26 +23,26 @@ pub(super) struct Mark {
     stopped: bool,
 }
 
-/// What a branch changed.
+/// The changes of a branch.
 pub(super) struct Branch {
     changed: FxHashMap<Key, Option<Settled>>,
     live: bool,
 }
 
-/// The statuses at the place where the walk is.
+/// The statuses at the walk's present place.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// Of the module's first names, by number, so that a small source needs no list.
+    /// The statuses of the module's first names, by number, so that a small source needs no list.
     few: [Option<Settled>; FEW],
-    /// Of those after them.
+    /// The statuses of the module's other names.
     module: Vec<Option<Settled>>,
-    /// Of all others.
+    /// The statuses of all other names.
     status: FxHashMap<Key, Settled>,
-    /// What changed, once there is a mark to come back to.
+    /// The changes since the first mark.
     trail: Vec<(Key, Option<Settled>)>,
     marked: Cell<bool>,
     unbound: Vec<Key>,
-    /// The walk left by a jump.
+    /// The walk ended in a jump.
     stopped: bool,
 }
 
@@ -66,7 +66,7 @@ impl Flow {
         self.set(key, Some(Settled::Either));
     }
 
-    /// The walk left by a jump: what follows is not reached from here.
+    /// The walk ends in a jump: the code after it is not reached from here.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
     }
@@ -76,18 +76,18 @@ impl Flow {
         Mark { trail: self.trail.len(), unbound: self.unbound.len(), stopped: self.stopped }
     }
 
-    /// How many changes there were since a mark.
+    /// The number of changes since a mark.
     pub(super) fn changes_since(&self, mark: Mark) -> usize {
         self.trail.len() - mark.trail
     }
 
-    /// What changed since a mark, without taking it back.
+    /// The changes since a mark, without undoing them.
     pub(super) fn since(&self, mark: Mark) -> Branch {
         let changed = self.trail[mark.trail..].iter().map(|(key, _)| (*key, self.status(*key))).collect();
         Branch { changed, live: !self.stopped }
     }
 
-    /// Takes back what changed since a mark, and answers it.
+    /// Undoes the changes since a mark, and returns them.
     pub(super) fn take(&mut self, mark: Mark) -> Branch {
         let branch = self.since(mark);
         while self.trail.len() > mark.trail {
@@ -99,7 +99,7 @@ impl Flow {
         branch
     }
 
-    /// Goes on from where several branches meet that began here. Branches that left by a jump do not count.
+    /// Continues after several branches that started here. Branches that ended in a jump do not count.
     pub(super) fn join(&mut self, branches: &[Branch]) {
         let live = branches.iter().filter(|branch| branch.live);
         let count = live.clone().count();
@@ -125,7 +125,7 @@ impl Flow {
         }
     }
 
-    /// What happened since the mark may not have happened.
+    /// Makes the changes since the mark uncertain.
     pub(super) fn maybe(&mut self, mark: Mark) {
         if self.changes_since(mark) > 0 || self.stopped != mark.stopped {
             let branch = self.take(mark);
@@ -133,7 +133,8 @@ impl Flow {
         }
     }
 
-    /// Names that were unbound between two marks are no more certain to be bound: that may have happened, or not.
+    /// Names that were unbound between two marks are not certain to be bound any more: the unbinding may have happened,
+    /// or not.
     pub(super) fn doubt_unbound(&mut self, began: Mark, ended: Mark) {
         for at in began.unbound..ended.unbound {
             let key = self.unbound[at];
@@ -143,7 +144,7 @@ impl Flow {
         }
     }
 
-    /// Lets what a branch made certain happen here too.
+    /// Applies the certain changes of a branch here too.
     pub(super) fn apply(&mut self, branch: &Branch) {
         for (key, status) in branch.changed.iter().filter(|(_, status)| status.is_some()) {
             self.set(*key, *status);
@@ -181,7 +182,7 @@ impl Flow {
 }
 
 impl Branch {
-    /// A branch that changes nothing: the way past all others.
+    /// A branch without changes: the path that skips all others.
     pub(super) fn past() -> Self {
         Self { changed: FxHashMap::default(), live: true }
     }

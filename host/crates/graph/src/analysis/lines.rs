@@ -1,8 +1,8 @@
-//! Places in a source: from byte offsets to lines and columns, for many offsets in one pass.
+//! Conversion of byte offsets in a source to lines and columns, for many offsets in one pass.
 
 use super::Span;
 
-/// Gives spans whose bytes are known their lines and columns. One pass over the source, however many there are.
+/// Sets lines and columns of spans from their bytes. One pass over the source, for any number of spans.
 pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>) {
     let mut begin = Beginning { bytes: source.as_bytes(), known: 0, ended: false };
     let mut spans: Vec<&mut Span> = spans
@@ -22,10 +22,10 @@ pub(super) fn locate<'s>(source: &str, spans: impl Iterator<Item = &'s mut Span>
     }
 }
 
-/// The characters of a byte each that the first line begins with. Most steps are no more than that.
+/// The single-byte characters at the start of the first line. Most steps have no others.
 struct Beginning<'s> {
     bytes: &'s [u8],
-    /// It reaches at least to here.
+    /// A lower bound of its length.
     known: usize,
     ended: bool,
 }
@@ -49,7 +49,7 @@ pub(super) fn line_column(source: &str, offset: usize) -> (u32, u32) {
     (place.line + 1, place.column + 1)
 }
 
-/// A place that only moves forward.
+/// A position that only moves forward.
 #[derive(Default)]
 struct Place {
     offset: usize,
@@ -66,7 +66,7 @@ impl Place {
             match byte {
                 b'\r' if bytes.get(at + 1) == Some(&b'\n') => {}
                 b'\n' | b'\r' => (self.line, self.column) = (self.line + 1, 0),
-                // The middle of a character has no column.
+                // A byte inside a character has no column.
                 0x80..=0xbf => {}
                 _ => self.column += 1,
             }

@@ -1,22 +1,22 @@
-//! How deep a source would take a parser, found without recursion.
+//! The depth that a parser would reach in a source, found without recursion.
 //!
 //! Three depths add up: brackets that are open, blocks that are open, and operators that lean on each other within one
 //! bracket (`a.b.c`, `a + b + c`, `not not a`), since each of those is a level of the tree too.
 
 use super::{LEANING_MAX, NESTING_MAX};
 
-/// What a token does to the depth.
+/// The effect of a token on the depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Weight {
     /// Opens a bracket.
     Open,
-    /// Closes one.
+    /// Closes a bracket.
     Close,
     /// Opens a block.
     Indent,
-    /// Closes one.
+    /// Closes a block.
     Dedent,
-    /// A comma: ends what leans within the bracket.
+    /// A comma: ends the chain of operators within the bracket.
     Separate,
     /// Ends a statement, and with it everything but its block.
     End,
@@ -24,14 +24,14 @@ pub(super) enum Weight {
     Lean,
     /// One more level that a comma does not end, as `lambda`.
     LeanOn,
-    /// Nothing.
+    /// No effect.
     None,
 }
 
 /// The depth so far.
 #[derive(Default)]
 pub(super) struct Depth {
-    /// For each open bracket, what leaned outside of it, and what of that a comma does not end.
+    /// For each open bracket, the levels outside of it, and the part of them that a comma does not end.
     open: Vec<(usize, usize)>,
     blocks: usize,
     leaning: usize,
@@ -72,12 +72,12 @@ impl Depth {
         if leaning > LEANING_MAX { Err(TooDeep::Leaning) } else { Ok(()) }
     }
 
-    /// Most levels that were open at once.
+    /// The most levels that were open at once.
     pub(super) fn deepest(&self) -> usize {
         self.deepest
     }
 
-    /// A bracket leans on what it follows, as in `f()()()`.
+    /// A bracket is one more level on the expression before it, as in `f()()()`.
     fn open(&mut self) {
         self.leaning += 1;
         self.open.push((self.leaning, self.leaning_on));

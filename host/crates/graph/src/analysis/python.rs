@@ -1,9 +1,9 @@
-//! Python: from a source to its [`Analysis`], by ruff's parser.
+//! Analysis of Python: from a source to its [`Analysis`], by ruff's parser.
 //!
-//! The walk follows the module's statements in the order in which Python runs them and knows which names are certain.
-//! Bodies of functions run later: what they read is exposed when it is not certain where they may first be called, or
-//! at the end. The walk does not follow values: what happens through an alias, or in a function of another step, is
-//! seen when the steps run.
+//! The walk follows the module's statements in the order in which Python runs them and knows the certain names. Bodies
+//! of functions run later: a name that they read counts as a read of the step if it is not certain at the first
+//! possible call, or at the end. The walk does not follow values: effects through an alias, or in a function of another
+//! step, are observed when the steps run.
 
 mod bindings;
 mod expression;
@@ -82,8 +82,8 @@ fn depth(source: &str) -> Result<usize, TooDeep> {
     }
 }
 
-/// The byte whose token is one too deep. The lexer keeps its place to itself, so the shortest source that is too deep
-/// is searched for: twenty more looks at a source of a million bytes.
+/// The byte of the first token that is too deep. The lexer does not report its position, so the shortest source that is
+/// too deep is found by bisection: twenty more scans of a source of a million bytes.
 fn place_too_deep(source: &str) -> usize {
     let (mut fits, mut deep) = (0, source.len());
     while fits + 1 < deep {

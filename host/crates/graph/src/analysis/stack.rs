@@ -1,7 +1,7 @@
 //! A thread with a large stack, for parsers that recurse.
 //!
-//! One thread is kept for the whole process and works one source after another: a thread for every step would cost
-//! more than its analysis. Only sources that nest deeply come here; see `NESTING_SMALL`.
+//! The whole process has one such thread, which handles one source after another: a thread for every step would cost
+//! more than its analysis. Only deeply nested sources come here; see `NESTING_SMALL`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-/// The stack of the thread, in bytes: 512 MiB of addresses, of which the system gives what is touched.
+/// The stack of the thread, in bytes: 512 MiB of addresses, of which the system backs only the touched pages.
 ///
 /// Enough for the deepest source that passes the caps, at 16 KiB a level of the parser's and the walk's frames in a
 /// build without optimisation.
@@ -17,15 +17,15 @@ const STACK_BYTES: usize = 512 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs `work` on the thread with the large stack, and answers what it answers. A panic of it is passed on.
+/// Runs `work` on the thread with the large stack, and returns its result. A panic in it is passed on.
 ///
-/// Where the system gives no such thread, answers `None`.
+/// Returns `None` if the system gives no such thread.
 pub(super) fn on_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static WORKER: OnceLock<Option<Mutex<Sender<Job>>>> = OnceLock::new();
     let worker = WORKER.get_or_init(start).as_ref()?;
     let (answer, answered) = channel::<Result<T, Box<dyn Any + Send>>>();
     let job: Job = Box::new(move || {
-        // A receiver that went away has panicked itself; there is nobody to tell.
+        // A dropped receiver means that the caller panicked; then no one needs the result.
         let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
     });
     worker.lock().unwrap_or_else(PoisonError::into_inner).send(job).ok()?;

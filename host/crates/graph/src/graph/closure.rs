@@ -1,10 +1,10 @@
-//! What depends on a step and what it depends on, directly or not, and the order of steps.
+//! The dependents and dependencies of a step, directly or not, and the order of steps.
 //!
-//! Both walks go along the positions and carry the names that matter, so that they cost in proportion to the uses that
-//! they pass and not to the edges between them, of which there may be as many as pairs of steps. Inferred edges go from
-//! earlier to later; an edge that was asked for and goes back starts the walk once more from where it leads.
+//! Both walks follow the positions and carry the relevant names, so that they cost in proportion to the uses that they
+//! pass and not to the edges between them, of which there may be as many as pairs of steps. Inferred edges go from
+//! earlier to later; a requested edge that goes back starts the walk again from its end.
 //!
-//! The numbers of names are our own, so a hash that is quick and known to all is safe for them.
+//! The numbers of names are our own, so a fast hash without a secret is safe for them.
 
 use super::Graph;
 use super::error::StepGraphError;
@@ -18,21 +18,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// What comes next on a walk back.
+/// The next stop of a walk back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A step that the walk was sent to.
+    /// A step that is the target of an edge.
     Seed,
     /// A step that uses this name.
     Uses(Symbol),
-    /// A step that may use any.
+    /// A step that may use any name.
     All,
     /// Any step, since any name matters.
     Any,
 }
 
 impl Graph {
-    /// A step and what depends on it, in insertion order.
+    /// A step and the steps that depend on it, in insertion order.
     pub(super) fn dependants(&self, place: Place) -> Vec<Place> {
         let mut seeds = BTreeSet::from([place]);
         loop {
@@ -45,7 +45,7 @@ impl Graph {
         }
     }
 
-    /// What a step depends on, without it.
+    /// The dependencies of a step, without it.
     pub(super) fn dependencies<'g>(
         &'g self,
         place: Place,
@@ -66,7 +66,7 @@ impl Graph {
         }
     }
 
-    /// These steps, which are in insertion order: dependencies first, ties in insertion order.
+    /// These steps, given in insertion order: dependencies first, ties in insertion order.
     pub(super) fn ordered(&self, places: &[Place]) -> Vec<StepId> {
         if !self.asked.backward.iter().any(|(from, to)| contains(places, *from) && contains(places, *to)) {
             return self.named(places);
@@ -97,7 +97,7 @@ impl Graph {
         order
     }
 
-    /// A cycle that an edge against insertion order is part of, as the error that it is.
+    /// A cycle with an edge against insertion order, as an error.
     pub(super) fn cycle(&self) -> Option<StepGraphError> {
         let closes = |(from, to): &&(Place, Place)| contains(&self.dependants(*to), *from);
         let (from, to) = self.asked.backward.iter().find(closes)?;
@@ -105,22 +105,23 @@ impl Graph {
     }
 }
 
-/// The walk along the positions: which names hold something that an earlier affected step may have left.
+/// The walk along the positions: the names whose value an earlier affected step may have left.
 struct Forward<'g> {
     graph: &'g Graph,
-    /// Where the walk began; positions of `due` and `sent` count from here.
+    /// The start of the walk; positions of `due` and `sent` count from here.
     first: Place,
-    /// Positions that the walk comes to: a bit each, so that the next is found at a look for 64 of those between.
+    /// Positions that the walk will visit: a bit each, so that the search for the next one checks 64 positions at a
+    /// time.
     due: Marks,
-    /// Those of them that it was sent to, whatever they read.
+    /// Those of them that are visited whatever they read.
     sent: Marks,
-    /// In their order, as the walk comes to them.
+    /// The visited positions, in their order.
     found: Vec<Place>,
-    /// Steps before the walk that edges lead back to.
+    /// Steps before the start that edges lead back to.
     back: BTreeSet<Place>,
     /// Numbers of names.
     tainted: Marks,
-    /// All names are tainted but those that were settled since.
+    /// All names are tainted except those that were settled since.
     all: Option<FxHashSet<Symbol>>,
 }
 
@@ -134,7 +135,7 @@ impl<'g> Forward<'g> {
         forward
     }
 
-    /// Comes to every position that is due, those that become due on the way too.
+    /// Visits every due position, including those that become due during the walk.
     fn walk(&mut self) {
         let mut next = 0;
         while let Some(at) = self.due.next_from(next) {
@@ -189,7 +190,7 @@ impl<'g> Forward<'g> {
         }
     }
 
-    /// A step that is not affected takes the taint from the names that it settles.
+    /// An unaffected step removes the taint from the names that it settles.
     fn settle(&mut self, uses: &Uses) {
         for (symbol, _) in uses.names.iter().filter(|(_, one)| one.settles) {
             self.tainted.remove((*symbol).into());
@@ -199,8 +200,8 @@ impl<'g> Forward<'g> {
         }
     }
 
-    /// Makes the next step due that uses a tainted name of this one, may read any, or, where any may be tainted, comes
-    /// next.
+    /// Makes the next step due that uses a tainted name of this one, may read any, or, if any name may be tainted, is
+    /// the next in order.
     fn go_on(&mut self, place: Place, uses: &Uses) {
         let index = &self.graph.index;
         for (symbol, _) in uses.names.iter() {
@@ -224,19 +225,19 @@ impl<'g> Forward<'g> {
     }
 }
 
-/// The walk back: which names' values are still to be explained.
+/// The walk back: the names whose values still need a writer.
 struct Backward<'g> {
     graph: &'g Graph,
-    /// Where the walk is from; edges against insertion order may have it begin later.
+    /// The position before which the walk looks; edges against insertion order may start it later.
     start: Place,
-    /// What of the start matters; all, without it.
+    /// The relevant names of the start; all if it is none.
     variables: Option<&'g BTreeSet<VariableName>>,
     events: BinaryHeap<(Place, Event)>,
     found: BTreeSet<Place>,
-    /// Steps behind the walk that edges come from.
+    /// Later steps that edges come from.
     forth: BTreeSet<Place>,
     wanted: FxHashSet<Symbol>,
-    /// All names are wanted but those that were settled since.
+    /// All names are wanted except those that were settled since.
     all: Option<FxHashSet<Symbol>>,
     watches_all: bool,
 }
@@ -329,7 +330,7 @@ impl<'g> Backward<'g> {
         }
     }
 
-    /// What the step at `place` reads is wanted from what comes before it.
+    /// The names that the step at `place` reads are wanted from earlier steps.
     fn want(&mut self, place: Place) {
         let graph = self.graph;
         let uses = graph.index.uses(place);

@@ -1,4 +1,4 @@
-//! Edges, made from the index as they are asked for.
+//! Edges, made from the index on request.
 
 use super::edge::{Edge, MissedEdge};
 use super::error::StepGraphError;
@@ -11,17 +11,17 @@ use crate::analysis::{NameUse, Reason, VariableName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::from_fn;
 
-/// What stands for all names in an edge between two steps that may read and write any.
+/// The name that represents all names in an edge between two steps that may read and write any.
 const ALL: &str = "*";
 
-/// Other ends of the edges of one step, each with what the edge is about; in any order, and more than once, until they
-/// are [`sorted`].
+/// The other ends of one step's edges, each with a subject of the edge; in any order, and repeated, until they are
+/// [`sorted`].
 type Ends = Vec<(Place, About)>;
 
-/// What an edge is about.
+/// The subject of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum About {
-    /// It was asked for.
+    /// It was requested.
     Asked,
     /// Any name.
     All,
@@ -29,18 +29,18 @@ enum About {
     Name(Symbol),
 }
 
-/// A walk over the edges that end at these steps, each with where it ends and all that it is about, by where it starts.
+/// A walk over the edges that end at these steps, each with its end and all subjects, by start.
 struct Incoming<'g, N> {
     graph: &'g Graph,
     nodes: N,
     to: Place,
-    /// Of one step after another, so that the list is made once.
+    /// The ends of one step after another, so that the list is allocated once.
     ends: Ends,
     passed: usize,
 }
 
 impl Graph {
-    /// All edges, made as they are asked for: by the step that depends, in insertion order.
+    /// All edges, made on request: by the depending step, in insertion order.
     ///
     /// A list that every step appends to has as many edges as pairs of steps, so take no more than is needed.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
@@ -48,13 +48,13 @@ impl Graph {
         from_fn(move || incoming.next().map(|(to, about)| self.edge(about[0].0, to, about)))
     }
 
-    /// The two ends of every edge, in the order of [`Graph::edges`], without what it is about.
+    /// The two ends of every edge, in the order of [`Graph::edges`], without their names.
     pub fn links(&self) -> impl Iterator<Item = (&StepId, &StepId)> {
         let mut incoming = Incoming::new(self, self.nodes.iter());
         from_fn(move || incoming.next().map(|(to, about)| (&self.nodes[about[0].0].id, &self.nodes[to].id)))
     }
 
-    /// The edges that end at a step, by position of where they start.
+    /// The edges that end at a step, by position of their starts.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -86,7 +86,7 @@ impl Graph {
         Ok((nearest.collect(), more || count > most))
     }
 
-    /// The edges that start at a step, by position of where they end.
+    /// The edges that start at a step, by position of their ends.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -98,7 +98,7 @@ impl Graph {
         Ok(ends.chunk_by(same_end).map(|about| self.edge(from, about[0].0, about)).collect())
     }
 
-    /// The steps after this one that read one of these names and may see what this one left in it, in insertion order.
+    /// The later steps that read one of these names and may see this step's value of it, in insertion order.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
@@ -118,21 +118,21 @@ impl Graph {
         self.asked.into.get(&to).into_iter().flat_map(BTreeMap::keys).copied()
     }
 
-    /// Where the edges that end at a step start, by position.
+    /// The starts of the edges that end at a step, by position.
     pub(super) fn starts(&self, to: Place) -> impl Iterator<Item = Place> {
         let mut ends = self.ends_of(to);
         ends.dedup_by_key(|(from, _)| *from);
         ends.into_iter().map(|(from, _)| from)
     }
 
-    /// Where the edges that end at a step start, each with all that it is about, by position.
+    /// The starts of the edges that end at a step, each with all subjects, by position.
     fn ends_of(&self, to: Place) -> Ends {
         let mut ends = Ends::new();
         self.fill_ends_of(to, &mut ends);
         ends
     }
 
-    /// The same, in a list that is empty.
+    /// The same, into an empty list.
     fn fill_ends_of(&self, to: Place, ends: &mut Ends) {
         self.writers(to, ends);
         ends.extend(self.starts_asked(to).map(|from| (from, About::Asked)));
@@ -154,8 +154,8 @@ impl Graph {
         }
     }
 
-    /// Walks back from a reader to the first step that settles the name, or over `most` that change it. True when it
-    /// went not all the way.
+    /// Walks back from a reader to the first step that settles the name, or over `most` steps that change it. True when
+    /// it stopped early.
     fn writers_before(&self, to: Place, symbol: Symbol, most: Option<usize>, ends: &mut Ends) -> bool {
         let most = most.unwrap_or(usize::MAX);
         let Some(reached) = self.naming_writers_before(to, symbol, most, ends) else { return true };
@@ -168,7 +168,7 @@ impl Graph {
         false
     }
 
-    /// The same among those that name it; where it came to an end.
+    /// The same among the steps that name it; returns the place where it stopped.
     fn naming_writers_before(&self, to: Place, symbol: Symbol, most: usize, ends: &mut Ends) -> Option<Place> {
         for (count, (place, settles)) in self.index.users(symbol).writers.before(to).iter().rev().enumerate() {
             if count == most {
@@ -182,7 +182,7 @@ impl Graph {
         Some(0)
     }
 
-    /// The steps that may see what a step changes, each with the names.
+    /// The steps that may see a step's changes, each with the names.
     fn readers(&self, from: Place) -> Ends {
         let (mut ends, uses) = (Ends::new(), self.index.uses(from));
         let changed: Vec<Symbol> = if uses.changes_all {
@@ -215,7 +215,7 @@ impl Graph {
         writers.find(|(_, settles)| *settles).map_or(Place::MAX - 1, |(place, _)| *place)
     }
 
-    /// The edge between two steps, of all that it is about.
+    /// The edge between two steps, with all subjects.
     fn edge(&self, from: Place, to: Place, about: &[(Place, About)]) -> Edge {
         let (writer, reader) = (&self.nodes[from], &self.nodes[to]);
         let (from, to) = (writer.id.clone(), reader.id.clone());
@@ -238,7 +238,7 @@ impl Graph {
         Edge { from, to, variables: Variables::first_of_each(variables), observed, explicit: asked.is_some() }
     }
 
-    /// The edges that these names, read and changed against expectation, make.
+    /// The edges from names that were read and changed unexpectedly.
     pub(super) fn missed(
         &self,
         place: Place,
@@ -282,7 +282,7 @@ impl<'g, N: Iterator<Item = &'g Node>> Incoming<'g, N> {
     }
 }
 
-/// By the other end, each of what an edge is about once.
+/// Sorts the edges by their other end, with each subject once.
 fn sorted(ends: &mut Ends) {
     ends.sort_unstable();
     ends.dedup();
@@ -292,13 +292,13 @@ fn same_end(one: &(Place, About), next: &(Place, About)) -> bool {
     one.0 == next.0
 }
 
-/// Whether a run showed what analysis missed of a name between two steps.
+/// Whether analysis missed this name between two steps and a run showed it.
 fn observed(writer: &Node, reader: &Node, name: &VariableName) -> bool {
     let predicted = || writer.analysis.of(name).is_some_and(NameUse::is_changed);
     reader.observed().reads.contains(name) || (writer.observed().writes.contains(name) && !predicted())
 }
 
-/// Why a step matters to who reads the name after it.
+/// The reason why a step matters to later readers of the name.
 fn reason(writer: &Node, name: &VariableName) -> Reason {
     let known = writer.analysis.of(name);
     if known.is_some_and(|known| known.written) {

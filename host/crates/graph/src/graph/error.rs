@@ -2,7 +2,7 @@
 
 use super::node::StepId;
 
-/// Why a graph was not changed.
+/// The reason why a graph was not changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StepGraphError {
@@ -21,9 +21,9 @@ pub enum StepGraphError {
     /// The edge would make a step depend on itself.
     #[error("an edge from `{from}` to `{to}` would close a cycle; the graph is unchanged")]
     Cycle {
-        /// Where the edge would start.
+        /// The start of the edge.
         from: StepId,
-        /// Where it would end.
+        /// The end of the edge.
         to: StepId,
     },
     /// Too many edges against insertion order.
@@ -32,7 +32,7 @@ pub enum StepGraphError {
         /// The cap.
         edges_max: usize,
     },
-    /// The graph is full.
+    /// The graph has the most steps already.
     #[error("the graph has {steps_max} steps already, which is the most; begin another graph")]
     TooManySteps {
         /// The cap.

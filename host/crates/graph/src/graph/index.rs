@@ -12,14 +12,14 @@ use std::ops::Deref;
 /// A name, numbered within one graph.
 pub(super) type Symbol = u32;
 
-/// What a step does with a name.
+/// A step's use of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Use {
-    /// What it sees depends on the name's value, or absence.
+    /// The step's behaviour depends on the name's value, or absence.
     pub(super) reads: bool,
     /// It may change what later steps see.
     pub(super) changes: bool,
-    /// What was before cannot be seen after it.
+    /// Later steps cannot see the earlier value.
     pub(super) settles: bool,
 }
 
@@ -33,7 +33,7 @@ impl Use {
     }
 }
 
-/// What a step does with names altogether.
+/// A step's uses of all names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
     /// By symbol.
@@ -42,35 +42,35 @@ pub(super) struct Uses {
     pub(super) changes_all: bool,
 }
 
-/// Most steps use one name or two: those are kept without a list.
+/// Most steps use one name or two: those need no list.
 #[derive(Clone, Debug)]
 pub(super) enum UsedNames {
     Few(u8, [(Symbol, Use); USES_FEW]),
     Many(Box<[(Symbol, Use)]>),
 }
 
-/// As many as take the room of a list.
+/// As many uses as fit in the size of a list.
 const USES_FEW: usize = 2;
 
 /// The steps that use one name, by position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Users {
     pub(super) readers: Places<()>,
-    /// Those that may change it, and whether they settle it.
+    /// The steps that may change it, and whether they settle it.
     pub(super) writers: Places<bool>,
 }
 
 /// The index of one graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// By the names.
+    /// The numbers of names, by name.
     symbols: HashTable<Symbol>,
     hasher: RandomState,
     names: Vec<VariableName>,
     users: Vec<Users>,
-    /// By position; of one that was removed, nothing.
+    /// By position; empty for a removed step.
     uses: Vec<Uses>,
-    /// Where what a step does is put together.
+    /// A buffer for the uses of one step.
     draft: Vec<(Symbol, Use)>,
     pub(super) reading_all: BTreeSet<Place>,
     pub(super) changing_all: BTreeSet<Place>,
@@ -121,7 +121,7 @@ impl Users {
 }
 
 impl Uses {
-    /// What is done with one name.
+    /// The use of one name.
     pub(super) fn of(&self, symbol: Symbol) -> Use {
         let at = self.names.binary_search_by_key(&symbol, |(one, _)| *one);
         at.map_or_else(|_| Use::default(), |at| self.names[at].1)
@@ -129,7 +129,7 @@ impl Uses {
 }
 
 impl Index {
-    /// Makes room for steps to come, each with a name of its own.
+    /// Reserves capacity for further steps, each with a name of its own.
     pub(super) fn reserve(&mut self, steps: usize) {
         self.symbols.reserve(steps, |symbol| self.hasher.hash_one(&*self.names[*symbol as usize]));
         self.names.reserve(steps);
@@ -175,7 +175,7 @@ impl Index {
         self.changing_all.remove(&place);
     }
 
-    /// What the step at a position does; every step that is in the index has an answer.
+    /// The uses of the step at a position; every step in the index has some.
     pub(super) fn uses(&self, place: Place) -> &Uses {
         static NONE: Uses = Uses { names: UsedNames::NONE, reads_all: false, changes_all: false };
         self.uses.get(slot(place)).unwrap_or(&NONE)
@@ -246,8 +246,8 @@ impl Index {
             Entry::Occupied(known) => return *known.get(),
             Entry::Vacant(free) => free,
         };
-        // 100,000 steps of a million bytes each would come near; the last number is shared then, which errs towards
-        // more edges.
+        // 100,000 steps of a million bytes each would come near; then further names share the last number, which errs
+        // towards more edges.
         let symbol = u32::try_from(names.len()).unwrap_or(u32::MAX);
         free.insert(symbol);
         names.push(name.clone());

@@ -1,9 +1,9 @@
-//! Steps that are added at once: their sources are analysed on all cores.
+//! Steps that are added together: their sources are analysed on all cores.
 //!
-//! What a source does depends on no other, so the graph becomes what it would be if they had been added one after
-//! another. The calling thread gives the steps their positions while others analyse already, takes what is done into
-//! the graph, in the steps' order, and analyses while nothing waits for that. Where the system gives no threads, it
-//! does all of it. Refuses to wait for a thread that has other work.
+//! A source's analysis depends on no other source, so the graph is the same as if they had been added one after
+//! another. The calling thread assigns the positions while others already analyse, takes the finished analyses into the
+//! graph, in the steps' order, and analyses while none is finished. If the system gives no threads, it does all of the
+//! work. Refuses to wait for a thread that has other work.
 
 use super::error::StepGraphError;
 use super::node::{Analysed, Node, StepId};
@@ -18,38 +18,38 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Most steps that a thread takes at a time.
+/// Most steps in one chunk of a thread.
 const CHUNK_STEPS_MAX: usize = 64;
 
-/// Bytes of sources, after which a thread's part has enough of them.
+/// Bytes of sources that complete a chunk.
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// Work from which on others are woken, in bytes of sources with 20 for each step: a hundred short steps.
+/// The work from which on helpers start, in bytes of sources with 20 for each step: a hundred short steps.
 ///
 /// On two cores, a thousand steps of one line took the same time with 2, 4 and 16 KiB.
 const SHARED_BYTES_MIN: usize = 4 << 10;
 
-/// The threads beside the calling one, one for each other core. They are not those that all of a process share: what
-/// waits there may be long.
+/// The threads beside the calling one, one for each other core. They are not the pool that the whole process shares:
+/// its queue may be long.
 static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let others = thread::available_parallelism().map_or(1, NonZeroUsize::get) - 1;
     let builder = ThreadPoolBuilder::new().num_threads(others).thread_name(|_| "analysis of many".into());
     (others > 0).then(|| builder.build().ok()).flatten()
 });
 
-/// Steps that follow each other, and the position of the first.
+/// Consecutive steps, and the position of the first.
 struct Chunk {
     first: Place,
     steps: Vec<(StepId, String)>,
 }
 
-/// What became of a chunk.
+/// The result of a chunk.
 struct Done {
     first: Place,
     nodes: Vec<Arc<Node>>,
 }
 
-/// Steps that are still to come, and what gives each of them its position.
+/// The remaining steps, and the function that assigns each of them its position.
 struct Coming<I, G> {
     steps: I,
     give: G,
@@ -57,13 +57,13 @@ struct Coming<I, G> {
     bytes: usize,
 }
 
-/// Chunks that nobody has taken yet.
+/// The chunks that no thread has taken yet.
 struct Line {
     language: Arc<dyn StepLanguage>,
     chunks: Mutex<VecDeque<Chunk>>,
 }
 
-/// Analyses steps, whose positions begin at `first`, and hands them to `take` in their order, after `give` was called
+/// Analyses steps, whose positions start at `first`, and passes them to `take` in their order, after `give` was called
 /// for all of them.
 ///
 /// # Errors
@@ -84,10 +84,10 @@ pub(super) fn analysed(
         if is_worth_it {
             call_for(&line, &done);
         }
-        // What has come by now is work enough for us.
+        // The work so far is enough for this thread.
         is_worth_it = coming.bytes >= SHARED_BYTES_MIN;
     }
-    // The last sender goes with the last of those who were called.
+    // The last sender ends with the last helper.
     drop(done);
     let own = || line.work().map(Ok);
     let next = || finished.try_recv().ok().or_else(own).or_else(|| finished.recv().ok());
@@ -95,19 +95,19 @@ pub(super) fn analysed(
     Ok(())
 }
 
-/// Has a helper take a chunk. When it comes to it, it may find that others were quicker; nobody waits for it then,
-/// since what else it has to do may be long.
+/// Makes a helper take a chunk. When it starts, other threads may have been faster; no thread waits for it, since its
+/// other work may take long.
 fn call_for(line: &Arc<Line>, done: &Sender<thread::Result<Done>>) {
     let Some(helpers) = &*HELPERS else { return };
     let (line, done) = (Arc::clone(line), done.clone());
     helpers.spawn(move || {
         let found = catch_unwind(AssertUnwindSafe(|| line.work())).transpose();
-        // Nobody listens where the steps are not added after all.
+        // The receiver is gone if the steps are not added after all.
         let _ = found.map(|found| done.send(found));
     });
 }
 
-/// Takes what is done in the order of its positions, up to the last; or panics as who did it.
+/// Takes finished steps in the order of their positions, up to the last; or resumes the panic of a helper.
 fn in_order(
     places: Range<Place>,
     mut next_done: impl FnMut() -> Option<thread::Result<Done>>,
@@ -148,7 +148,7 @@ where
 }
 
 impl Line {
-    /// What is in the line is whole, wherever a thread panicked.
+    /// The queue is complete even after a panic of a thread.
     fn chunks(&self) -> MutexGuard<'_, VecDeque<Chunk>> {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,7 +157,7 @@ impl Line {
         self.chunks().push_back(chunk);
     }
 
-    /// Analyses the first chunk in the line, if there is one.
+    /// Analyses the first chunk in the queue, if there is one.
     fn work(&self) -> Option<Done> {
         let Chunk { first, steps } = self.chunks().pop_front()?;
         let analysed =

@@ -3,7 +3,7 @@
 use super::places::{Place, slot};
 use std::iter::successors;
 
-/// Positions, or numbers of names. Both are given one after another, so that a hundred thousand of them fit in a few
+/// Positions, or numbers of names. Both are assigned consecutively, so that a hundred thousand of them fit in a few
 /// pages of memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
@@ -12,7 +12,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// True when it was not there.
+    /// True when it was not in the set.
     pub(super) fn insert(&mut self, place: Place) -> bool {
         let (word, bit) = at(place);
         if word >= self.words.len() {
@@ -58,7 +58,7 @@ impl Marks {
         self.count == 0
     }
 
-    /// In their order.
+    /// The numbers in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
         let words = (0..).step_by(64).zip(&self.words);
         words.flat_map(|(first, word)| {

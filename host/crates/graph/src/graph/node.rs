@@ -1,5 +1,5 @@
-//! One step of a graph: its name, its source, and what its analysis and its runs found. A step does not know which
-//! others depend on it.
+//! One step of a graph: its name, its source, and the findings of its analysis and its runs. A step does not know its
+//! dependents.
 
 use crate::analysis::{Analysis, StepLanguage, SyntaxError, VariableName};
 use serde::{Deserialize, Serialize};
@@ -38,47 +38,47 @@ impl From<&str> for StepId {
     }
 }
 
-/// One step, as the graph knows it.
+/// One step of the graph.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its name.
     pub id: StepId,
     /// Its source.
     pub source: String,
-    /// Its place in insertion order; places of removed steps are not given again.
+    /// Its place in insertion order; places of removed steps are not reused.
     pub position: u64,
     /// Whether its source parses.
     pub state: NodeState,
-    /// Its last source that parsed, where that is another. Who makes the graph anew adds the step with this one first
+    /// Its last source that parsed, if it differs. A caller that rebuilds the graph adds the step with this one first
     /// and then changes it.
     pub last_good: Option<Arc<str>>,
-    /// What its source does, or what its last source that parsed did.
+    /// The analysis of its source, or of its last source that parsed.
     pub analysis: Analysis,
-    /// What its runs were seen to do, where there is something that analysis missed.
+    /// The observations of its runs, if analysis missed something.
     pub(super) seen: Option<Arc<Observed>>,
 }
 
 /// Whether a step's source parses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NodeState {
-    /// It does.
+    /// The source parses.
     Parsed,
-    /// It does not; nothing is read, and what the last good source wrote may be written.
+    /// The source does not parse; then nothing is read, and the writes of the last good source remain possible writes.
     Broken(Box<SyntaxError>),
 }
 
-/// What a run of a step was seen to do, or what several were.
+/// The observations of one run of a step, or of several.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Observed {
-    /// Names that it looked up, also absent ones, and not those that it had bound itself by then.
+    /// Names that it looked up, including absent ones, and without those that it had already bound itself.
     pub reads: BTreeSet<VariableName>,
     /// Names that it bound, changed in place or unbound.
     pub writes: BTreeSet<VariableName>,
-    /// True when it raised, the last of several: nothing that it writes is certain then.
+    /// True when it raised, or the last of several did: then none of its writes is certain.
     pub failed: bool,
 }
 
-/// A source, and what was found in it.
+/// A source, and its analysis.
 pub(super) struct Analysed {
     pub(super) source: String,
     pub(super) state: NodeState,
@@ -91,7 +91,7 @@ impl Node {
         Self { id, source, position, state, last_good: None, analysis, seen: None }
     }
 
-    /// What its runs were seen to do, of which names those that analysis missed.
+    /// The observations of its runs, limited to names that analysis missed.
     #[must_use]
     pub fn observed(&self) -> &Observed {
         static NOTHING: Observed = Observed { reads: BTreeSet::new(), writes: BTreeSet::new(), failed: false };
@@ -100,7 +100,7 @@ impl Node {
 }
 
 impl Analysed {
-    /// Of a source that does not parse, what is known is what was `last_good`.
+    /// The analysis of a source that does not parse is that of `last_good`.
     pub(super) fn new(language: &dyn StepLanguage, source: String, last_good: Option<&Analysis>) -> Self {
         match language.analyse(&source) {
             Ok(analysis) => Self { source, state: NodeState::Parsed, analysis },

@@ -5,8 +5,8 @@ use super::places::{Place, slot};
 use std::ops::Index;
 use std::sync::Arc;
 
-/// Positions are given one after another, so that they number a list; of one that was removed, nothing is left in it.
-/// A copy of the graph, on which a patch is tried, shares the steps.
+/// Positions are consecutive, so that they index a list; the entry of a removed step is empty. A copy of the graph,
+/// which tests a patch, shares the steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nodes {
     slots: Vec<Option<Arc<Node>>>,
@@ -29,7 +29,7 @@ impl Nodes {
         self.count += 1;
     }
 
-    /// Puts a step in the place of the one that has its position, and answers that one.
+    /// Replaces the step at its position, and returns the old one.
     pub(super) fn replace(&mut self, node: Arc<Node>) -> Arc<Node> {
         match self.slots.get_mut(slot(node.position)) {
             Some(Some(kept)) => std::mem::replace(kept, node),
@@ -56,12 +56,12 @@ impl Nodes {
         self.slots.iter().filter_map(Option::as_deref)
     }
 
-    /// Those after a position.
+    /// The steps after a position.
     pub(super) fn after(&self, place: Place) -> impl Iterator<Item = &Node> {
         self.slots.get(slot(place) + 1..).unwrap_or_default().iter().filter_map(Option::as_deref)
     }
 
-    /// Those before a position, the nearest first.
+    /// The steps before a position, the nearest first.
     pub(super) fn before(&self, place: Place) -> impl Iterator<Item = &Node> {
         let slots = self.slots.get(..slot(place)).unwrap_or_default();
         slots.iter().rev().filter_map(Option::as_deref)

@@ -1,22 +1,22 @@
-//! Positions of steps, and steps by position, each with something.
+//! Positions of steps, and steps by position, each with a value.
 
 /// A step's position in insertion order.
 pub(super) type Place = u64;
 
-/// Positions are given one after another, so that they number a list.
+/// The index in a list: positions are consecutive.
 pub(super) fn slot(place: Place) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }
 
-/// Whether a place is among these, which are in their order.
+/// Whether a place is among these, which are sorted.
 pub(super) fn contains(places: &[Place], place: Place) -> bool {
     places.binary_search(&place).is_ok()
 }
 
-/// Most names are bound by one step and read by one or two: a single step is kept without a list.
+/// Most names are bound by one step and read by one or two: a single step needs no list.
 ///
-/// A list, since steps come at its end, and what is asked of it are stretches. One within it costs a move of those
-/// after it: some ten microseconds among the most steps that there can be.
+/// It is a list, since steps are added at its end, and queries are for ranges. An insertion in the middle moves those
+/// after it: some ten microseconds with the largest number of steps.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Places<T> {
     #[default]
@@ -27,7 +27,7 @@ pub(super) enum Places<T> {
 }
 
 impl<T: Copy> Places<T> {
-    /// Adds a step, or gives one that is there something else.
+    /// Adds a step, or replaces the value of an existing one.
     pub(super) fn insert(&mut self, place: Place, value: T) {
         match self {
             Self::Many(all) if all.last().is_some_and(|(last, _)| *last < place) => all.push((place, value)),
@@ -53,19 +53,19 @@ impl<T: Copy> Places<T> {
         }
     }
 
-    /// Those before a position.
+    /// The steps before a position.
     pub(super) fn before(&self, place: Place) -> &[(Place, T)] {
         let all = self.all();
         &all[..place.checked_sub(1).map_or(0, |last| count_to(all, last))]
     }
 
-    /// Those after a position.
+    /// The steps after a position.
     pub(super) fn after(&self, place: Place) -> &[(Place, T)] {
         let all = self.all();
         &all[count_to(all, place)..]
     }
 
-    /// The next after a position.
+    /// The next step after a position.
     pub(super) fn next(&self, place: Place) -> Option<Place> {
         match self {
             Self::None => None,
@@ -83,8 +83,8 @@ impl<T: Copy> Places<T> {
     }
 }
 
-/// How many there are up to a position and with it. Those of a name that every step uses have no gaps, and are counted
-/// without a search.
+/// The number of steps up to a position, including it. Those of a name that every step uses have no gaps, and are
+/// counted without a search.
 fn count_to<T>(all: &[(Place, T)], place: Place) -> usize {
     let Some(passed) = all.first().and_then(|(first, _)| place.checked_sub(*first)) else { return 0 };
     let most = all.len().min(slot(passed).saturating_add(1));

@@ -1,4 +1,4 @@
-//! What an edge is about: names in their order, each with why the step that is depended on matters to it.
+//! The names of an edge in their order, each with the reason why the needed step matters to it.
 
 use crate::analysis::{Reason, VariableName};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ use std::slice::Iter;
 #[derive(Clone, Default)]
 pub struct Variables(Entries);
 
-/// Most edges are about one name, which is kept without a list.
+/// Most edges have one name, which needs no list.
 #[derive(Clone)]
 enum Entries {
     One((VariableName, Reason)),
@@ -19,7 +19,7 @@ enum Entries {
     Many(Box<[(VariableName, Reason)]>),
 }
 
-/// What an entry looks like from outside.
+/// The public form of an entry.
 type Entry = fn(&(VariableName, Reason)) -> (&VariableName, &Reason);
 
 impl Variables {
@@ -27,14 +27,14 @@ impl Variables {
         Self(Entries::One((name, reason)))
     }
 
-    /// Of entries in any order; of several of one name, the first.
+    /// Takes entries in any order; of several of one name, the first.
     pub(super) fn first_of_each(mut entries: Vec<(VariableName, Reason)>) -> Self {
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
         entries.dedup_by(|(later, _), (first, _)| later == first);
         Self(Entries::Many(entries.into()))
     }
 
-    /// Why the name matters.
+    /// The reason why the name matters.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Reason> {
         let all = self.all();
@@ -42,7 +42,7 @@ impl Variables {
         Some(&all[at].1)
     }
 
-    /// Whether the edge is about the name.
+    /// Whether the edge has the name.
     #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
         self.get(name).is_some()
@@ -58,7 +58,7 @@ impl Variables {
         self.all().iter().map(|(name, _)| name)
     }
 
-    /// How many there are.
+    /// The number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all().len()

@@ -7,7 +7,7 @@ use crate::similar_names::closest;
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprCompare, ExprSubscript, Number, Operator, Stmt, StmtAssign};
 use ruff_text_size::Ranged;
 
-/// A `KeyError`: a key that is there is near, or has another type.
+/// A `KeyError`: a similar key exists, or one of another type.
 pub(super) fn missing_key(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
     let wrong = facts.failure.told();
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ fn other_key(sites: &Sites<'_>, key: &Expr, wrong: &str, keys: &[String], found:
     let text = |repr: &str| unquoted(repr).map(ToOwned::to_owned);
     let literal = matches!(key, Expr::StringLiteral(_) | Expr::NumberLiteral(_));
     let Some(wrong_text) = text(wrong) else {
-        // A number that is there as a text.
+        // The number exists as a text key.
         if keys.iter().any(|key| unquoted(key) == Some(wrong)) {
             let edit = if literal { Edit::replace(key.range(), format!("'{wrong}'")) } else { sites.wrap(key, "str") };
             found.push(Proposal::new(
@@ -67,7 +67,7 @@ fn unquoted(repr: &str) -> Option<&str> {
     (!inner.contains(['\\', quote])).then_some(inner)
 }
 
-/// An `IndexError`: one past the end.
+/// An `IndexError`: the index is one past the end.
 pub(super) fn past_the_end(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
     let mut found = Vec::new();
     for expr in &sites.expressions {
@@ -91,7 +91,7 @@ fn item_past_the_end(sites: &Sites<'_>, facts: &Facts, one: &ExprSubscript, foun
         found.push(Proposal::new(0, "off-by-one", vec![edit], "the last item is one before the length"));
     }
     let Some(index) = number(&one.slice) else {
-        // The next item of each: the loop has to end one earlier.
+        // The next item of each: the loop must end one earlier.
         if matches!(&*one.slice, Expr::BinOp(sum) if sum.op == Operator::Add && number(&sum.right) == Some(1)) {
             let ranges = sites.all.iter().filter_map(|expr| match expr {
                 Expr::Call(call) if named(&call.func, "range") => {
@@ -273,7 +273,7 @@ fn sides(sites: &Sites<'_>, facts: &Facts, left: &Expr, right: &Expr, texts: boo
     }
 }
 
-/// Which conversions an operand may need beside an operand of the other type, with their ranks.
+/// The conversions that an operand may need beside an operand of the other type, with their ranks.
 fn conversions(facts: &Facts, expr: &Expr, other: Option<&str>, texts: bool) -> Vec<(usize, &'static str)> {
     let value = match expr {
         Expr::StringLiteral(one) => Some(one.value.to_str().to_owned()),
@@ -282,7 +282,7 @@ fn conversions(facts: &Facts, expr: &Expr, other: Option<&str>, texts: bool) -> 
     let numeric = value.as_deref().map(|text| (text.trim().parse::<i64>().is_ok(), text.trim().parse::<f64>().is_ok()));
     match (kind(facts, expr), other) {
         (Some("str"), Some("str")) => Vec::new(),
-        // A text that holds a number is likelier one that was not converted.
+        // A text that holds a number more likely lacks a conversion.
         (Some("str"), _) => match numeric {
             Some((true, _)) => vec![(0, "int"), (2, "float")],
             Some((false, true)) => vec![(0, "float")],
@@ -345,7 +345,7 @@ fn other_form(sites: &Sites<'_>, argument: &Expr, text: &str, converts: &str, fo
     }
 }
 
-/// An expression that a method can be called on.
+/// An expression in a form that can have a method call.
 fn receiver(argument: &Expr, shown: &str) -> String {
     match argument {
         Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) | Expr::Call(_) | Expr::StringLiteral(_) => {
@@ -397,7 +397,7 @@ fn seen<'f>(facts: &'f Facts, expr: &Expr) -> Option<&'f ObservedValue> {
     }
 }
 
-/// The type of an expression, where it is plain to see.
+/// The type of an expression, if it is obvious.
 fn kind<'f>(facts: &'f Facts, expr: &Expr) -> Option<&'f str> {
     match expr {
         Expr::StringLiteral(_) | Expr::FString(_) => Some("str"),

@@ -42,7 +42,7 @@ fn imports_of(name: &str) -> Vec<String> {
     lines
 }
 
-/// Every place that reads the name reads the other.
+/// Renames every read of the name to the other.
 fn renamed(sites: &Sites<'_>, name: &str, other: &str) -> Vec<Edit> {
     let loads = sites.all.iter().filter_map(|expr| match expr {
         Expr::Name(one) if one.ctx == ExprContext::Load && one.id.as_str() == name => Some(one.range),
@@ -83,7 +83,7 @@ fn imported(alias: &Alias) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// An `UnboundLocalError`: the function assigns to a name that it means to be the global one.
+/// An `UnboundLocalError`: the function assigns to a name that should be the global one.
 pub(super) fn unbound_local(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
     let Some(name) = facts.failure.missing_name() else { return Vec::new() };
     let assigns = |function: &StmtFunctionDef| {
@@ -128,7 +128,7 @@ impl<'a> Visitor<'a> for Stores<'_> {
     }
 }
 
-/// An import of what is not there: another module or member was meant.
+/// An import of a missing module or member: another one was meant.
 pub(super) fn missing_module(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
     let Some(wrong) = facts.failure.quoted(0) else { return Vec::new() };
     let mut found = Vec::new();

@@ -1,22 +1,22 @@
 //! The input and the output of a rule: facts of a failure, and proposed edits of one source with their reason.
 //!
-//! An edit is a place and a text. Nothing here applies an edit, or says that it is right.
+//! An edit is a place and a text. Nothing here applies an edit, or judges it.
 
 use crate::analysis::VariableName;
 use crate::diagnose::RaisedFailure;
 use std::collections::BTreeSet;
 
-/// What a rule would change, and why.
+/// The change of a rule, and its reason.
 #[derive(Clone, Debug)]
 pub(super) struct Proposal {
-    /// Less is likelier.
+    /// Lower is likelier.
     pub(super) rank: usize,
     pub(super) rule: &'static str,
     pub(super) edits: Vec<Edit>,
     pub(super) reason: String,
 }
 
-/// Bytes of a source, and what comes in their place.
+/// A range of a source, and its replacement.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Edit {
     pub(super) start: usize,
@@ -24,13 +24,13 @@ pub(super) struct Edit {
     pub(super) text: String,
 }
 
-/// What rules know beside the source.
+/// The facts that rules know beside the source.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) failure: RaisedFailure,
     /// Names that earlier steps bind.
     pub(super) known: BTreeSet<VariableName>,
-    /// The variable that should not be `None`, when the source is that of the step that it comes from.
+    /// The variable that should not be `None`, if the source is that of the step that produced it.
     pub(super) none: Option<VariableName>,
 }
 

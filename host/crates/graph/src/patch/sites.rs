@@ -1,4 +1,4 @@
-//! The places of a source that rules look at: expressions and statements, with the failing line first.
+//! The places of a source that rules examine: expressions and statements, with the failing line first.
 
 use super::proposal::Edit;
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};

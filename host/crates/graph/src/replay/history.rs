@@ -1,4 +1,4 @@
-//! What is kept of a step's runs: enough to tell whether it has to run again, and to answer when not.
+//! The stored runs of a step: enough to decide whether it has to run again, and to reuse them if not.
 
 use crate::analysis::VariableName;
 use crate::step::{StepEnd, StepReport};
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Runs that are kept of a step: the current one and the last few before it.
+/// The number of stored runs of a step: the current one and the last few before it.
 pub const RUNS_MAX: usize = 4;
 
-/// One run, and the input that it is the answer to.
+/// One run, with its input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StepRun {
-    /// The digest of the step's source and of what is the same for all steps: seed, limits and grants.
+    /// The digest of the step's source and of the settings of all steps: seed, limits and grants.
     pub source: Digest,
-    /// What it looked up: the value's digest, none when there was nothing under the name.
+    /// The names that it looked up: the value's digest, none when the name did not exist.
     pub reads: BTreeMap<VariableName, Option<Digest>>,
-    /// The digest of the whole namespace, when it looked at that.
+    /// The digest of the whole namespace, if it read that.
     pub all: Option<Digest>,
-    /// What came of it.
+    /// The report of the run.
     pub report: StepReport,
 }
 
-/// All that is kept of a step beside its source.
+/// The stored data of a step beside its source.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StepHistory {
     /// The run whose changes are in the namespace.
     pub current: Option<Arc<StepRun>>,
-    /// Others, the latest first: at most [`RUNS_MAX`] less one.
+    /// The earlier runs, the latest first: at most [`RUNS_MAX`] less one.
     #[serde(default)]
     pub earlier: Vec<Arc<StepRun>>,
-    /// Set when a run that may have effects was about to start, until its report is there.
+    /// Set before the start of a run that may have effects, until its report arrives.
     #[serde(default)]
     pub started: bool,
 }
@@ -48,7 +48,7 @@ impl StepHistory {
         self.current.iter().chain(&self.earlier)
     }
 
-    /// Makes a run the current one; the one before is kept, and the oldest goes.
+    /// Makes a run the current one; the previous one stays, and the oldest is removed.
     pub(crate) fn push(&mut self, run: Arc<StepRun>) {
         self.earlier.retain(|earlier| !Arc::ptr_eq(earlier, &run) && !earlier.answers_as(&run));
         if let Some(last) = self.current.replace(run)
@@ -66,7 +66,7 @@ impl StepRun {
         self.source == other.source && self.reads == other.reads && self.all == other.all
     }
 
-    /// Whether it was ended by a limit: the next time it may come further.
+    /// Whether a limit ended it: the next run may get further.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self.report.ended, StepEnd::Stopped { .. })

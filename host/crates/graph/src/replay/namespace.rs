@@ -1,7 +1,7 @@
-//! The namespace at every step, as the changes that each step made lie over each other.
+//! The namespace at every step, from the changes of all earlier steps.
 //!
-//! An index from names to the steps that left them, and to the steps that looked them up. Looking a name up before a
-//! step, and finding who looked at a change, cost in proportion to what is found, however many steps there are.
+//! An index from names to the steps that left them, and to the steps that looked them up. A lookup before a step, and
+//! the search for the readers of a change, cost in proportion to their results, for any number of steps.
 
 use super::history::StepRun;
 use crate::analysis::VariableName;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A step's place in the order of the namespace.
 pub(crate) type Position = u64;
 
-/// What a step left under a name; none when it unbound it.
+/// A step's value of a name; none when it unbound it.
 type Left = Option<Arc<ValueGroup>>;
 
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// The group that has the name before a step, and who left it.
+    /// The group with the name before a step, and the step that left it.
     pub(crate) fn find(&self, name: &str, before: Position) -> Option<(Position, &Arc<ValueGroup>)> {
         let (position, left) = self.left.get(name)?.range(..before).next_back()?;
         left.as_ref().map(|group| (*position, group))
@@ -36,7 +36,7 @@ impl Namespace {
         group.names.iter().filter(is_own).cloned().collect()
     }
 
-    /// What stands for the value of a name before a step: changes when its group does, or loses a variable.
+    /// The digest of a name's value before a step: it changes when its group does, or loses a variable.
     pub(crate) fn seen(&self, name: &str, before: Position) -> Option<Digest> {
         let (left_by, group) = self.find(name, before)?;
         let names = self.names_of(group, left_by, before);
@@ -46,7 +46,7 @@ impl Namespace {
         Some(Digest::of_parts(&parts))
     }
 
-    /// What stands for all that there is before a step.
+    /// The digest of the whole namespace before a step.
     pub(crate) fn seen_all(&self, before: Position) -> Digest {
         let names = self.names(before);
         let seen: Vec<_> = names.iter().filter_map(|name| Some((name, self.seen(name, before)?))).collect();
@@ -54,12 +54,12 @@ impl Namespace {
         Digest::of_parts(&parts)
     }
 
-    /// Every name that there is before a step.
+    /// Every name that exists before a step.
     pub(crate) fn names(&self, before: Position) -> BTreeSet<VariableName> {
         self.left.keys().filter(|name| self.find(name, before).is_some()).cloned().collect()
     }
 
-    /// Puts a step's run in place of its last one, and answers which later steps looked at what became another.
+    /// Replaces a step's last run with a new one, and returns the later steps that read a changed value.
     pub(crate) fn replace(&mut self, at: Position, old: Option<&StepRun>, new: Option<&StepRun>) -> BTreeSet<Position> {
         let none = Delta::default();
         let delta_of = |run: Option<&StepRun>| run.map_or_else(|| none.clone(), |run| run.report.delta.clone());
@@ -77,7 +77,7 @@ impl Namespace {
         self.readers_after(at, &names)
     }
 
-    /// Names that a change may be seen by: its own, and those that were in one group with them before.
+    /// The names that a change affects: its own, and those that shared a group with them before.
     fn touched(&self, at: Position, deltas: [&Delta; 2]) -> BTreeSet<VariableName> {
         let mut touched = BTreeSet::new();
         for name in deltas.into_iter().flat_map(Delta::names) {
@@ -89,7 +89,7 @@ impl Namespace {
         touched
     }
 
-    /// Who looked at these names, up to the step that left them anew.
+    /// The readers of these names, up to the next step that wrote them.
     fn readers_after(&self, at: Position, names: &[&VariableName]) -> BTreeSet<Position> {
         let mut found = BTreeSet::new();
         for name in names {
@@ -136,7 +136,7 @@ impl Namespace {
         }
     }
 
-    /// Names with all that functions under them may look up when they are called.
+    /// Names with all names that functions under them may look up when they are called.
     pub(crate) fn with_needs(&self, names: BTreeSet<VariableName>, before: Position) -> BTreeSet<VariableName> {
         let mut open: Vec<VariableName> = names.iter().cloned().collect();
         let mut found = names;
@@ -152,7 +152,7 @@ impl Namespace {
         found
     }
 
-    /// The groups that have these names before a step, and the first step that left one which cannot be kept.
+    /// The groups with these names before a step, and the first step whose values cannot be stored.
     pub(crate) fn groups(
         &self,
         names: &BTreeSet<VariableName>,

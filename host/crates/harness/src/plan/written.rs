@@ -1,4 +1,4 @@
-//! A plan that somebody wrote as JSON, for a run that is to follow it instead of asking a planner.
+//! A plan that a person wrote as JSON, for a run that follows it instead of asking a planner.
 //!
 //! ```json
 //! {"rationale": "why", "tasks": [
@@ -7,13 +7,13 @@
 //!    "criteria": [{"id": "short", "text": "it has one page"}], "checks": [{"name": "c", "python": "..."}]}]}
 //! ```
 //!
-//! Only `instruction` must be there. Refuses fields that it does not know, and decides nothing else:
-//! whether a plan can be worked on is the affair of [`super::accept`].
+//! Only `instruction` is required. Refuses unknown fields, and decides nothing else: [`super::accept`] validates the
+//! plan.
 
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, OnFailure, Plan, PlanStep};
 use serde::Deserialize;
 
-/// Times that a task is tried again whose plan says `retry` and no number.
+/// Retries of a task whose plan says `retry` without a number.
 const RETRIES_DEFAULT: u32 = 1;
 
 #[derive(Deserialize)]
@@ -70,10 +70,10 @@ enum CheckBodyWritten {
     Native(String),
 }
 
-/// Reads a plan.
+/// Parses a plan.
 ///
 /// # Errors
-/// What is wrong with the JSON, with line and column.
+/// The fault of the JSON, with line and column.
 pub fn read(text: &str) -> Result<Plan, serde_json::Error> {
     let Written { rationale, tasks } = serde_json::from_str(text)?;
     let steps = tasks.into_iter().enumerate().map(|(number, task)| step(number, task)).collect();
@@ -105,7 +105,7 @@ fn step(number: usize, task: WrittenTask) -> PlanStep {
     PlanStep { spec, on_failure }
 }
 
-/// A task that says nothing of how it is judged is still judged.
+/// A task without criteria is still judged.
 fn done() -> Criterion {
     Criterion { id: "done".to_owned(), text: "what the instruction asks for is done".to_owned(), check: None }
 }

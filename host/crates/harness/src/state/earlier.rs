@@ -1,9 +1,8 @@
-//! States that earlier versions wrote, brought to the present shape. Refuses to guess: what does not
-//! fit is left as it is, and the reader says so.
+//! Converts states of earlier versions. Refuses to guess: an unknown part is left unchanged, and the reader reports it.
 
 use serde_json::{Value, json};
 
-/// Brings a state of version 1 to `version`, the present one. Version 1 had one session at a time, with one piece of
+/// Converts a state of version 1 to `version`, the present one. Version 1 had one session at a time, with one piece of
 /// work, and the wait was the run's.
 pub(super) fn from_first(mut value: Value, version: u32) -> Value {
     let Some(fields) = value.as_object_mut() else { return value };

@@ -1,8 +1,8 @@
 //! An ask: one agent answers, or the tasks of a plan do.
 //!
-//! Who answers is the operator's word, or a model's, whose words are taken for no more than that: what it says is
-//! looked for among what there is, and anything else is the safest of it. A task is a session without a tree: it
-//! gives an answer or fails, and its answer reaches those that depend on it. Refuses to judge an answer.
+//! The operator or a model chooses who answers; the model's reply is not trusted: it is searched for a known name, and
+//! anything else becomes the safest choice. A task is a session without a tree: it gives an answer or fails, and its
+//! answer reaches the tasks that depend on it. Refuses to judge an answer.
 
 use super::{CapReached, Ignored, OrderRefusal, Turn};
 use crate::action::{Choice, EndStatus, Park, Work, WorkKind};
@@ -15,17 +15,17 @@ use longhaul_core::work::FeatureStatus::{Dropped, InProgress, Passing};
 use longhaul_core::work::{FeatureSpec, OnFailure, Outcome, Plan, Synthesis};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The id of the task that a single agent answers by.
+/// The id of the task of a single agent.
 const ONLY: &str = "answer";
 
-/// The word for a goal that is planned.
+/// The word for a goal that needs a plan.
 const COMPLEX: &str = "complex";
 
-/// Bytes of what makes an id fresh: `-r` and a number.
+/// Bytes of the suffix that makes an id fresh: `-r` and a number.
 const NUMBER_BYTES_MAX: usize = 12;
 
 impl Turn<'_> {
-    /// How an ask begins.
+    /// Begins an ask.
     pub(super) fn dispatch(&mut self) -> Result<(), OrderRefusal> {
         let setup = &self.state.setup;
         let first = setup.agents.first().cloned();
@@ -72,7 +72,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What is asked does not fail for want of a choice.
+    /// A missing choice does not fail the ask.
     pub(super) fn not_chosen(&mut self, choice: Choice, why: &str) {
         self.warn(format!("no model could be asked who answers: {why}"));
         match choice {
@@ -84,7 +84,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The agent whose name the words are, or the only one that they hold as a word.
+    /// The agent whose name the words are, or the only name that they contain as a word.
     fn named(&self, words: &str) -> Option<String> {
         let agents = &self.state.setup.agents;
         let exact = agents.iter().find(|agent| words.trim() == agent.as_str());
@@ -92,7 +92,7 @@ impl Turn<'_> {
         exact.or_else(|| said.next().filter(|_| said.next().is_none())).cloned()
     }
 
-    /// Who takes what was given to nobody known.
+    /// The agent for tasks with an unknown agent.
     pub(super) fn default_agent(&self) -> &str {
         let setup = &self.state.setup;
         let named = setup.default_agent.as_ref().filter(|agent| setup.agents.contains(agent));
@@ -150,7 +150,7 @@ impl Turn<'_> {
         self.end_session(session);
     }
 
-    /// Nothing goes on and nothing can be begun.
+    /// No task is active and none can begin.
     pub(super) fn end_of_tasks(&mut self) {
         if let Some(task) = self.aborting() {
             let summary = format!("given up, as the plan says, since `{}` failed", task.spec.id);
@@ -168,7 +168,7 @@ impl Turn<'_> {
         self.synthesize();
     }
 
-    /// Each answer is doubted once: the plan that comes of it may let it stand.
+    /// Each answer is doubted once: the resulting plan may let it stand.
     fn replan_doubted(&mut self) {
         let doubted: Vec<_> = self.doubtful_steps().map(|feature| feature.spec.id.clone()).collect();
         for id in doubted {
@@ -179,14 +179,14 @@ impl Turn<'_> {
         self.replan();
     }
 
-    /// The planner was asked as often as it may be, so what was answered by now has to do.
+    /// The planner was asked as often as allowed, so the present answers have to be enough.
     pub(super) fn go_on_without_plan(&mut self, why: &str) {
         self.warn(format!("there is no new plan: {why}"));
         self.state.counts.replans = self.state.limits.replans_max;
         self.advance();
     }
 
-    /// A plan was taken: the next one that is asked for has all its tries.
+    /// A plan was accepted: the next request for one has all its attempts.
     pub(super) fn plan_taken(&mut self) {
         if self.state.is_ask() {
             self.state.counts.plan_attempts = 0;
@@ -194,14 +194,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether there is an answer, and nothing fails of which the plan does not say to go on without it.
+    /// Whether there is an answer, and each failed task is one that the plan continues without.
     pub(super) fn is_answered(&self) -> bool {
         let fine = |feature: &Feature| matches!(feature.status, Passing | Dropped) || select::is_skipped(feature);
         self.state.answer.is_some() && self.state.features.iter().all(fine)
     }
 
-    /// The tasks of a new plan under ids that no task had, so that no answer is taken for another's. One that asks the
-    /// same as a task that was answered is that task.
+    /// The tasks of a new plan under fresh ids, so that no answer is taken for another's. A task that equals an
+    /// answered one is that task.
     pub(super) fn with_fresh_ids(&self, mut plan: Plan) -> (Plan, Vec<String>) {
         let same = |spec: &FeatureSpec| {
             self.passing().any(|feature| feature.spec.id == spec.id && feature.spec.instruction == spec.instruction)
@@ -209,7 +209,7 @@ impl Turn<'_> {
         let (kept, rest): (Vec<_>, Vec<_>) = plan.steps.into_iter().partition(|step| same(&step.spec));
         let own: BTreeSet<_> = rest.iter().map(|step| step.spec.id.clone()).collect();
         let mut fresh: BTreeMap<String, String> = BTreeMap::new();
-        // An id that is as long as it may be has no room for a number.
+        // An id of the maximal length leaves no space for a number.
         let stem_bytes_max = self.state.limits.id_bytes_max.saturating_sub(NUMBER_BYTES_MAX);
         for id in own.iter().filter(|id| self.state.feature(id).is_some()) {
             let stem = &id[..id.floor_char_boundary(stem_bytes_max)];
@@ -233,7 +233,7 @@ impl Turn<'_> {
         (plan, if kept.is_empty() { Vec::new() } else { vec![warning] })
     }
 
-    // What a person, or a clock, says while it goes on.
+    // Inputs of a person, or a clock, during the ask.
 
     pub(super) fn steered(&mut self, feature: Option<String>, text: &str) -> Result<Option<Ignored>, OrderRefusal> {
         let text = truncate(text.trim(), self.state.limits.text_bytes_max);
@@ -297,7 +297,7 @@ impl Turn<'_> {
         self.state.set_aside.push(Lane { wait: None, ..lane });
     }
 
-    /// Goes on with a task that was stopped, unless it is asked something else by now.
+    /// Continues a stopped task, unless its spec has changed.
     pub(super) fn go_on_with(&mut self, id: &str) -> bool {
         let Some(at) = self.state.set_aside.iter().position(|aside| aside.work.feature() == Some(id)) else {
             return false;
@@ -307,14 +307,14 @@ impl Turn<'_> {
         if !matches!(&work.job, WorkKind::Generate { task, .. } if asked.as_ref() == Some(task)) {
             return false;
         }
-        // A process that was killed did not come to hand in what it used.
+        // A killed process did not report the usage.
         self.state.cancelled.remove(&work.key());
         self.set_status(id, InProgress, "goes on where it was");
         self.start(session, work);
         true
     }
 
-    /// Stops where it is: what is worked on goes on from its journals after a resume with a higher cap.
+    /// Stops at the present state: the work continues from its journals after a resume with a higher cap.
     pub(super) fn wall_used_up(&mut self, spent_ms: u64) -> Option<Ignored> {
         let max = self.state.limits.wall_ms_max.filter(|max| spent_ms >= *max);
         let Some(max) = max.filter(|_| self.state.phase == Phase::Running) else { return Some(Ignored::NothingToDo) };
@@ -328,7 +328,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether `words` hold `word` by itself, in any case of letters.
+/// Whether `words` contain `word` by itself, in any letter case.
 fn says(words: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     words.split(|c: char| !is_part(c)).any(|part| part.eq_ignore_ascii_case(word))

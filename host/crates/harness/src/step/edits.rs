@@ -1,7 +1,7 @@
-//! Features that an operator adds, edits or drops while the run goes on, or after it ended.
+//! Features that an operator adds, edits or drops while the run works, or after it ended.
 //!
-//! An edit of the feature that is worked on calls its work off, restores the tree and begins a new
-//! session, whose keys differ, so that no late report of the old one can count for the new one.
+//! An edit of the feature under work cancels its work, restores the tree and begins a new session, whose keys differ,
+//! so that no late report of the old one can count for the new one.
 
 use super::{Ignored, OrderRefusal, Turn};
 use crate::action::{EndStatus, Work, WorkKind};
@@ -19,7 +19,7 @@ impl Turn<'_> {
         let spec = self.accept(spec, None)?;
         let id = spec.id.clone();
         self.state.features.push(Feature::new(spec));
-        // The planner says what two answers come to.
+        // The planner synthesises two answers.
         self.state.direct = false;
         self.set_status(&id, NotStarted, "added by the operator");
         self.edited();
@@ -37,12 +37,12 @@ impl Turn<'_> {
         let id = spec.id.clone();
         let feature = &mut self.state.features[position];
         feature.spec = spec;
-        // A person said what it is judged by, so nothing waits for consent any more.
+        // A person set the rubric, so no offer waits for consent any more.
         feature.offered = None;
         feature.consent = None;
         feature.attempts_forgiven = feature.attempts;
         let goes_on = feature.status == InProgress;
-        // It stays in progress, so that it is taken up first, unless it now waits for another.
+        // It stays in progress, so that it is chosen first, unless it now waits for another.
         let feature = &self.state.features[position];
         let status =
             if goes_on && select::dependencies_pass(feature, &self.state.features) { InProgress } else { NotStarted };
@@ -90,7 +90,7 @@ impl Turn<'_> {
         found.ok_or_else(|| OrderRefusal::UnknownFeature { feature: texts::line(id, 80) })
     }
 
-    /// A commit cannot be called back once it is asked for, but it can while it waits for a person.
+    /// A commit cannot be cancelled once it is requested, but it can while it waits for a person.
     pub(super) fn check_not_committing(&self, id: &str) -> Result<(), OrderRefusal> {
         let lane = self.state.lane_of(id).map(|position| &self.state.lanes[position]);
         match lane {
@@ -101,7 +101,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The feature as it will be kept; `replaces` is the position of its predecessor.
+    /// The feature as it will be stored; `replaces` is the position of its predecessor.
     fn accept(&mut self, spec: FeatureSpec, replaces: Option<usize>) -> Result<FeatureSpec, OrderRefusal> {
         let numbered = self.state.features.iter().enumerate();
         let others: Vec<_> =
@@ -111,7 +111,7 @@ impl Turn<'_> {
         Ok(spec)
     }
 
-    /// Calls off the work on a feature, if there is any, and has the tree restored.
+    /// Cancels the work on a feature, if there is any, and has the tree restored.
     pub(super) fn leave(&mut self, id: &str) {
         let Some(position) = self.state.lane_of(id) else { return };
         if matches!(self.state.lanes[position].work.job, WorkKind::Discard { .. }) {
@@ -121,7 +121,7 @@ impl Turn<'_> {
         if self.ended().is_none() {
             return self.start_discard(session);
         }
-        // What an end held back was not started; `edited` takes the run up with this instead.
+        // Held-back work was not started; `edited` resumes the run with this instead.
         if let Some(work) = self.discard_of(&session) {
             self.state.lanes.push(Lane { session: Some(session), work, wait: None });
         }

@@ -12,7 +12,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus::{Blocked, Failing, NotStarted, Passing};
 use longhaul_core::work::Plan;
 
-/// What an order led to: nothing to add, or why it changed nothing.
+/// The result of an order: nothing to add, or why it changed nothing.
 type Taken = Result<Option<Ignored>, OrderRefusal>;
 
 impl Turn<'_> {
@@ -44,7 +44,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// With the plan that the operator hands over.
+    /// Follows the operator's plan.
     fn follow(&mut self, plan: Plan) -> Result<(), OrderRefusal> {
         let notes = truncate(&plan.notes, self.state.limits.text_bytes_max);
         let accepted = plan::accept(plan, &self.state.setup, &self.state.limits)?;
@@ -53,7 +53,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Work waits for a person, and will go on under its key.
+    /// Work waits for a person, and will continue under its key.
     pub(super) fn parked(&mut self, key: &str, question: &str, wanted: &PersonRequest) -> Option<Ignored> {
         let question = self.line(question);
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key);
@@ -76,7 +76,7 @@ impl Turn<'_> {
         None
     }
 
-    /// An answer that names no feature is for the one question that is open.
+    /// An answer without a feature is for the one open question.
     pub(super) fn answered_run(&mut self, answer: &str) -> Taken {
         let asks = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait, .. }) if wait.is_for_a_person());
         let asking: Vec<_> = (0..self.state.lanes.len()).filter(|at| asks(&self.state.lanes[*at])).collect();
@@ -94,7 +94,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Only the work that waits is told, and never its feature: who approves of a call answers no question.
+    /// Only the waiting work is notified, and never its feature: an approval of a call answers no question.
     pub(super) fn approved(&mut self, key: &str) -> Option<Ignored> {
         let waits = |lane: &Lane| matches!(&lane.wait, Some(Wait { wait: WaitFor::Work, .. }));
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && waits(lane));
@@ -103,7 +103,7 @@ impl Turn<'_> {
         None
     }
 
-    /// As [`Turn::approved`], but what is kept with this step must not be kept for work that waits no more.
+    /// As [`Turn::approved`], but the rows of this step must not be stored for work that does not wait any more.
     pub(super) fn resolved(&mut self, key: &str) -> Taken {
         match self.approved(key) {
             None => Ok(None),
@@ -111,7 +111,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Work whose answer nobody has used waits again, with the question that it had.
+    /// Work whose answer is unused waits again, with its earlier question.
     pub(super) fn taken_back(&mut self, key: &str, question: &str, answer_with: &str) -> Taken {
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && lane.wait.is_none());
         let position = found.filter(|_| self.state.phase == Phase::Running).ok_or(OrderRefusal::AnswerUsed)?;
@@ -126,7 +126,7 @@ impl Turn<'_> {
             Some(Wait { wait: WaitFor::Plan, park }) => {
                 let text = self.line(answer);
                 self.note_for_planner(park.reason, text);
-                // Their answer allows as many plans again; the one that is asked for now is the first.
+                // The person's answer allows as many plans again; the one that is requested now is the first.
                 self.state.counts.replans = self.state.limits.replans_max.min(1);
                 let held = self.state.lanes.remove(position).work;
                 self.start_plan(Some(held));
@@ -138,7 +138,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks for the work of each lane of which this holds, to the letter; the others stay as they are.
+    /// Requests the work of each lane for which this holds, literally; the others stay unchanged.
     fn go_on_where(&mut self, is_over: impl Fn(&Lane) -> bool) {
         for lane in std::mem::take(&mut self.state.lanes) {
             if is_over(&lane) { self.start(lane.session, lane.work) } else { self.state.lanes.push(lane) }
@@ -242,7 +242,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Lets features that are failing, or that were denied something, be tried again.
+    /// Lets features that are failing, or were denied something, be retried.
     fn forgive(&mut self) {
         self.free_blocked(BlockedBy::Denial, "tried again after a refusal");
         for feature in self.state.features.iter_mut().filter(|feature| feature.status == Failing) {
@@ -250,12 +250,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks for everything again that is not a question: what is under way goes on where it is.
+    /// Requests all work again except questions: work in progress continues where it is.
     fn take_up(&mut self) {
         if self.ended().is_some() {
             return self.reopen();
         }
-        // What is under way goes on whatever it costs, and questions stand.
+        // Work in progress continues whatever it costs, and questions stand.
         let stands = |lane: &Lane| match &lane.wait {
             None => true,
             Some(wait) => matches!(wait.wait, WaitFor::Work | WaitFor::Plan),
@@ -266,14 +266,14 @@ impl Turn<'_> {
         self.advance();
     }
 
-    /// Takes up a run that has ended, with the counts of what may go wrong in a row at zero.
+    /// Resumes a run that has ended, with the counts of failures in a row at zero.
     pub(super) fn reopen(&mut self) {
         self.state.counts = Counts { edits: self.state.counts.edits, ..Counts::default() };
         self.state.phase = Phase::Running;
         self.state.answer = None;
         self.emit(Event::RunResumed);
         self.free_blocked(BlockedBy::Denial, "tried again after a refusal");
-        // A plan that was refused is asked for anew, with what was said since.
+        // A refused plan is requested again, with the notes since then.
         let is_refused = |lane: &Lane| lane.session.is_none() && lane.wait.is_none();
         match self.state.lanes.iter().position(is_refused) {
             Some(position) => {
@@ -288,7 +288,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What was denied may be allowed by now, and a resume is also a word about what a person stopped.
+    /// A denial may be lifted by now, and a resume also continues work that a person stopped.
     fn free_blocked(&mut self, by: BlockedBy, why: &str) {
         let freed = |feature: &&crate::Feature| feature.status == Blocked && feature.blocked_by == Some(by);
         let ids: Vec<_> = self.state.features.iter().filter(freed).map(|feature| feature.spec.id.clone()).collect();
@@ -297,7 +297,7 @@ impl Turn<'_> {
         }
     }
 
-    /// After a change of the features: a run that had ended goes on, and what is next is taken up.
+    /// After a change of the features: a run that had ended continues, and the next work starts.
     pub(super) fn settle_or_reopen(&mut self) {
         self.call_off_planner();
         if self.ended().is_some() {
@@ -307,7 +307,7 @@ impl Turn<'_> {
         self.advance();
     }
 
-    /// What the planner is asked for now, or a person about it, is about the features as they were.
+    /// The planner's present request, or a person's question about it, concerns the former features.
     fn call_off_planner(&mut self) {
         if self.state.is_planning() {
             return;
@@ -342,7 +342,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a person says that there is nothing left to do.
+/// Whether a person says that nothing is left to do.
 fn is_done(answer: &str) -> bool {
     ["done", "yes"].iter().any(|word| answer.trim().trim_end_matches('.').eq_ignore_ascii_case(word))
 }

@@ -1,7 +1,7 @@
-//! What a pipeline does when none of its steps can be worked on: ask the planner for the rest of the
-//! way, or a person, or the planner for what the results come to.
+//! A pipeline without workable steps: it asks the planner for the remaining steps, or a person, or the planner for a
+//! synthesis of the results.
 //!
-//! Steps that pass are kept and not run again. Refuses to call a plan done of which a step fails.
+//! Passing steps are kept and not run again. Refuses to call a plan done that has a failing step.
 
 use super::Turn;
 use crate::action::{EndStatus, StepSummary, Work, WorkKind};
@@ -15,7 +15,7 @@ use longhaul_core::work::FeatureStatus::{Dropped, Failing, NotStarted, Passing};
 use longhaul_core::work::{Issue, OnFailure, Plan, PlanStep, Synthesis};
 
 impl Turn<'_> {
-    /// Whether a step failed for good whose plan says to give up then.
+    /// Whether a step failed for good that the plan marks as fatal.
     pub(super) fn is_aborted(&self) -> bool {
         self.aborting().is_some()
     }
@@ -25,7 +25,7 @@ impl Turn<'_> {
         self.state.features.iter().find(aborts).filter(|_| self.state.setup.strategy != Strategy::Session)
     }
 
-    /// Nothing goes on and nothing can be begun.
+    /// No step is active and none can begin.
     pub(super) fn end_of_steps(&mut self) {
         if let Some(step) = self.aborting() {
             let summary = format!("given up, as the plan says, since `{}` failed", step.spec.id);
@@ -46,7 +46,7 @@ impl Turn<'_> {
         self.synthesize();
     }
 
-    /// Those that pass among them, so that a planner can tell what is left.
+    /// Passing steps included, so that a planner can see what is left.
     pub(super) fn ended_steps(&self) -> impl Iterator<Item = &Feature> {
         self.state.features.iter().filter(|feature| matches!(feature.status, Passing | Failing))
     }
@@ -55,7 +55,7 @@ impl Turn<'_> {
         self.state.features.iter().filter(|feature| feature.status == Failing && !select::is_skipped(feature))
     }
 
-    /// Steps that pass and whose agents are not sure of them: worth another look while plans are left.
+    /// Passing steps whose agents are not confident: worth another look while plans are left.
     pub(super) fn doubtful_steps(&self) -> impl Iterator<Item = &Feature> {
         let percent_min = self.state.limits.confidence_percent_min;
         let is_doubtful = move |feature: &&Feature| {
@@ -79,7 +79,7 @@ impl Turn<'_> {
         self.work_of_planner("replan", job)
     }
 
-    /// Under a key of its own also when a count starts again.
+    /// Under a key of its own even when a count starts again.
     pub(super) fn work_of_planner(&mut self, name: &str, job: WorkKind) -> Work {
         self.state.asked_again = self.state.asked_again.saturating_add(1);
         Work::new(format!("{name}/{}", self.state.asked_again), job)
@@ -121,7 +121,7 @@ impl Turn<'_> {
         (plan, if names.is_empty() { Vec::new() } else { vec![warning] })
     }
 
-    /// The rest of the way is the new plan's: steps that it does not name any more are dropped.
+    /// The new plan replaces the remaining steps: steps that it does not name are dropped.
     pub(super) fn take_replan(&mut self, accepted: Accepted, notes: String) {
         let steps: Vec<_> = accepted.steps.iter().map(|step| (step.spec.id.clone(), step.spec.title.clone())).collect();
         let kept = self.passing().map(|feature| feature.spec.id.clone()).collect();
@@ -156,7 +156,7 @@ impl Turn<'_> {
         self.set_status(&id, NotStarted, "planned again");
     }
 
-    /// As many plans failed as are allowed: that is about the goal, and a person's to decide.
+    /// As many plans failed as are allowed: the goal is in question, which a person decides.
     fn ask_about_failures(&mut self) {
         let plans = self.state.counts.replans.saturating_add(1);
         let question = format!(
@@ -192,7 +192,7 @@ impl Turn<'_> {
         self.take_answer(synthesis);
     }
 
-    /// The steps pass, so the work is done: what they said stands in for an answer.
+    /// The steps pass, so the work is done: their summaries replace an answer.
     pub(super) fn not_synthesized(&mut self, why: &str) {
         self.warn(format!("the planner gave no answer, so the steps' own are joined: {why}"));
         let words = |feature: &Feature| match feature.answer.as_str() {
@@ -212,8 +212,8 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a step's result calls for another plan: it failed, or its agent is less sure than `confidence_min`.
-/// One that does not say how sure it is, is not doubted.
+/// Whether a step's result needs another plan: it failed, or its agent's confidence is below `confidence_min`. A result
+/// without a confidence is not doubted.
 #[must_use]
 pub fn wants_replan(passed: bool, confidence: Option<f64>, confidence_min: f64) -> bool {
     !passed || confidence.is_some_and(|confidence| confidence < confidence_min)

@@ -1,10 +1,10 @@
-//! Checks that a planner proposed, and features that no check proves.
+//! Proposed checks of a planner, and features that no check proves.
 //!
-//! A proposed check is run on the tree before any work, where it must fail. One that passes there is told as vacuous;
-//! one that cannot be loaded goes back to the planner once, and is then left out of the plan. What the operator wrote
-//! is not tried: a check whose text stands in the goal is theirs. A feature that only vacuous checks decide, and that
-//! nobody can judge otherwise or whose work changed nothing, waits for a person; the rest of the run goes on. One that the
-//! run before built already, to the letter, passes by that run's verdict.
+//! A proposed check runs on the tree before any work, where it must fail. One that passes there is reported as vacuous;
+//! one that cannot be loaded goes back to the planner once, and is then left out of the plan. The operator's own checks
+//! are not tried: a check whose text is in the goal is theirs. A feature that only vacuous checks decide, and that no
+//! evaluator can judge otherwise or whose work changed nothing, waits for a person; the rest of the run continues. A
+//! feature that the previous run built with the same spec passes by that run's verdict.
 
 use super::Turn;
 use super::reports::PLAN_BEFORE;
@@ -24,7 +24,7 @@ const PROPOSED_MAX: usize = 200;
 const PROPOSED_BYTES_MAX: usize = 300;
 
 impl Turn<'_> {
-    /// Has the checks tried that the planner proposed. Without any the plan is taken at once.
+    /// Tries the planner's proposed checks. Without any the plan is accepted at once.
     pub(super) fn try_or_take(&mut self, planned_by: Work, accepted: Accepted, notes: String) {
         let proposed = self.proposed_checks(&accepted.steps);
         if proposed.is_empty() {
@@ -62,7 +62,7 @@ impl Turn<'_> {
         self.take_tried(*planned_by, plan);
     }
 
-    /// The sessions find out what the checks do.
+    /// The sessions find out the results of the checks.
     pub(super) fn not_tried(&mut self, work: Work, why: &str) {
         let WorkKind::TryChecks { plan, planned_by, .. } = work.job else { return };
         self.warn(format!("the checks of the plan were not tried before the work: {why}"));
@@ -72,7 +72,7 @@ impl Turn<'_> {
     fn take_tried(&mut self, planned_by: Work, plan: Plan) {
         let notes = plan.notes.clone();
         let kept: Vec<_> = self.passing().map(|feature| &feature.spec).collect();
-        // What is left must be a plan that can pass.
+        // The remaining plan must be able to pass.
         match plan::accept_beside(plan, &kept, &self.state.setup, &self.state.limits) {
             Ok(accepted) => self.take(&planned_by, accepted, notes),
             Err(error) => self.plan_refused(planned_by, error.to_string()),
@@ -88,7 +88,7 @@ impl Turn<'_> {
         self.take_plan(accepted, notes, proposed);
     }
 
-    /// Checks that neither the goal nor a feature that is there has.
+    /// Checks that neither the goal nor an existing feature has.
     fn proposed_checks(&self, steps: &[PlanStep]) -> Vec<(String, String)> {
         let goal = self.state.goal.replace('\r', "");
         let is_there = |id: &str, check: &CheckSpec| {
@@ -102,7 +102,7 @@ impl Turn<'_> {
         proposed
     }
 
-    /// What the features are judged by where the goal does not say it.
+    /// The criteria of features that the goal does not state.
     fn proposed_criteria(&self, steps: &[PlanStep]) -> Vec<ProposedCriterion> {
         if self.state.setup.strategy == Strategy::Ask {
             return Vec::new();
@@ -130,7 +130,8 @@ impl Turn<'_> {
         Some(format!("check `{}` of feature `{}` cannot be loaded: {}", trial.check, trial.feature, self.line(why)))
     }
 
-    /// Whether the run before built just this feature, and all that decides it still holds: its checks passed by that work.
+    /// Whether the previous run built exactly this feature, and everything that decides it still holds: its checks
+    /// passed by that work.
     pub(super) fn passed_before(&self, id: &str) -> bool {
         let Some((_, feature)) = self.find(id) else { return false };
         let before = self.state.setup.passed_before.get(id);
@@ -145,7 +146,7 @@ impl Turn<'_> {
             && evidence::is_vacuous(&feature.spec.criteria, &feature.vacuous, true)
     }
 
-    /// Before anything is spent on work that nobody could judge.
+    /// Before anything is spent on work that could not be judged.
     pub(super) fn ask_before_work(&mut self, session: &Session) {
         let evaluator = self.state.setup.checks_only.clone().unwrap_or_default();
         let why = format!(
@@ -157,7 +158,7 @@ impl Turn<'_> {
         self.end_session(session);
     }
 
-    /// After work that no check shows to be done.
+    /// After work that no check proves done.
     pub(super) fn ask_whether_done(&mut self, session: Session) {
         let checks = self.vacuous_checks(&session.feature);
         let why = match session.is_changed {
@@ -197,7 +198,7 @@ fn is_written(check: &CheckSpec, goal: &str) -> bool {
     }
 }
 
-/// Its criteria stay, for whoever reads the work.
+/// Its criteria stay, for the evaluator who reads the work.
 fn leave_out(step: &mut PlanStep, name: &str) {
     step.spec.checks.retain(|check| check.name != name);
     for criterion in step.spec.criteria.iter_mut().filter(|criterion| criterion.check.as_deref() == Some(name)) {

@@ -1,8 +1,8 @@
-//! What becomes of a report on work.
+//! The consequences of a report on work.
 //!
-//! Each kind of failure has one consequence: an outage waits and tries again, a question or a refusal
-//! blocks the feature, a repository that cannot be written and a provider that refuses requests for good wait for a
-//! person, a full journal goes on in a fresh invocation, and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
+//! Each kind of failure has one consequence: an outage waits and retries; a question or a refusal blocks the feature; a
+//! repository that cannot be written and a provider that refuses requests permanently wait for a person; a full journal
+//! continues in a fresh invocation; and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
 
 use super::{Ignored, Turn, plus};
 use crate::action::{EndStatus, Work, WorkKind};
@@ -18,10 +18,10 @@ use longhaul_core::work::{Criterion, Issue, Judgement, Mark, Outcome, Plan, Verd
 use longhaul_core::{LimitHit, Outage};
 use std::collections::BTreeMap;
 
-/// The limit of an invocation that is no failure: its agent goes on in a fresh one.
+/// The limit of an invocation that is no failure: its agent continues in a fresh one.
 const JOURNAL_FULL: &str = "journal_entries_max";
 
-/// What a person can do about a question of the planner, and where it is about a goal that a file holds.
+/// The commands that answer a question of the planner, and that one about a goal in a file.
 const ANSWER: &str = "longhaul answer RUN --text ANSWER";
 const ANSWER_OR_MEND: &str =
     "longhaul answer RUN --text ANSWER; or mend the goal's file, then: longhaul resume RUN --reread-goal";
@@ -29,17 +29,17 @@ const ANSWER_OR_MEND: &str =
 /// The limit that ends a round which only fills journals.
 const HANDOFFS: &str = "handoffs_max";
 
-/// What a note for the planner is about that says why its plan was refused.
+/// The subject of a note for the planner that gives the refusal of its plan.
 pub(super) const PLAN_BEFORE: &str = "the plan before";
 
 impl Turn<'_> {
     pub(super) fn done(&mut self, key: &str, used: WorkUsage, report: WorkReport) -> Option<Ignored> {
         if self.state.cancelled.remove(key) {
-            // It was called off, but what it used was used.
+            // Cancelled work still counts its usage.
             self.state.used = plus(self.state.used, used);
             return None;
         }
-        // What a service, a cap or the repository holds back was not started.
+        // Work that a service, a cap or the repository holds back was not started.
         let is_started = |lane: &Lane| lane.wait.as_ref().is_none_or(|wait| wait.wait == WaitFor::Work);
         let found = self.state.lanes.iter().position(|lane| lane.work.key() == key && is_started(lane));
         let Some(position) = found.filter(|_| self.state.phase == Phase::Running) else {
@@ -148,7 +148,7 @@ impl Turn<'_> {
         self.advance();
     }
 
-    /// What a plan wants done about failures counts in a pipeline; a session has rules of its own.
+    /// A plan's handling of failures counts in a pipeline; a session has rules of its own.
     pub(super) fn feature_of(&self, step: longhaul_core::work::PlanStep) -> Feature {
         let mut feature = Feature::new(step.spec);
         if self.state.setup.strategy != Strategy::Session {
@@ -164,7 +164,7 @@ impl Turn<'_> {
         self.ask(None, work.again(), WaitFor::Plan, &question, answer_with);
     }
 
-    /// Asks the planner again while attempts are left, and tells it why.
+    /// Asks the planner again while attempts are left, and gives it the reason.
     pub(super) fn plan_refused(&mut self, work: Work, why: String) {
         self.state.counts.plan_attempts = self.state.counts.plan_attempts.saturating_add(1);
         self.note_for_planner(PLAN_BEFORE.to_owned(), self.line(&why));
@@ -251,8 +251,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Goes on with a round whose journal is full in a fresh invocation, as often as it may. One that only fills journals
-    /// gets nowhere in another round either, so the feature fails.
+    /// Continues a round with a full journal in a fresh invocation, as often as allowed. A round that only fills
+    /// journals would not succeed in another one either, so the feature fails.
     fn go_on_afresh(&mut self, mut session: Session) {
         let handoffs_max = self.state.limits.handoffs_max;
         if session.handoffs < handoffs_max {
@@ -295,7 +295,7 @@ impl Turn<'_> {
         self.not_judged(session, vec![Issue::general(format!("the evaluator gave no verdict: {text}"))]);
     }
 
-    /// The agent hears of each file, as many as of an evaluator's issues.
+    /// The agent gets each file, as many as of an evaluator's issues.
     fn unfit(&mut self, session: Session, files: &[String]) {
         let limits = &self.state.limits;
         let (issues_max, bytes_max) = (limits.issues_max, limits.text_bytes_max);
@@ -307,7 +307,7 @@ impl Turn<'_> {
         self.not_judged(session, issues);
     }
 
-    /// As a verdict of nothing but unknown marks: the round is used, and nobody passes.
+    /// Like a verdict with only unknown marks: the round is used, and nothing passes.
     fn not_judged(&mut self, session: Session, issues: Vec<Issue>) {
         let why = issues.first().map_or_else(String::new, |issue| issue.text.clone());
         let Some((_, feature)) = self.find(&session.feature) else { return };
@@ -322,7 +322,7 @@ impl Turn<'_> {
         self.round_failed(session, issues);
     }
 
-    /// Starts the next round with what is to mend, or fails the feature after the last.
+    /// Starts the next round with the issues, or fails the feature after the last.
     fn round_failed(&mut self, mut session: Session, issues: Vec<Issue>) {
         let first = issues.first().map_or("the evaluator named no issue", |issue| issue.text.as_str());
         let (first, round) = (self.line(first), session.round);
@@ -355,7 +355,7 @@ impl Turn<'_> {
 
     // The repository.
 
-    /// Sent back to be built on what the branch holds now. It passed, so no attempt is counted.
+    /// Sent back to be built on the branch's present tip. It passed, so no attempt is counted.
     fn conflicted(&mut self, session: Session, files: &[String]) {
         let why = format!("passed, but the branch changed the same lines of {}", texts::named_files(files));
         let why = self.line(&why);
@@ -404,7 +404,7 @@ impl Turn<'_> {
 
     // Budget.
 
-    /// As a cap that is seen before the work starts: it goes on after a resume with a higher one.
+    /// Like a cap that is found before the work starts: it continues after a resume with a higher one.
     fn over_budget(&mut self, session: Option<Session>, work: Work, hit: &LimitHit) {
         let cap = Cap::of_ledger(&hit.name).unwrap_or(Cap::CostMicrodollarsMax);
         let name = cap.as_str();
@@ -418,8 +418,8 @@ impl Turn<'_> {
 
     // Providers.
 
-    /// Uses no round and is not tried again by itself: the provider would say the same. What several lanes are refused
-    /// for one reason is asked once.
+    /// Uses no round and is not retried automatically: the provider would refuse again. A refusal of several lanes for
+    /// one reason is asked once.
     fn rejected(&mut self, session: Option<Session>, work: Work, failure: &WorkFailure) {
         let question = self.line(&format!("could not {}: {}", work.job.verb(), failure.text()));
         let is_same = |lane: &Lane| {
@@ -433,8 +433,8 @@ impl Turn<'_> {
 
     // Outages.
 
-    /// Uses no round: waits, longer each time, and tries the same: under a new key when the invocation has
-    /// ended in the outage, under its own when it only broke off and can go on.
+    /// Uses no round: waits, longer each time, and retries the same work: under a new key when the invocation has ended
+    /// in the outage, under its own when it was only interrupted and can continue.
     fn unavailable(&mut self, session: Option<Session>, work: Work, outage: &Outage) {
         let reason = self.line(&outage.reason);
         let verb = work.job.verb();
@@ -455,8 +455,8 @@ impl Turn<'_> {
         self.hold(session, work, WaitFor::Outage, text, Some(until_ms));
     }
 
-    /// What the service asked for or the doubled wait, whichever is longer. The service is not ours: a
-    /// cap bounds what it may ask for.
+    /// The wait that the service asked for or the doubled wait, whichever is longer. The service is not trusted: a cap
+    /// bounds its request.
     fn outage_wait_ms(&self, count: u32, asked_ms: Option<u32>) -> u64 {
         let limits = &self.state.limits;
         let factor = 1_u64.checked_shl(count.saturating_sub(1)).unwrap_or(u64::MAX);
@@ -469,7 +469,7 @@ fn is_journal_full(failure: &WorkFailure) -> bool {
     matches!(failure, WorkFailure::Limit(hit) if hit.name == JOURNAL_FULL)
 }
 
-/// Whether work of this kind can end so.
+/// Whether work of this kind can end in this report.
 fn fits(job: &WorkKind, report: &WorkReport) -> bool {
     matches!(
         (job, report),

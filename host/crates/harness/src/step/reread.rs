@@ -1,7 +1,7 @@
-//! A goal that is read again: features that it adds, changes and drops, as the driver found them.
+//! A changed goal: features that it adds, changes and drops, as the driver found them.
 //!
-//! What passes stays as it is. Where there is no plan yet, the planner is asked again with the goal as it is now, so that
-//! what was wrong with it can be mended.
+//! Passing features stay unchanged. Without a plan yet, the planner is asked again with the present goal, so that a
+//! fault of the goal can be corrected.
 
 use super::{Ignored, OrderRefusal, Turn};
 use crate::action::EndStatus;
@@ -52,13 +52,13 @@ impl Turn<'_> {
         self.state.feature(id).is_some() && !self.is(id, Passing) && !self.is(id, Dropped)
     }
 
-    /// What the planner was asked, and said, was about the goal as it was.
+    /// The planner's request, and its answer, concerned the former goal.
     fn plan_anew(&mut self, goal: String) {
         self.state.goal = goal;
         self.state.plan_notes.clear();
         self.state.counts.plan_attempts = 0;
         if self.ended().is_some() {
-            // A resume asks with the goal as it is then.
+            // A resume asks with the goal of that time.
             return;
         }
         let Some(position) = self.state.lanes.iter().position(|lane| lane.session.is_none()) else { return };
@@ -94,7 +94,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// One that the goal adds, or says something else of.
+    /// A feature that the goal adds or changes.
     fn take_changed(&mut self, step: PlanStep) {
         let id = step.spec.id.clone();
         let Some(position) = self.state.features.iter().position(|feature| feature.spec.id == id) else {

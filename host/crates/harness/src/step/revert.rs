@@ -1,7 +1,7 @@
-//! Features that passed and no longer do: their commits were left behind, or their checks fail by now.
+//! Features that passed and no longer do: their commits were abandoned, or their checks fail by now.
 //!
-//! Neither starts work. A revert takes back what was under way and leaves the run paused, with nothing
-//! outstanding, so that a resume chooses what is next; a regression reopens what had ended, for a resume.
+//! Neither starts work. A revert takes back the active work and leaves the run paused, with nothing outstanding, so
+//! that a resume chooses the next work; a regression reopens an ended run, for a resume.
 
 use super::{Ignored, OrderRefusal, Turn};
 use crate::action::EndStatus;
@@ -38,7 +38,7 @@ impl Turn<'_> {
         self.settle();
         match (is_complete(&self.state.features), self.ended()) {
             (false, _) => self.leave_to_a_resume(),
-            // What was left to do was taken back.
+            // The remaining work was taken back.
             (true, None | Some(EndStatus::Incomplete)) => self.end_as_it_stands(),
             (true, Some(EndStatus::Completed | EndStatus::Failed | EndStatus::Abandoned)) => {}
         }
@@ -64,7 +64,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Nothing may go on from what is taken away.
+    /// No work may continue from commits that are taken away.
     fn check_quiet(&self) -> Result<(), OrderRefusal> {
         match self.state.phase {
             Phase::New => Err(OrderRefusal::NotBegun),
@@ -83,7 +83,7 @@ impl Turn<'_> {
         features.map(|feature| feature.spec.id.clone()).collect()
     }
 
-    /// As if nobody had worked on it, but for what it used and how often it was tried.
+    /// Resets it to a feature without work, except its usage and its attempts.
     fn take_back(&mut self, id: &str, why: &str) {
         if let Some(feature) = self.state.feature_mut(id) {
             feature.commit = None;
@@ -97,18 +97,18 @@ impl Turn<'_> {
         self.set_status(id, NotStarted, why);
     }
 
-    /// A person asked for it: it may be tried as often again.
+    /// A person requested it: it may be attempted as often again.
     fn forgive_attempts(&mut self, id: &str) {
         if let Some(feature) = self.state.feature_mut(id) {
             feature.attempts_forgiven = feature.attempts;
         }
     }
 
-    /// Leaves the run to a resume. What was given up stays given up.
+    /// Leaves the run to a resume. An abandoned run stays abandoned.
     fn leave_to_a_resume(&mut self) {
         match self.ended() {
             Some(EndStatus::Abandoned) => return,
-            // As a resume would: what may go wrong in a row counts anew.
+            // As a resume does: failures in a row are counted again.
             Some(_) => self.state.counts = Counts { edits: self.state.counts.edits, ..Counts::default() },
             None => {}
         }

@@ -1,8 +1,8 @@
-//! The rubric of a feature before the work on it begins: an agent offers more, and the evaluator consents.
+//! The rubric of a feature before the work on it begins: an agent offers additions, and the evaluator consents.
 //!
-//! Consent is shown and not asked for: the evaluator judges the tree as it is by what was offered. What it can mark,
-//! it will be able to mark later. Of what it cannot, nothing is added: no work could ever pass by it. Nothing that
-//! was planned is touched here.
+//! Consent is demonstrated and not requested: the evaluator judges the unchanged tree by the offer. A criterion that it
+//! can mark now, it will be able to mark later. A criterion that it cannot mark is not added: no work could ever pass
+//! by it. Nothing that was planned is changed here.
 
 use super::Turn;
 use crate::action::WorkKind;
@@ -28,7 +28,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The rubric stays as it was planned: it can be added to, and whoever fails to add takes nothing away.
+    /// The rubric stays as it was planned: it can be extended, and a failed extension takes nothing away.
     pub(super) fn not_proposed(&mut self, session: Session, why: &str) {
         if let Some(feature) = self.state.feature_mut(&session.feature) {
             feature.proposed = true;
@@ -60,13 +60,13 @@ impl Turn<'_> {
         self.start_generate(session);
     }
 
-    /// An evaluator that gives no verdict consents to nothing.
+    /// An evaluator without a verdict consents to nothing.
     pub(super) fn not_agreed(&mut self, session: Session, why: &str) {
         self.agree_to(&session.feature, |_| Err(why.to_owned()));
         self.start_generate(session);
     }
 
-    /// Keeps of what was offered that to which `consent` is given.
+    /// Keeps the offered criteria that get `consent`.
     fn agree_to(&mut self, id: &str, consent: impl Fn(&str) -> Result<(), String>) {
         let Some(feature) = self.state.feature_mut(id) else { return };
         let Some(mut offered) = feature.offered.take() else { return };

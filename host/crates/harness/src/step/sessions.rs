@@ -1,8 +1,8 @@
-//! One attempt at a feature: how it begins, the work that it asks for, and how it ends.
+//! One attempt at a feature: its beginning, its work, and its end.
 //!
-//! A session passes through `propose` (once a feature), `prepare`, `agree` where something was proposed, then rounds of `generate` and
-//! `judge`, and ends in `commit` or `discard`. Where the branch went on meanwhile, `merge` brings its
-//! commits into the tree, and what then is there is judged again: only what was judged is committed.
+//! A session passes through `propose` (once a feature), `prepare`, `agree` if something was proposed, then rounds of
+//! `generate` and `judge`, and ends in `commit` or `discard`. If the branch has moved meanwhile, `merge` brings its
+//! commits into the tree, and the result is judged again: only a judged tree is committed.
 
 use super::Turn;
 use crate::action::{Work, WorkKind};
@@ -37,7 +37,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The lowest number of a tree that no session under way has.
+    /// The lowest number of a tree that no active session has.
     fn free_slot(&self) -> u32 {
         let taken = |slot: u32| {
             let mut sessions = self.state.lanes.iter().filter_map(|lane| lane.session.as_ref());
@@ -46,7 +46,7 @@ impl Turn<'_> {
         (0..).find(|slot| !taken(*slot)).unwrap_or_default()
     }
 
-    /// Who looks for criteria and checks to add, once a feature: never the agent that does it.
+    /// The agent that looks for additional criteria and checks, once a feature: never the feature's own agent.
     fn proposer(&self, position: usize) -> Option<String> {
         let feature = &self.state.features[position];
         let proposer = self.state.setup.contract_by.as_ref().filter(|_| !feature.proposed)?;
@@ -71,14 +71,14 @@ impl Turn<'_> {
         self.start_work(session, "propose", job);
     }
 
-    /// Brings the tree to the branch's tip, and pins what judges the feature.
+    /// Brings the tree to the branch's tip, and pins the checks of the feature.
     pub(super) fn start_prepare(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
         let job = WorkKind::Prepare { feature: session.feature.clone(), checks: feature.spec.checks.clone() };
         self.start_work(session, "prepare", job);
     }
 
-    /// Asks for the round that the session stands at.
+    /// Requests the session's present round.
     pub(super) fn start_generate(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
         let job = WorkKind::Generate {
@@ -97,7 +97,7 @@ impl Turn<'_> {
         self.start_work(session, &name, job);
     }
 
-    /// Has the last output of the feature judged, as its tree now is.
+    /// Requests a verdict on the feature's last output, with its tree as it is now.
     pub(super) fn start_judge(&mut self, session: Session) {
         let Some((_, feature)) = self.find(&session.feature) else { return };
         let job = WorkKind::Judge {
@@ -128,14 +128,14 @@ impl Turn<'_> {
         if session.merges > 0 {
             name.push_str(&format!("/m{}", session.merges));
         }
-        // What a person refused is another commit than what comes of it.
+        // After a refusal the commit differs from the one that the person refused.
         if session.refusals > 0 {
             name.push_str(&format!("/r{}", session.refusals));
         }
         self.start_work(session, &name, job);
     }
 
-    /// Has the driver restore the tree; the session is over when it has. An ask has none.
+    /// Has the driver restore the tree; then the session is over. An ask has none.
     pub(super) fn start_discard(&mut self, session: Session) {
         if self.state.is_ask() {
             return self.end_session(&session);

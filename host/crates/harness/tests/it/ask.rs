@@ -1,4 +1,4 @@
-//! Asks: who answers, what becomes of tasks that fail or are not sure, and what a person or a clock says meanwhile.
+//! Asks: the choice of the agent, failing or doubtful tasks, and inputs of a person or a clock meanwhile.
 
 use crate::bench::{Bench, feature, outcome};
 use longhaul_core::RunId;
@@ -20,7 +20,7 @@ fn question(dispatch: Dispatch, agents: &[&str], limits: HarnessLimits) -> Input
     Input::Begin { run: RunId::from_text("r-1"), goal: "why?".into(), context: json!({}), setup, limits }
 }
 
-/// A plan of tasks, each with what is done when it fails and what it depends on.
+/// A plan of tasks, each with its handling of failure and its dependencies.
 fn tasks(list: &[(&str, OnFailure, &[&str])]) -> Plan {
     let step = |(id, on_failure, depends_on): &(&str, OnFailure, &[&str])| {
         let mut spec = feature(id, depends_on);
@@ -174,7 +174,7 @@ fn a_failed_task_is_tried_again_skipped_planned_again_or_ends_all_as_the_plan_sa
     bench.report_on("f-q/1/generate", says("q"));
     assert_eq!(keys(&bench), ["replan/1"]);
 
-    // Also when there are no replans left, and when others go on.
+    // Also without replans left, and with other tasks active.
     let limits = HarnessLimits { replans_max: 0, ..HarnessLimits::of_ask() };
     let mut bench = Bench::begun_with(question(Dispatch::Plan, &["a"], limits));
     let plan = [("x", OnFailure::Abort, &[][..]), ("y", OnFailure::Skip, &[]), ("z", OnFailure::Skip, &["y"])];
@@ -206,7 +206,7 @@ fn a_replan_keeps_what_was_answered_under_fresh_ids_and_is_what_a_restart_goes_o
     assert_eq!(goes_on, ["f-y-r1/1/generate"]);
 }
 
-/// It used to be refused, for an id of more bytes than one may have.
+/// It used to be refused, for an id of more bytes than allowed.
 #[test]
 fn a_replan_names_tasks_anew_whose_ids_are_as_long_as_they_may_be() {
     let id = "y".repeat(HarnessLimits::of_ask().id_bytes_max);
@@ -242,7 +242,7 @@ fn what_an_agent_is_not_sure_of_is_planned_again_once_while_replans_are_left() {
     bench.report(WorkReport::Planned(tasks(&[("more", OnFailure::Replan, &[])])));
     unsure(&mut bench, "more");
     assert_eq!(keys(&bench), ["synthesize/3"], "the low confidence stands after the cap");
-    // Of an agent whose opinion does not count it is not asked.
+    // The planner is not asked about an agent whose opinion does not count.
     let Input::Begin { run, goal, context, setup, limits } = question(Dispatch::Plan, &["a"], HarnessLimits::of_ask())
     else {
         panic!("a beginning")
@@ -305,7 +305,7 @@ fn a_task_that_was_cancelled_is_taken_up_by_a_resume() {
     assert_eq!(bench.state.status(), RunStatus::Completed);
 }
 
-/// What it was told by then is part of its journal.
+/// Corrections up to then are part of its journal.
 #[test]
 fn a_task_that_was_cancelled_and_is_asked_something_else_begins_anew() {
     let mut bench = planned(&[("x", OnFailure::Skip, &[])]);

@@ -1,4 +1,4 @@
-//! A driver of one run for tests: it does what it is told, and writes down what was asked of it.
+//! A driver of one run for tests: it follows the test, and logs the requested actions.
 
 use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::model::Usage;
@@ -15,10 +15,10 @@ use serde_json::json;
 pub(crate) struct Bench {
     pub(crate) state: RunState,
     pub(crate) now_ms: u64,
-    /// One line an action, since the last look.
+    /// One line for each action, since the last look.
     log: Vec<String>,
     pub(crate) last: Vec<Action>,
-    /// Whether a test says itself what proposed checks do on the tree; else each fails there, as it should.
+    /// Whether the test reports the trials of proposed checks itself; else each fails there, as it should.
     pub(crate) tries_checks: bool,
 }
 
@@ -43,7 +43,7 @@ impl Bench {
         bench
     }
 
-    /// Hands in an input that must be taken.
+    /// Sends an input that must be accepted.
     #[track_caller]
     pub(crate) fn tell(&mut self, input: Input) {
         match self.try_tell(input) {
@@ -56,7 +56,8 @@ impl Bench {
         }
     }
 
-    /// A tree without checks is prepared at once, and proposed ones are tried, so that a test tells of what it is about.
+    /// A tree without checks is prepared at once, and proposed ones are tried, so that a test contains only what it is
+    /// about.
     fn prepare_what_has_no_checks(&mut self) {
         let tried = |action: &Action| match action {
             Action::Work(work @ Work { job: WorkKind::TryChecks { .. }, .. }) => Some(work.key()),
@@ -102,7 +103,7 @@ impl Bench {
         self.report(WorkReport::Generated(outcome("did it")));
     }
 
-    /// The evaluator marks every criterion so.
+    /// The evaluator gives every criterion this mark.
     #[track_caller]
     pub(crate) fn judged(&mut self, mark: Mark) {
         let work = self.work();
@@ -150,7 +151,7 @@ impl Bench {
         self.work().key()
     }
 
-    /// What was asked since the last look.
+    /// The requested actions since the last look.
     pub(crate) fn look(&mut self) -> String {
         std::mem::take(&mut self.log).join("\n")
     }
@@ -204,19 +205,19 @@ pub(crate) fn outcome(summary: &str) -> Outcome {
     Outcome { output: "{}".into(), summary: summary.into(), confidence: Some(1.0), unknowns: vec![] }
 }
 
-/// A verdict with this mark for every criterion that is asked for.
+/// A verdict with this mark for every criterion of the work.
 pub(crate) fn verdict(work: &Work, mark: Mark) -> Verdict {
     let (WorkKind::Judge { criteria, feature, .. } | WorkKind::Agree { criteria, feature, .. }) = &work.job else {
         panic!("nothing to judge: {work:?}")
     };
     let judgement = |criterion: &Criterion| Judgement { criterion: criterion.id.clone(), mark, why: "seen".into() };
-    // Named by the feature, so that features do not fail alike.
+    // Named after the feature, so that features do not fail with equal texts.
     let issue = Issue { criterion: Some(criteria[0].id.clone()), text: format!("mend {feature}") };
     let issues = if mark == Mark::Pass { vec![] } else { vec![issue] };
     Verdict { judgements: criteria.iter().map(judgement).collect(), issues }
 }
 
-/// What an invocation used: `tokens` read, two microdollars each.
+/// The usage of an invocation: `tokens` read, two microdollars each.
 pub(crate) fn used(tokens: u32) -> WorkUsage {
     let usage = Usage { input_tokens: tokens, cost_microdollars: f64::from(tokens) * 2.0, ..Usage::default() };
     WorkUsage { fuel: 10, model_calls: 1, usage, ..WorkUsage::default() }
@@ -234,7 +235,7 @@ pub(crate) fn limit() -> WorkFailure {
     WorkFailure::Limit(LimitHit::new("fuel_max", 11, 10))
 }
 
-/// What stands beside each status of a feature, or was done by the bench itself.
+/// Actions that always come with a feature's status, or that the bench itself caused.
 fn is_of_course(action: &Action) -> bool {
     match action {
         Action::Emit(Event::SessionStarting { .. } | Event::SessionComplete { .. }) => true,

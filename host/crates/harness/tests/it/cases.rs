@@ -110,7 +110,7 @@ fn status(word: &Value) -> Result<FeatureStatus, String> {
     serde_json::from_value(word.clone()).map_err(|error| error.to_string())
 }
 
-/// Statuses one after the other, and the books afterwards.
+/// Statuses one after the other, and the counts afterwards.
 fn life(case: &Value) -> Result<(), String> {
     let mut one = Feature::new(feature("1", &[]));
     for (at, written) in (1..).zip(case["transitions"].as_array().ok_or("transitions is no list")?) {
@@ -137,7 +137,7 @@ fn life(case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// A transition is a status, or one with why; a case may say why for all of its own.
+/// A transition is a status, or one with its reason; a case may have one reason for all of its own.
 fn transition<'a>(case: &'a Value, written: &'a Value) -> (&'a Value, &'a str) {
     let word =
         ["status", "to"].iter().find_map(|name| written.get(*name)).or_else(|| written.get(0)).unwrap_or(written);
@@ -149,12 +149,12 @@ fn transition<'a>(case: &'a Value, written: &'a Value) -> (&'a Value, &'a str) {
 fn next(case: &Value) -> Result<(), String> {
     let list = case["features"].as_array().ok_or("features is no list")?;
     let features = list.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
-    // The cases were made where attempts had no cap.
+    // The cases were made when attempts had no cap.
     let position = select::next(&features, |_| false, |_| u32::MAX);
     expect(&position.map_or(Value::Null, |position| list[position]["id"].clone()), &case["expected_next"])?;
     let open = |feature: &Feature| matches!(feature.status, FeatureStatus::NotStarted);
     if position.is_none() && features.iter().any(open) {
-        // None may be next, but never without a reason that somebody is told.
+        // There may be no next feature, but never without a reported reason.
         let specs: Vec<_> = features.iter().map(|feature| feature.spec.clone()).collect();
         let waits = select::waits(&features).iter().any(Option::is_some);
         if plan::dependency_error(&specs).is_none() && !waits {
@@ -184,7 +184,7 @@ fn score(case: &Value) -> Result<(), String> {
     expect(&json!(decisions::clamp_score(number("score")?)), &json!(number("expected")?))
 }
 
-/// The agent says `text`; the feature passes as the rubric says, whatever that is.
+/// The agent reports `text`; the feature passes by the rubric alone.
 fn self_report(case: &Value) -> Result<(), String> {
     let text = case["text"].as_str().ok_or("text is no text")?;
     let expected = case["expected_by_rubric"].as_bool().ok_or("expected_by_rubric is no truth value")?;
@@ -231,7 +231,7 @@ fn orchestrator_case(case: &Value) -> Result<(), String> {
     }
 }
 
-/// The scenarios are texts: a driver by hand for each, chosen by what the case holds.
+/// The scenarios are texts: each has a driver in this file, chosen by the case's content.
 fn scenario(case: &Value) -> Result<(), String> {
     let ended = |how: &str| {
         let tasks = case["completed"].as_object();
@@ -244,7 +244,7 @@ fn scenario(case: &Value) -> Result<(), String> {
     } else if share_an_agent(&case["tasks"]) {
         one_agent_twice()
     } else if std::env::var_os("LONGHAUL_CASES").is_some() {
-        // Elsewhere there may be scenarios that nobody wrote a driver for.
+        // Another suite may contain scenarios without a driver.
         println!("not driven: {}", case["id"]);
         Ok(())
     } else {
@@ -299,7 +299,7 @@ fn follow(plan: Plan, limits: HarnessLimits) -> Bench {
     Bench::begun_with(Input::Begin { run, goal, context, setup, limits })
 }
 
-/// What a new process stands at, which loads the state as it was stored.
+/// The work of a new process, which loads the stored state.
 fn after_a_kill(bench: &mut Bench) -> Vec<String> {
     bench.state = RunState::from_json(&bench.state.to_json()).expect("it loads");
     let work = |action| if let Action::Work(work) = action { Some(work.key()) } else { None };
@@ -349,7 +349,7 @@ fn one_agent_twice() -> Result<(), String> {
     let text = r#"{"tasks": [{"agent_id": "code", "instruction": "a"}, {"agent_id": "code", "instruction": "b"}]}"#;
     let plan = plan::written::read(text).expect("a plan");
     let mut bench = follow(plan, HarnessLimits { parallel_max: 2, ..HarnessLimits::default() });
-    // An invocation, and so a journal and a context, of its own each; and a tree.
+    // Each has its own invocation, and so its own journal and context; and its own tree.
     expect(&json!(after_a_kill(&mut bench)), &json!(["f-t0/1/generate", "f-t1/1/generate"]))?;
     let text = r#"{"tasks": [{"agent_id": "code", "instruction": "a"}, {"agent_id": "code", "instruction": "b"}]}"#;
     let mut asked = asked(&plan::written::read(text).expect("a plan"));

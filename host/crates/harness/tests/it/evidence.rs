@@ -1,4 +1,4 @@
-//! What a pass rests on, and what becomes of checks that a planner proposed.
+//! The evidence behind a pass, and the proposed checks of a planner.
 
 use crate::bench::{Bench, begin, feature, outcome, plan, prepared, python_check, setup};
 use longhaul_core::event::Event;
@@ -259,7 +259,7 @@ fn a_check_that_cannot_be_loaded_goes_back_to_the_planner_once() {
     let spec = &bench.state.feature("a").expect("taken").spec;
     assert!(spec.checks.is_empty() && spec.criteria[0].check.is_none(), "the evaluator reads it: {spec:?}");
 
-    // Under an evaluator that only runs checks there is nothing left that could pass.
+    // Under an evaluator that only runs checks nothing is left that could pass.
     let mut bench = tried(true, vec![checked("a", &[])]);
     bench.report(WorkReport::Tried(vec![trial("a", cannot())]));
     bench.report(WorkReport::Planned(plan(vec![checked("a", &[])])));

@@ -1,4 +1,4 @@
-//! The session strategy as its driver and its operator meet it.
+//! The session strategy, as its driver and its operator use it.
 
 mod ask;
 mod bench;

@@ -1,4 +1,4 @@
-//! Sessions side by side: each in a tree of its own, committed in the order in which they pass.
+//! Parallel sessions: each in a tree of its own, committed in the order in which they pass.
 
 use crate::bench::{Bench, feature, outage};
 use expect_test::expect;
@@ -54,7 +54,7 @@ fn as_many_go_on_as_are_allowed_and_what_waits_for_another_comes_after_it() {
     bench.generated_on("a");
     bench.judged_on("a", Mark::Pass);
     bench.report_for("a", committed());
-    // Its tree is free again, and taken.
+    // Its tree is free again, and in use.
     assert_eq!(slots(&bench.state), [("b", 1), ("c", 0)]);
     expect![[r#"
         do f-b/1/judge
@@ -209,7 +209,7 @@ fn who_approves_of_a_call_answers_no_question_of_its_feature() {
     bench.look();
     bench.tell(approved());
     assert_eq!(bench.look(), "do f-a/1/generate");
-    // It went on, and asks something else now.
+    // It continued, and now asks another question.
     bench.report_for("a", WorkReport::Failed(WorkFailure::Blocked("which port?".into())));
     assert_eq!(bench.try_tell(approved()), not_awaited);
     assert!(bench.state.feature("a").expect("a").answers.is_empty());

@@ -1,5 +1,5 @@
-//! The strategy `pipeline`: failures lead to another plan, passed steps are kept, and in the end the
-//! planner says what the results come to.
+//! The strategy `pipeline`: failures lead to another plan, passing steps are kept, and in the end the planner
+//! synthesises the results.
 
 use crate::bench::{Bench, begin, feature, plan, prepared, setup};
 use expect_test::expect;
@@ -114,7 +114,7 @@ fn the_last_replan_is_carried_out_and_then_a_person_is_asked_once() {
 fn what_the_plan_says_about_a_failure_is_done() {
     let skipped = |bench: &mut Bench| {
         bench.exhaust();
-        // Whoever waits for it goes on without it.
+        // Its dependents continue without it.
         assert_eq!(bench.key(), "f-b/1/generate");
         bench.pass();
         bench.report(synthesis());
@@ -210,7 +210,7 @@ fn a_rubric_is_added_to_before_the_work_and_never_weakened() {
         "criteria": [{"id": "works", "text": "anything goes"}, {"id": "empty", "text": "an empty list is refused"}],
         "checks": [{"name": "rejects", "python": "import lib; lib.f([])"}],
     });
-    // A model that finishes with a text hands the object over inside a string.
+    // A model that finishes with a text passes the object inside a string.
     bench.report(WorkReport::Proposed { output: serde_json::Value::String(output.to_string()).to_string() });
     let spec = &bench.state.feature("a").expect("a").spec;
     let criteria: Vec<_> = spec.criteria.iter().map(|it| (it.id.as_str(), it.text.as_str())).collect();

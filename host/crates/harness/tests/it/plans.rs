@@ -1,11 +1,11 @@
-//! What a plan may be, and what is said of one that may not.
+//! Valid plans, and the errors of invalid ones.
 
 use crate::bench::{Bench, feature, plan, python_check, setup};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
 use longhaul_harness::plan::accept;
 use longhaul_harness::{HarnessLimits, RunStatus, WorkReport};
 
-/// What is said of one feature `a`, changed so.
+/// The result for one feature `a`, changed so.
 #[track_caller]
 fn check(change: impl Fn(&mut FeatureSpec), expected: &str) {
     let mut spec = feature("a", &[]);
@@ -13,7 +13,7 @@ fn check(change: impl Fn(&mut FeatureSpec), expected: &str) {
     check_plan(plan(vec![spec]), expected);
 }
 
-/// What is said of a plan; nothing is accepted silently, so `expected` is `ok` or the whole text.
+/// The result for a plan; nothing is accepted silently, so `expected` is `ok` or the whole text.
 #[track_caller]
 fn check_plan(plan: Plan, expected: &str) {
     let limits = HarnessLimits { features_max: 3, plan_bytes_max: 100_000, ..HarnessLimits::default() };

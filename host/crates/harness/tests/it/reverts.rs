@@ -1,4 +1,4 @@
-//! What passed and no longer does: by a revert, or by its checks.
+//! Features that passed and no longer do: after a revert, or by their checks.
 
 use crate::bench::{Bench, feature};
 use expect_test::{Expect, expect};
@@ -181,7 +181,7 @@ fn a_regression_reopens_a_completed_run_for_a_resume() {
             - ended incomplete
             finish incomplete: 2 of 3 features pass; failing: `a` (check `c` fails)"#]],
     );
-    // It may be tried again without being asked for by `--retry-failing`.
+    // It may be retried without `--retry-failing`.
     check(
         &mut bench,
         vec![resume()],

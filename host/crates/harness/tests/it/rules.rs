@@ -1,4 +1,4 @@
-//! The rules of a session, each as the asked actions and told events of a short run.
+//! The rules of a session, each as the requested actions and emitted events of a short run.
 
 use crate::bench::{Bench, begin, denied, feature, limit, outage, outcome, plan, prepared, python_check, verdict};
 use expect_test::{Expect, expect};
@@ -10,7 +10,7 @@ use longhaul_harness::{
     WorkKind, WorkReport, pending, step,
 };
 
-/// A planned run of `features`, what is then done to it, and what it asked and told meanwhile.
+/// A planned run of `features`, the acts on it, and its requests and events meanwhile.
 #[track_caller]
 fn check(limits: HarnessLimits, features: Vec<FeatureSpec>, acts: impl FnOnce(&mut Bench), expected: Expect) -> Bench {
     let mut bench = Bench::planned(limits, features);
@@ -1082,7 +1082,7 @@ fn reread(goal: &str, features: Vec<FeatureSpec>, dropped: &[&str]) -> Input {
     Input::GoalReread { goal: goal.into(), steps: plan(features).steps, dropped }
 }
 
-/// A circle used to be what a run stayed with.
+/// A cycle used to stay in the run.
 #[test]
 fn a_goal_that_was_mended_is_planned_anew() {
     let mut bench = Bench::begun(limits());

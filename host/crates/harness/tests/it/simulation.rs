@@ -1,8 +1,8 @@
-//! Thousands of random runs, each once as it comes and once with a driver that is killed again and
-//! again: both must end the same, and nothing may be asked twice, committed unjudged or go on for ever.
+//! Thousands of random runs, each once undisturbed and once with a driver that is killed again and again: both must end
+//! the same, and nothing may be requested twice, committed without a judgement or run for ever.
 //!
-//! `LONGHAUL_SCHEDULES` says how many (default 1 000). A failure names its seed; `LONGHAUL_SEED` runs
-//! that one alone and shows its events.
+//! `LONGHAUL_SCHEDULES` sets their number (default 1 000). A failure names its seed; `LONGHAUL_SEED` runs that one
+//! alone and shows its events.
 
 use crate::bench::{
     begin, denied, feature, limit, outage, outcome, plan, prepared, python_check, setup, used, verdict,
@@ -36,7 +36,7 @@ fn random_runs_end_within_their_caps_and_the_same_with_and_without_crashes() {
         let calm = std::panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|_| panic!("seed {seed} failed"));
         *ends.entry(calm).or_insert(0) += 1;
     }
-    // A simulation that never gets anywhere would hold every invariant.
+    // A simulation without progress would hold every invariant.
     for status in ["completed", "incomplete", "failed", "abandoned"] {
         assert!(single || ends.contains_key(status), "no run ended as {status}: {ends:?}");
     }
@@ -59,7 +59,7 @@ fn simulate(seed: u64) -> &'static str {
 struct Dice(u64);
 
 impl Dice {
-    /// For one question of one run: it gives the same answer however the run came there.
+    /// For one question of one run: the answer is the same however the run got there.
     fn of(seed: u64, question: &str) -> Self {
         // FNV-1a, then a few throws to spread it.
         let hash = question
@@ -82,11 +82,11 @@ impl Dice {
     }
 }
 
-/// The host of one run. What is durable survives a kill; `queue` does not.
+/// The host of one run. Durable parts survive a kill; `queue` does not.
 struct Driver {
     seed: u64,
     kills: Option<Dice>,
-    /// Whether work under way is stopped at a pause, or comes to its end.
+    /// Whether active work is stopped at a pause, or runs to its end.
     stops_at_pause: bool,
     // Durable, the state as JSON.
     state: RunState,
@@ -97,7 +97,7 @@ struct Driver {
     orders: Vec<(usize, Input)>,
     // Lost in a kill.
     queue: Vec<Work>,
-    // What the test knows.
+    // The test's own knowledge.
     now_ms: u64,
     taken: usize,
     issued: BTreeMap<String, Work>,
@@ -140,7 +140,7 @@ impl Driver {
         self
     }
 
-    /// What happens next: an order that is due, the work in the queue, or the end of a wait.
+    /// The next input: an order that is due, the work in the queue, or the end of a wait.
     fn next_input(&mut self) -> Option<Input> {
         let ended = matches!(self.state.phase, Phase::Ended { .. });
         if self.orders.first().is_some_and(|(at, _)| *at <= self.taken || ended) {
@@ -156,7 +156,7 @@ impl Driver {
         self.end_of_wait()
     }
 
-    /// Which of what goes on side by side ends first is the seed's, not the queue's: a kill shuffles that.
+    /// The seed, not the queue, decides which parallel work ends first: a kill shuffles the queue.
     fn first_to_end(&mut self) -> Option<Work> {
         let seed = self.seed;
         let when = |work: &Work| Dice::of(seed, &format!("end of {}", work.key())).below(1_000);
@@ -210,10 +210,10 @@ impl Driver {
         Input::Done { key, used: used(tokens), report }
     }
 
-    /// One step with everything that may go wrong around it.
+    /// One step with every possible failure around it.
     fn tell(&mut self, input: Input) {
         if self.is_killed() {
-            // Before the transaction: what the step did is lost, what the work did is not.
+            // Before the transaction: the step is lost, the effects of the work are not.
             let mut lost = self.state.clone();
             let _ = step(&mut lost, self.now_ms, input.clone());
             self.restart();
@@ -230,12 +230,12 @@ impl Driver {
     }
 
     fn is_killed(&mut self) -> bool {
-        // A kill stops work too, so there the two runs could not be compared.
+        // A kill stops work too, so the two runs could not be compared there.
         let comparable = self.stops_at_pause || !self.state.paused;
         comparable && self.kills.as_mut().is_some_and(|dice| dice.one_in(4))
     }
 
-    /// A new process: the stored state, and the work that it stands at.
+    /// A new process: the stored state, and its pending work.
     fn restart(&mut self) {
         let loaded = RunState::from_json(&self.state.to_json()).expect("it loads");
         assert_eq!(loaded, self.state, "the state survives its JSON");
@@ -250,7 +250,7 @@ impl Driver {
 
     fn take(&mut self, input: Input) {
         if let Input::Done { key, .. } | Input::Parked { key, .. } = &input {
-            // After a kill it was put back, and what comes now is what became of it.
+            // After a kill it was queued again, and this is its result.
             self.queue.retain(|work| work.key() != *key);
         }
         let before = self.state.clone();
@@ -265,17 +265,17 @@ impl Driver {
         self.note(&input, &before);
         actions.into_iter().for_each(|action| self.act(action));
         if matches!(self.state.phase, Phase::Ended { .. }) {
-            // What a cap held back while it was under way is stopped, and goes on after a resume.
+            // Work that a cap held back while it was active is stopped, and continues after a resume.
             self.queue.clear();
         }
         self.check_state();
     }
 
-    /// What an input that was taken says about later ones.
+    /// Notes the consequences of an accepted input for later ones.
     fn note(&mut self, input: &Input, before: &RunState) {
         let Input::Done { key, report, .. } = input else { return };
         if let WorkReport::Failed(WorkFailure::Budget(_)) = report {
-            // It goes on under its key after a resume.
+            // It continues under its key after a resume.
             return;
         }
         assert!(self.accepted.insert(key.clone()), "the report on {key} was taken twice");
@@ -317,7 +317,7 @@ impl Driver {
         let key = work.key();
         assert!(!self.accepted.contains(&key), "{key} was asked for again after its report");
         assert!(!self.called_off.contains(&key), "{key} was asked for again after it was called off");
-        // After a pause the same work is asked for again; it goes on and is not started beside itself.
+        // After a pause the same work is requested again; it continues and is not started twice.
         self.queue.retain(|queued| queued.key() != key);
         let beside = self.queue.iter().filter(|queued| queued.feature() == work.feature()).count();
         assert_eq!(beside, 0, "{key} is asked for beside {:?}", self.queue);
@@ -343,7 +343,7 @@ impl Driver {
         self.queue.push(work);
     }
 
-    /// Work that was called off still says what it used.
+    /// Cancelled work still reports its usage.
     fn hand_in_called_off(&mut self) {
         let open: Vec<_> = self.called_off.difference(&self.accepted).cloned().collect();
         for key in open {
@@ -355,9 +355,9 @@ impl Driver {
     fn check_state(&self) {
         let RunState { features, lanes, limits, counts, phase, paused, .. } = &self.state;
         let ended = matches!(phase, Phase::New | Phase::Ended { .. });
-        // After a revert a resume chooses what is next.
+        // After a revert a resume chooses the next work.
         assert!(ended || *paused || !lanes.is_empty(), "it runs, and nothing is outstanding");
-        // An order may lower the limit while more go on.
+        // An order may lower the limit while more are active.
         assert!(lanes.len() <= PARALLEL_MAX as usize, "{} lanes", lanes.len());
         let planner = lanes.iter().filter(|lane| lane.session.is_none()).count();
         assert!(planner == 0 || lanes.len() == 1, "the planner is asked beside sessions");
@@ -380,7 +380,7 @@ impl Driver {
         if std::env::var_os("LONGHAUL_SEED").is_some() {
             eprintln!("{:#?}\n{summary}", self.events);
         }
-        // Nothing may be left to do, the clean-up after a dropped feature included.
+        // Nothing may be left to do, including the clean-up after a dropped feature.
         let is_ask = self.state.setup.strategy == Strategy::Ask;
         let all =
             if is_ask { self.state.answer.is_some() && self.is_answered() } else { is_complete(&self.state.features) };
@@ -395,7 +395,7 @@ impl Driver {
         assert_eq!(told, Some(status.as_str()));
     }
 
-    /// Each task of an ask is answered, dropped, or one that the plan goes on without.
+    /// Each task of an ask is answered, dropped, or skipped by the plan.
     fn is_answered(&self) -> bool {
         let fine = |feature: &Feature| match feature.status {
             FeatureStatus::Passing => !feature.answer.is_empty(),
@@ -415,7 +415,7 @@ impl Driver {
     }
 }
 
-/// No pass rests on vacuous checks alone, but for one that a person agreed to take so.
+/// No pass rests on vacuous checks alone, unless a person agreed to that.
 fn rests_on_something(feature: &Feature, job: &WorkKind, is_changed: bool) -> bool {
     let WorkKind::Judge { criteria, .. } = job else { return false };
     let shows = |check: &String| is_changed && !feature.vacuous.contains(check);
@@ -567,7 +567,7 @@ fn report_on(work: &Work, dice: &mut Dice) -> WorkReport {
         WorkKind::Commit { .. } if dice.one_in(8) => {
             WorkReport::Committed { commit: None, files: vec![], protected: vec![] }
         }
-        // Others commit, and each commit is one: it does not go on for ever.
+        // Others commit, and each commit is one: it ends at some time.
         WorkKind::Commit { .. } if dice.one_in(4) => WorkReport::Moved,
         WorkKind::Commit { .. } => WorkReport::Committed {
             commit: Some(format!("c-{}", work.key())),
@@ -642,7 +642,7 @@ fn random_plan(checks_only: bool, dice: &mut Dice) -> Plan {
         let priority = u8::try_from(dice.below(12)).expect("small");
         let by_check = Criterion { id: "t".into(), text: "it holds".into(), check: Some("t".into()) };
         let mut spec = FeatureSpec { priority, depends_on: before, checks, ..feature(&name(number), &[]) };
-        // Decided by checks alone, as under an evaluator that has nothing else.
+        // Decided by checks alone, as under an evaluator that has no other evidence.
         if !spec.checks.is_empty() && (checks_only || dice.one_in(2)) {
             spec.criteria = vec![by_check];
         }

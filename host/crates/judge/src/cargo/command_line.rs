@@ -1,8 +1,8 @@
-//! What the words of `cargo test` and `cargo nextest run` choose: packages, programs of tests, tests.
+//! Parses the words of `cargo test` and `cargo nextest run`: chosen packages, test programs, tests.
 //!
-//! Refuses to guess what filter expressions choose: then it may be anything.
+//! Refuses to guess the meaning of filter expressions: they may choose anything.
 
-/// Options whose value is the next word, where it is not behind a `=`.
+/// Options whose value is the next word, unless it follows a `=`.
 const TAKES_A_WORD: [&str; 29] = [
     "-E",
     "-F",
@@ -35,7 +35,7 @@ const TAKES_A_WORD: [&str; 29] = [
     "--archive-file",
 ];
 
-/// What a command asks for.
+/// The choice of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Words {
     pub(super) packages: Vec<String>,
@@ -48,11 +48,11 @@ pub(super) struct Words {
     filters: Vec<String>,
     skips: Vec<String>,
     is_exact: bool,
-    /// Whether something else chooses, too.
+    /// Whether another expression chooses, too.
     is_open: bool,
 }
 
-/// Programs of tests by their kinds, and by patterns of their names.
+/// Test programs by their kinds, and by patterns of their names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Targets {
     pub(super) lib: bool,
@@ -111,7 +111,7 @@ impl Words {
         words
     }
 
-    /// As they are, for every package of the workspace.
+    /// The same words, for every package of the workspace.
     pub(super) fn of_all(&self) -> Self {
         Self { is_workspace: true, manifest: self.manifest.clone(), ..Self::default() }
     }
@@ -120,26 +120,26 @@ impl Words {
         self.targets.get_or_insert_default()
     }
 
-    /// Whether a test is chosen by its name with its modules; `is_whole`: all of them are known. The audit skips by
-    /// parts of names, also where the command asks for whole ones.
+    /// Whether a test is chosen by its name with its modules; `is_whole`: all modules are known. The audit skips by
+    /// parts of names, even if the command requests whole ones.
     pub(super) fn choose(&self, name: &str, is_whole: bool) -> bool {
         let fits = |filter: &String| if self.is_exact { is_whole && name == filter } else { name.contains(filter) };
         let is_skipped = self.skips.iter().any(|skip| name.contains(skip));
         !self.is_open && (self.filters.is_empty() || self.filters.iter().any(fits)) && !is_skipped
     }
 
-    /// Whether a test of a name without its modules may be chosen.
+    /// Whether a test may be chosen by its name without its modules.
     pub(super) fn may_choose(&self, name: &str) -> bool {
         let is_it = |filter: &String| filter.rsplit("::").next() == Some(name);
         !self.is_exact || self.filters.is_empty() || self.filters.iter().any(is_it)
     }
 
-    /// Whether no program of tests is asked for, as with `--doc`.
+    /// Whether no test program is requested, as with `--doc`.
     pub(super) fn is_of_comments(&self) -> bool {
         self.targets.as_ref().is_some_and(|one| !one.lib && one.bins.is_empty() && one.tests.is_empty())
     }
 
-    /// The beginning of a name that the words choose.
+    /// The prefix of a name that the words choose.
     pub(super) fn chosen_name(&self) -> &str {
         let last = self.filters.first().and_then(|filter| filter.rsplit("::").next()).unwrap_or_default();
         let is_name = last.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
@@ -148,7 +148,7 @@ impl Words {
     }
 }
 
-/// Options that an audit sets itself, or does without.
+/// Options that an audit sets itself, or omits.
 const OF_AUDIT: [&str; 16] = [
     "-q",
     "-qq",
@@ -168,8 +168,8 @@ const OF_AUDIT: [&str; 16] = [
     "--status-level",
 ];
 
-/// The same command, which goes on after a failure and names each test. Names are not whole ones any more, and a
-/// configuration of nextest does not say what it tells.
+/// The same command, which continues after a failure and names each test. Names are not whole ones any more, and a
+/// configuration of nextest does not affect its output.
 pub(super) fn auditing(argv: &[String], is_nextest: bool) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut rest = argv.iter();
@@ -193,7 +193,7 @@ pub(super) fn auditing(argv: &[String], is_nextest: bool) -> Vec<String> {
     new
 }
 
-/// Whether a name fits a pattern with `*` and `?`, neither of which stands for a `/`.
+/// Whether a name matches a pattern with `*` and `?`, neither of which stands for a `/`.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     longhaul_core::wildcard::covers(pattern, name, Some('/'))
 }

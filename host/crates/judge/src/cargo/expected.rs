@@ -1,10 +1,10 @@
-//! Which tests of pinned files a command of cargo must run, and which files its programs are made of.
+//! The tests of pinned files that a command of cargo must run, and the files of its programs.
 //!
-//! Which packages and programs there are is told by the manifests of the base commit, and which files belong to them by
-//! the `mod` lines of its sources: the work may change both, and leave tests out so. Files that the base commit does
-//! not have are taken from the work. A test that is bound to a system or a feature, that is ignored, or whose program
-//! needs a feature or a harness of its own need not run; nor do examples and benches. Refuses to find a pinned file
-//! with tests below `src/` needless because nothing names it: it is there to be named.
+//! The manifests of the base commit define the packages and programs, and the `mod` lines of its sources define their
+//! files: the work may change both, and leave tests out in this way. Files that the base commit does not have are taken
+//! from the work. A test that is bound to a system or a feature, that is ignored, or whose program needs a feature or a
+//! harness of its own need not run; nor need examples and benches. Refuses to ignore a pinned file with tests below
+//! `src/` because nothing names it: something has to name it.
 
 use super::command_line::{Targets, Words, fits};
 use crate::clike::{modules, tests};
@@ -15,19 +15,19 @@ use toml::{Table, Value};
 /// Names of tests, each with its file.
 pub(super) type Expected = BTreeSet<(String, String)>;
 
-/// What a command tests.
+/// The tests of a command.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Tests of pinned files that it must run.
+    /// Tests of pinned files that must run.
     pub(super) expected: Expected,
-    /// Files that programs are made of, in the base commit or in the work. Others with tests are read by tests.
+    /// Files of programs, in the base commit or in the work. Other files with tests are data of tests.
     pub(super) sources: BTreeSet<String>,
     /// Names of the libraries of the work.
     pub(super) crates: BTreeSet<String>,
 }
 
 impl Plan {
-    /// Of the words of a command.
+    /// The plan for the words of a command.
     pub(super) fn of(argv: &[String], files: &dyn CheckFiles, pinned: &BTreeSet<String>) -> Self {
         let words = Words::of(argv);
         let mut plan = Self { expected: expected(&words, &Sources::of(files, true), pinned), ..Self::default() };
@@ -47,7 +47,7 @@ impl Plan {
     }
 }
 
-/// Those of `pinned` files that the words choose.
+/// The `pinned` files that the words choose.
 fn expected(words: &Words, sources: &Sources<'_>, pinned: &BTreeSet<String>) -> Expected {
     let manifests = sources.manifests();
     let mut found = Expected::new();
@@ -65,7 +65,7 @@ fn expected(words: &Words, sources: &Sources<'_>, pinned: &BTreeSet<String>) -> 
     found
 }
 
-/// Files as the base commit has them, else as the work has; or those of the work alone.
+/// Files of the base commit, else of the work; or those of the work alone.
 struct Sources<'a> {
     files: &'a dyn CheckFiles,
     base: BTreeSet<String>,
@@ -83,7 +83,7 @@ impl<'a> Sources<'a> {
         if self.base.contains(path) { self.files.read_base(path) } else { self.files.read(path) }
     }
 
-    /// By the directories of the packages, each with a `/` at its end.
+    /// The manifests by the directories of the packages, each with a `/` at its end.
     fn manifests(&self) -> BTreeMap<String, Table> {
         self.paths
             .iter()
@@ -94,7 +94,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The directories of the packages that are tested, each with a `/` at its end.
+/// The directories of the tested packages, each with a `/` at its end.
 fn chosen_packages(words: &Words, sources: &Sources<'_>, manifests: &BTreeMap<String, Table>) -> BTreeSet<String> {
     let name = |dir: &String| manifests.get(dir).and_then(|one| one.get("package")?.get("name")?.as_str());
     let is_named = |names: &[String], dir: &String| {
@@ -147,7 +147,7 @@ fn of_root(dir: &str, root: &Table, words: &Words, manifests: &BTreeMap<String, 
     }
 }
 
-/// The directories of the dependencies that are named by their paths.
+/// The directories of path dependencies.
 fn dependencies(dir: &str, manifest: &Table) -> Vec<String> {
     let tables =
         ["dependencies", "dev-dependencies", "build-dependencies"].into_iter().filter_map(|key| manifest.get(key));
@@ -155,7 +155,7 @@ fn dependencies(dir: &str, manifest: &Table) -> Vec<String> {
     all.filter_map(|one| one.get("path")?.as_str()).map(|path| joined(dir, path)).collect()
 }
 
-/// A path from a directory, which ends with a `/` as the answer does.
+/// A path from a directory; both end with a `/`.
 fn joined(dir: &str, path: &str) -> String {
     let mut names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
     for name in path.split('/') {
@@ -175,9 +175,9 @@ struct Package<'a> {
     words: &'a Words,
 }
 
-/// A program of tests.
+/// A test program.
 struct Root {
-    /// From the directory of its package.
+    /// The path from the directory of its package.
     path: String,
     /// Whether the words choose it, and its tests are reported as such.
     is_tested: bool,
@@ -222,7 +222,7 @@ impl Package<'_> {
         }
     }
 
-    /// The files of its programs, whatever the words choose.
+    /// The files of its programs, regardless of the words.
     fn sources(&self) -> BTreeSet<String> {
         let listed = |key: &str| -> Vec<String> {
             let listed = self.manifest.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -298,7 +298,7 @@ impl Package<'_> {
         roots
     }
 
-    /// Whether its tests are run and reported, as its table says.
+    /// Whether its tests are run and reported, according to its table.
     fn is_tested(&self, table: Option<&Value>) -> bool {
         let Some(table) = table else { return true };
         let is = |key: &str| table.get(key).and_then(Value::as_bool).unwrap_or(true);
@@ -309,7 +309,7 @@ impl Package<'_> {
         self.found(key, package).into_iter().find(|(found, _)| found == name).map(|(_, path)| path)
     }
 
-    /// Programs as cargo finds them by their places: name and path.
+    /// Programs that cargo finds by their places: name and path.
     fn found(&self, key: &str, package: &str) -> Vec<(String, String)> {
         let dir = match key {
             "bin" => "src/bin/",
@@ -367,5 +367,5 @@ impl Package<'_> {
     }
 }
 
-/// Files of one program that are looked at.
+/// Files of one program that are read.
 const FILES_MAX: usize = 4_096;

@@ -19,7 +19,7 @@ pub(crate) fn is_literal(text: &str) -> bool {
     is_number || is_string || text == "true" || text == "false"
 }
 
-/// The most that each type of whole numbers holds.
+/// The maximum of each type of whole numbers.
 const MOST: [u64; 8] = [
     i8::MAX as u64,
     u8::MAX as u64,
@@ -31,7 +31,7 @@ const MOST: [u64; 8] = [
     u64::MAX,
 ];
 
-/// Texts of other values nearby.
+/// Texts of other, near values.
 pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<String> {
     match literal {
         "true" => return vec!["false".to_owned()],
@@ -44,7 +44,7 @@ pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<Stri
     let (sign, digits) = literal.strip_prefix('-').map_or(("", literal), |digits| ("-", digits));
     let end = digits.find(|char: char| !char.is_ascii_digit() && char != '_').unwrap_or(digits.len());
     let Ok(value) = digits[..end].replace('_', "").parse::<u64>() else { return Vec::new() };
-    // Within the smallest type that the value may have, and on both sides of it where there is room.
+    // Within the smallest type that the value may have, and on both sides of it if there is space.
     let below = value.min(random.random_range(0..=4));
     let above = MOST.iter().find_map(|most| most.checked_sub(value)).unwrap_or(0).min(5);
     let mut values: Vec<u64> = (value - below..=value + above).filter(|other| *other != value).collect();
@@ -56,7 +56,7 @@ pub(crate) fn near(literal: &str, count: usize, random: &mut StdRng) -> Vec<Stri
     values.into_iter().map(|other| format!("{sign}{other}{}", &digits[end..])).collect()
 }
 
-/// A walk of single letters, on which the true text stands anywhere.
+/// A walk of single letters, with the true text at any place.
 fn near_texts(text: &str, count: usize, random: &mut StdRng) -> Vec<String> {
     let before = random.random_range(0..=count);
     let mut found: Vec<String> = Vec::new();

@@ -1,8 +1,7 @@
-//! Source of languages with brackets, read without a parser: covered text, brackets, arguments, and test functions of
+//! Source of languages with brackets, read without a parser: blanked text, brackets, arguments, and test functions of
 //! Rust.
 //!
-//! Comments, strings and characters are covered first, so that brackets can be counted; what is then cut out and put in
-//! is the text itself.
+//! Comments, strings and characters are blanked first, so that brackets can be counted; edits apply to the text itself.
 
 use std::ops::Range;
 
@@ -16,15 +15,15 @@ pub(crate) struct Test {
     pub(super) named: Range<usize>,
     /// Between the brackets of its body.
     pub(super) body: Range<usize>,
-    /// Whether it must panic, so that a failing assertion would have it pass.
+    /// Whether it must panic, so that a failing assertion would make it pass.
     pub(super) should_panic: bool,
-    /// Whether it may not be there, or not run: by its own attributes or by what it stands in.
+    /// Whether it may be missing, or not run: by its own attributes or by those around it.
     pub(crate) is_conditional: bool,
-    /// The modules of the file that it stands in.
+    /// The modules of the file around it.
     pub(crate) modules: Vec<String>,
 }
 
-/// What comes in the place of a span.
+/// The replacement of a span.
 pub(crate) type Edit = (Range<usize>, String);
 
 impl Test {
@@ -43,7 +42,7 @@ pub(super) fn covered(text: &str) -> Vec<u8> {
     covered_by(text, covered_until)
 }
 
-/// As `until` finds the end of what begins at a place; the place itself where nothing does.
+/// Blanks a text; `until` finds the end of a part that begins at a place, and returns the place itself if none does.
 pub(crate) fn covered_by(text: &str, until: impl Fn(&[u8], usize) -> usize) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut covered = bytes.to_vec();
@@ -52,7 +51,7 @@ pub(crate) fn covered_by(text: &str, until: impl Fn(&[u8], usize) -> usize) -> V
         let end = until(bytes, at);
         if end > at {
             covered[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
-            // A literal stays one: its quotes bound nothing that is counted.
+            // A literal stays one: its quotes contain nothing that is counted.
             at = end;
         } else {
             at += 1;
@@ -61,7 +60,7 @@ pub(crate) fn covered_by(text: &str, until: impl Fn(&[u8], usize) -> usize) -> V
     covered
 }
 
-/// The end of the comment, string or character that begins at `at`; `at` itself where none does.
+/// The end of the comment, string or character that begins at `at`; `at` itself if none does.
 fn covered_until(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let is_after_word = at > 0 && is_word(bytes[at - 1]);

@@ -1,9 +1,8 @@
-//! What has a test of Rust fail for certain where it passed.
+//! Edits that make a Rust test certainly fail where it passed.
 //!
-//! Best an expected value nearby: a literal, or a value that is made of literals, also where a `let` or a row of a
-//! table holds it. Else a comparison that fails unless one side alone is of a type of the work, which may be equal to
-//! anything. Else a condition turned round, else a failing assertion. Refuses assertions that a passing test may not
-//! come to.
+//! The best edit is a near expected value: a literal, or a value made of literals, also in a `let` or a row of a table.
+//! Else a comparison that fails unless only one side is of a type of the work, which may be equal to anything. Else a
+//! negated condition, else a failing assertion. Refuses assertions that a passing test may not reach.
 
 use super::literal::{is_literal, near};
 use super::scan::{Edit, Test, closing, find, is_word, split, trimmed};
@@ -12,13 +11,13 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use std::ops::Range;
 
-/// What leaves a test.
+/// Words that leave a test.
 const LEAVES: [&[u8]; 2] = [b"return", b"exit("];
 
-/// What leaves a loop, or a turn of it.
+/// Words that leave a loop, or an iteration of it.
 const LEAVES_LOOP: [&[u8]; 4] = [b"return", b"exit(", b"continue", b"break"];
 
-/// Ends of an expected value that hide nothing of it.
+/// Suffixes of an expected value that keep its content.
 const CONVERSIONS: [&str; 9] = [
     ".to_string()",
     ".to_owned()",
@@ -31,25 +30,25 @@ const CONVERSIONS: [&str; 9] = [
     ".copied()",
 ];
 
-/// Containers that are equal where what they are made from is.
+/// Containers that are equal if their sources are.
 const CONTAINERS: [&str; 14] = [
     "Arc", "BTreeMap", "BTreeSet", "Box", "Cell", "HashMap", "HashSet", "OsString", "PathBuf", "Rc", "RefCell",
     "String", "Vec", "VecDeque",
 ];
 
-/// Values within values that are looked into.
+/// Nesting of values that are searched.
 const DEPTH_MAX: usize = 8;
 
 /// How the tests of a file are rewritten.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rewriting<'a> {
-    /// Twins of each; the file has a canary also without any.
+    /// Twins of each test; the file has a canary even without any.
     pub(crate) twins: usize,
-    /// The crates of the work; none where its types may be equal to others.
+    /// The crates of the work; none if its types may be equal to others.
     pub(crate) crates: &'a [String],
 }
 
-/// Edits each of which has the test fail for certain where it passed; at least one, where there are twins at all.
+/// Edits each of which makes the test certainly fail where it passed; at least one, if there are twins at all.
 pub(super) fn edits(
     test: &Test,
     text: &str,
@@ -99,43 +98,43 @@ pub(super) fn unequal(random: &mut StdRng) -> String {
 struct Search<'a> {
     text: &'a str,
     covered: &'a [u8],
-    /// Of the test.
+    /// The body of the test.
     body: Range<usize>,
-    /// Edits of each value.
+    /// The number of edits of each value.
     count: usize,
 }
 
 /// `assert_eq!(left, right, ...)`, or `assert!(condition, ...)`.
 struct Assertion {
-    /// From its name, or the path of it, to its closing bracket.
+    /// From its name, or its path, to its closing bracket.
     whole: Range<usize>,
-    /// Its first argument, of `assert!`.
+    /// The first argument of `assert!`.
     condition: Option<Range<usize>>,
     /// Both compared expressions, or none.
     sides: Vec<Range<usize>>,
-    /// What comes after what is compared.
+    /// The arguments after the compared ones.
     rest: Range<usize>,
 }
 
 /// `for pattern in rows { ... }`.
 struct Table {
     names: Vec<Range<usize>>,
-    /// Whether a row is taken apart.
+    /// Whether a row is destructured.
     is_tuple: bool,
     rows: Vec<Range<usize>>,
     body: Range<usize>,
 }
 
-/// Literals that a value is made of.
+/// The literals of a value.
 #[derive(Default)]
 struct Made {
     literals: Vec<Range<usize>>,
-    /// Whether a type of its own holds them, which may not compare each.
+    /// Whether a type of its own contains them, which may not compare each.
     is_own: bool,
 }
 
 impl Search<'_> {
-    /// Assertions that are reached for certain: in a body itself, before anything that may leave it.
+    /// Assertions that are certainly reached: directly in a body, before anything that may leave it.
     fn assertions(&self, body: &Range<usize>, leaves: &[&[u8]]) -> Vec<Assertion> {
         let mut found = Vec::new();
         let (mut depth, mut at) = (0_usize, body.start);
@@ -176,7 +175,7 @@ impl Search<'_> {
         self.covered[at..].starts_with(word) && (at == 0 || !is_word(self.covered[at - 1]))
     }
 
-    /// Both sides of `left == right`, where that is all of a condition.
+    /// Both sides of `left == right`, if that is the whole condition.
     fn equality(&self, condition: &Range<usize>) -> Vec<Range<usize>> {
         let plain: Vec<u8> = self.outer(condition);
         let Some(at) = find(&plain, b"==", 0) else { return Vec::new() };
@@ -188,7 +187,7 @@ impl Search<'_> {
         if sides.iter().all(is_plain) { sides.to_vec() } else { Vec::new() }
     }
 
-    /// A part with what stands in brackets blanked out.
+    /// A part with the content of brackets blanked.
     fn outer(&self, span: &Range<usize>) -> Vec<u8> {
         let mut depth = 0_usize;
         let of = |byte: &u8| {
@@ -219,7 +218,7 @@ impl Search<'_> {
         }
     }
 
-    /// Edits of an expected value that is written out in the test.
+    /// Edits of an expected value that is written in the test.
     fn changed(&self, span: &Range<usize>, random: &mut StdRng) -> Vec<Edit> {
         let bare = self.bare(span);
         let written = self.bound(&bare).unwrap_or(bare);
@@ -249,7 +248,7 @@ impl Search<'_> {
         (0..self.count).map(|_| all(&mut *random)).filter(|(_, new)| *new != self.text[whole.clone()]).collect()
     }
 
-    /// Finds the literals of a value: itself, or those of a list, a tuple or what is constructed of them.
+    /// Finds the literals of a value: itself, or those of a list, a tuple or a constructor's arguments.
     fn literals(&self, span: &Range<usize>, depth: usize, made: &mut Made) {
         let span = self.bare(span);
         if is_literal(&self.text[span.clone()]) {
@@ -287,7 +286,7 @@ impl Search<'_> {
         }
     }
 
-    /// The expression that a name stands for, if a `let` of the test binds it and nothing else asks for it.
+    /// The expression behind a name, if a `let` of the test binds it and it is used only once.
     fn bound(&self, name: &Range<usize>) -> Option<Range<usize>> {
         let at = self.uses(name).into_iter().find(|at| *at < name.start)?;
         let before = self.covered[self.body.start..at].trim_ascii_end();
@@ -301,7 +300,7 @@ impl Search<'_> {
         Some(self.bare(&(at + equals + 1..at + end)))
     }
 
-    /// Where a name stands, if that is in two places of the test.
+    /// The places of a name, if there are two in the test.
     fn uses(&self, name: &Range<usize>) -> Vec<usize> {
         let word = &self.covered[name.clone()];
         if word.is_empty() || word[0].is_ascii_digit() || !word.iter().all(|byte| is_word(*byte)) {
@@ -312,7 +311,7 @@ impl Search<'_> {
         if found.len() == 2 { found } else { Vec::new() }
     }
 
-    /// Loops over rows that are written out, which are come to for certain.
+    /// Loops over written rows that are certainly reached.
     fn tables(&self) -> Vec<Table> {
         let outer = self.outer(&self.body);
         let left = self.body.clone().find(|at| LEAVES.iter().any(|leave| self.is_at(*at, leave)));
@@ -348,7 +347,7 @@ impl Search<'_> {
         Some(Table { names, is_tuple, rows, body })
     }
 
-    /// Edits of what a loop over rows compares with.
+    /// Edits of the values that a loop over rows compares with.
     fn rows(&self, table: &Table, random: &mut StdRng) -> Vec<Edit> {
         let mut found = Vec::new();
         for side in self.assertions(&table.body, &LEAVES_LOOP).iter().flat_map(|one| &one.sides) {
@@ -371,8 +370,8 @@ impl Search<'_> {
         if is_it { split(self.covered, span.start + 1..span.end - 1) } else { Vec::new() }
     }
 
-    /// An assertion turned round. An object that is equal to everything fails that too, so that where the crates of the
-    /// work are known, one of their types on one side alone has it pass.
+    /// A negated assertion. An object that is equal to everything fails that too, so that if the crates of the work are
+    /// known, one of their types on only one side makes it pass.
     fn turned(&self, assertion: &Assertion, crates: &[String]) -> Edit {
         let Assertion { whole, condition, sides, rest } = assertion;
         match (sides.as_slice(), condition) {
@@ -390,7 +389,7 @@ impl Search<'_> {
     }
 }
 
-/// An assertion that passes only of values that are not equal, or of which one alone is of a type of these crates.
+/// An assertion that passes only for unequal values, or if only one of them is of a type of these crates.
 fn unlike(left: &str, right: &str, rest: &str, crates: &[String]) -> String {
     let crates: Vec<String> = crates.iter().map(|name| format!("\"{name}::\"")).collect();
     let of_type = "fn longhaul_type<T: ?Sized>(_: &T) -> &'static str { std::any::type_name::<T>() }";
@@ -404,7 +403,7 @@ fn unlike(left: &str, right: &str, rest: &str, crates: &[String]) -> String {
     )
 }
 
-/// `Some`, `Token::Number`, `String::from`: equal where its arguments are.
+/// `Some`, `Token::Number`, `String::from`: equal if its arguments are.
 fn is_constructor(head: &str) -> bool {
     let mut names = head.rsplit("::");
     let (last, before) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());

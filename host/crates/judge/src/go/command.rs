@@ -1,6 +1,6 @@
-//! The words of `go test`, and those of the programs that are made of them.
+//! The words of `go test`, and the commands that are derived from them.
 //!
-//! Knows which flags have a value of their own; what it does not know goes to the programs of tests, as the tool does.
+//! It knows the flags with a value; unknown ones go to the test programs, as in the tool.
 
 use regex::Regex;
 
@@ -8,7 +8,7 @@ use regex::Regex;
 const BUILD_BOOLS: &[&str] =
     &["a", "asan", "buildvcs", "linkshared", "modcacherw", "msan", "race", "trimpath", "work", "x"];
 
-/// Flags of the build with one.
+/// Flags of the build with a value.
 const BUILD_VALUES: &[&str] = &[
     "C",
     "asmflags",
@@ -61,17 +61,17 @@ const TEST_VALUES: &[&str] = &[
     "vet",
 ];
 
-/// Flags of the tests that the audit has too; for every other one it has its own, or none.
+/// Flags of the tests that the audit keeps; every other one has its own value, or none.
 const AUDITED: &[&str] = &["short", "fullpath", "exec", "parallel", "shuffle"];
 
-/// `go test`, taken apart.
+/// `go test`, parsed.
 #[derive(Debug, Default)]
 pub(super) struct Command {
-    /// What comes before `test`.
+    /// The words before `test`.
     before: Vec<String>,
     flags: Vec<Flag>,
     patterns: Vec<String>,
-    /// For the programs of tests.
+    /// The words for the test programs.
     rest: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ struct Flag {
 }
 
 impl Command {
-    /// `at` is where `test` stands.
+    /// `at` is the position of `test`.
     pub(super) fn parse(argv: &[String], at: usize) -> Self {
         let mut command = Self { before: argv[..at].to_vec(), ..Self::default() };
         let mut words = argv[at + 1..].iter();
@@ -108,7 +108,7 @@ impl Command {
         command
     }
 
-    /// Lists the packages and their files; nothing of the work runs.
+    /// Lists the packages and their files; no code of the work runs.
     pub(super) fn listing(&self) -> Vec<String> {
         let flags = self.flags.iter().filter(|flag| flag.is_of_build()).flat_map(|flag| &flag.words);
         let own = ["-e", "-json"].map(str::to_owned);
@@ -116,7 +116,7 @@ impl Command {
         words.chain(own).chain(self.patterns.iter().cloned()).collect()
     }
 
-    /// Runs every test once and tells each; one that the operator did not choose is no test there.
+    /// Runs every test once and reports each; one that the operator did not choose is no test there.
     pub(super) fn auditing(&self) -> Vec<String> {
         let is_kept = |flag: &&Flag| flag.is_of_build() || AUDITED.contains(&flag.name.as_str());
         let flags = self.flags.iter().filter(is_kept).flat_map(|flag| &flag.words);
@@ -128,12 +128,12 @@ impl Command {
         words.chain(self.patterns.iter().cloned()).chain(self.rest.iter().cloned()).collect()
     }
 
-    /// Whether it tests all packages below where it starts, with nothing that leaves some out.
+    /// Whether it tests all packages below its directory, with no flag that leaves some out.
     pub(super) fn is_of_everything(&self) -> bool {
         self.value("C").is_none() && self.patterns.iter().any(|pattern| pattern == "./...")
     }
 
-    /// Whether closures of `t.Run` run for certain.
+    /// Whether closures of `t.Run` certainly run.
     pub(super) fn has_subtests(&self) -> bool {
         [self.value("run"), self.value("skip")].into_iter().flatten().all(|value| !value.contains('/'))
     }
@@ -162,7 +162,7 @@ impl Flag {
     }
 }
 
-/// Whether the part of a pattern that is for top-level tests matches; `is_whole`: only where it has no other part.
+/// Whether the part of a pattern for top-level tests matches; `is_whole`: only if it has no other part.
 fn matches(pattern: &str, name: &str, is_whole: bool) -> Result<bool, String> {
     for part in parts(pattern, '|') {
         let levels = parts(part, '/');

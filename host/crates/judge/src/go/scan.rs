@@ -1,17 +1,17 @@
-//! The parts of Go source that finding tests and making twins share: a test function, what covers a text, arguments.
+//! The parts of Go source that finding tests and making twins share: a test function, blanked text, arguments.
 //!
-//! Brackets are counted in the covered text, where comments, strings and characters are blank. Nothing is parsed.
+//! Brackets are counted in the blanked text, where comments, strings and characters are blank. Nothing is parsed.
 
 use crate::clike::{Edit, closing, covered_by, find, split, string_end, trimmed};
 use std::ops::Range;
 
-/// What runs as a test.
+/// The kind of a test function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Test,
-    /// Its seeds run as a test.
+    /// A fuzz test: its seeds run as a test.
     Fuzz,
-    /// Whose output is compared with a comment at its end.
+    /// An example: its output is compared with a comment at its end.
     Example,
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Test {
     pub(super) named: Range<usize>,
     /// Between the brackets of its parameter.
     pub(super) params: Range<usize>,
-    /// What it calls its `*testing.T`.
+    /// The name of its `*testing.T`.
     pub(super) param: String,
     /// Between the brackets of its body.
     pub(super) body: Range<usize>,
 }
 
 impl Test {
-    /// The function with other parts, under another name, and with a name for its parameter.
+    /// The function with replaced parts, under another name, and with a name for its parameter.
     pub(super) fn renamed(&self, text: &str, edits: &[Edit], name: &str) -> String {
         let mut edits: Vec<Edit> = edits.to_vec();
         edits.push((self.named.clone(), name.to_owned()));
@@ -65,7 +65,7 @@ pub(super) fn covered_until(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Arguments of a call whose bracket opens at `open`, without blanks, and where they end.
+/// Arguments of a call whose bracket opens at `open`, without blanks, and their end.
 pub(super) fn arguments(text: &str, covered: &[u8], open: usize) -> Option<(Vec<Range<usize>>, usize)> {
     let end = closing(covered, open)?;
     let spans = split(covered, open + 1..end).into_iter().map(|span| trimmed(text, &span));

@@ -1,6 +1,6 @@
 //! Test functions in Go source, found and rewritten as text.
 //!
-//! Refuses what it is not sure of: a function with another form than the tool's own documentation has is left alone.
+//! Refuses unclear cases: a function with another form than in the tool's own documentation is left alone.
 
 use super::scan::{Kind, Test, covered};
 use super::twins;
@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use std::collections::BTreeSet;
 
-/// What ends the name of a file that is built on some machines alone.
+/// Endings of file names that are built on some machines alone.
 const MACHINES: &[&str] = &[
     "aix",
     "android",
@@ -43,7 +43,7 @@ const MACHINES: &[&str] = &[
     "wasm",
 ];
 
-/// Put before the name of a test that the operator did not choose, which is none then.
+/// The prefix of a test that the operator did not choose, which makes it none.
 const UNCHOSEN: &str = "unchosen";
 
 /// A name of the audit.
@@ -56,15 +56,15 @@ pub(super) struct Name {
 
 /// How the tests of a file are rewritten.
 pub(super) struct Rewriting<'a> {
-    /// The names of those that the operator chose.
+    /// The names of the tests that the operator chose.
     pub(super) chosen: &'a BTreeSet<String>,
-    /// Those that other functions call by their names.
+    /// Tests that other functions call by name.
     pub(super) called: &'a BTreeSet<String>,
-    /// Those that look at their own names, and so keep them.
+    /// Tests that read their own names, and so keep them.
     pub(super) kept: &'a BTreeSet<String>,
-    /// Twins of each.
+    /// Twins of each test.
     pub(super) twins: usize,
-    /// Whether closures of `t.Run` run for certain.
+    /// Whether closures of `t.Run` certainly run.
     pub(super) has_subtests: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn tests(text: &str) -> Vec<Test> {
     functions(&covered).filter_map(|at| test_at(text, &covered, at)).collect()
 }
 
-/// How many tests a file has, with the methods that a suite runs.
+/// The number of tests in a file, with the methods that a suite runs.
 pub(super) fn counted(text: &str) -> usize {
     let covered = covered(text);
     let is_method = |at: &usize| {
@@ -84,7 +84,7 @@ pub(super) fn counted(text: &str) -> usize {
     tests(text).len() + functions(&covered).filter(is_method).count()
 }
 
-/// Whether `path` is a file of tests that the tool looks into.
+/// Whether `path` is a test file that the tool reads.
 pub(super) fn is_test_file(path: &str) -> bool {
     let (dirs, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_left_out = |part: &str| part == "testdata" || part == "vendor" || part.starts_with(['_', '.']);
@@ -101,7 +101,7 @@ pub(super) fn is_conditional(path: &str, text: &str) -> bool {
     of_machine || text.lines().take_while(|line| !line.starts_with("package ")).any(|line| is_tag(line.trim_start()))
 }
 
-/// Whether a name stands in a file, other than where a function of that name begins.
+/// Whether a name occurs in a file, except at the beginning of its own function.
 pub(super) fn is_called(covered: &[u8], name: &str) -> bool {
     let (mut from, mut is_called) = (0, false);
     while let Some(at) = find(covered, name.as_bytes(), from) {
@@ -197,7 +197,7 @@ fn test_at(text: &str, covered: &[u8], start: usize) -> Option<Test> {
     Some(Test { name: name.to_owned(), kind, whole: start..end + 1, named, params, param, body })
 }
 
-/// What a function calls its only parameter, of the type `*testing.T`; one that it does not name gets a name.
+/// A function's name for its only parameter, of the type `*testing.T`; an unnamed one gets a name.
 fn param(params: &str, letter: &str) -> Option<String> {
     let words: Vec<&str> = params.split_whitespace().collect();
     let (name, kind) = match words.as_slice() {
@@ -211,18 +211,18 @@ fn param(params: &str, letter: &str) -> Option<String> {
     is_it.then(|| name.to_owned())
 }
 
-/// As the tool reads names: a lower-case letter may not come next.
+/// Names as the tool reads them: a lower-case letter may not come next.
 fn is_named(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| !rest.starts_with(char::is_lowercase))
 }
 
-/// Where functions begin that stand at the start of a line.
+/// The beginnings of functions at the start of a line.
 fn functions(covered: &[u8]) -> impl Iterator<Item = usize> {
     let is_start = |at: &usize| covered[*at..].starts_with(b"func ") && (*at == 0 || covered[*at - 1] == b'\n');
     (0..covered.len()).filter(is_start)
 }
 
-/// The text with all but strings and characters blanked out.
+/// The text with everything except strings and characters blanked.
 pub(super) fn strings(text: &str) -> Vec<u8> {
     let covered = covered(text);
     let mut strings: Vec<u8> =

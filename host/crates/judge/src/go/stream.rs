@@ -1,4 +1,4 @@
-//! What `go test -json` tells, and what `go list -json` does.
+//! Parses the output of `go test -json` and of `go list -json`.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ struct Event {
     output: String,
 }
 
-/// How a test or a package ended.
+/// The end of a test or a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Passed,
@@ -44,11 +44,11 @@ pub(super) enum Outcome {
     Skipped,
 }
 
-/// The ends of tests by package and name, each as often as it was told; packages have no name.
+/// The ends of tests by package and name, each as often as it was reported; packages have no name.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     ends: BTreeMap<(String, String), Vec<Outcome>>,
-    /// What a program of tests said when it ended in a panic.
+    /// The output of a test program that ended in a panic.
     pub(super) panicked: Option<String>,
 }
 
@@ -82,7 +82,7 @@ fn outcome(action: &str) -> Option<Outcome> {
     }
 }
 
-/// The end of a test behind what it printed last without a line's end: before Go 1.20 that is no event.
+/// The end of a test after its last output without a line end: before Go 1.20 that is no event.
 fn behind_output(output: &str) -> Option<(&str, Outcome)> {
     let at = output.rfind("--- ").filter(|at| !output[..*at].trim().is_empty())?;
     let (action, rest) = output[at + 4..].split_once(": ")?;

@@ -1,8 +1,8 @@
-//! What has a test of Go fail for certain where it passed.
+//! Edits that make a Go test certainly fail where it passed.
 //!
-//! Best an expected value nearby: `got != 5`, in the statement itself, in a row of a table that a loop goes through, or
-//! in `assert.Equal`. Else a condition turned round, else a failing assertion. Only statements count that a passing test
-//! reaches: what may leave a block before them ends the search.
+//! The best edit is a near expected value: `got != 5`, in the statement itself, in a row of a table that a loop goes
+//! through, or in `assert.Equal`. Else a negated condition, else a failing assertion. Only statements count that a
+//! passing test reaches: one that may leave a block before them ends the search.
 
 use super::scan::{Kind, Test, arguments, covered_until};
 use crate::clike::{Edit, blank, closing, find, is_literal, is_word, near, trimmed};
@@ -14,10 +14,10 @@ use std::ops::Range;
 /// Methods of `testing.T` that fail a test.
 const FAILS: [&str; 6] = ["Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow"];
 
-/// Calls that are true of equal values.
+/// Calls that are true for equal values.
 const EQUALS: [&str; 4] = ["!reflect.DeepEqual(", "!slices.Equal(", "!cmp.Equal(", "!maps.Equal("];
 
-/// Parts of the names of calls that are true of values that are not equal.
+/// Parts of the names of calls that are true for unequal values.
 const UNLIKE_EQUAL: [&str; 6] = ["not", "almost", "approx", "near", "close", "fold"];
 
 /// Assertions of testify, and their opposites.
@@ -30,7 +30,7 @@ const OPPOSITES: [(&str, &str); 6] = [
     ("Contains", "NotContains"),
 ];
 
-/// Edits each of which has the test fail for certain where it passed; at most `count`, at least one.
+/// Edits each of which makes the test certainly fail where it passed; at most `count`, at least one.
 pub(super) fn edits(
     test: &Test,
     text: &str,
@@ -72,14 +72,14 @@ pub(super) fn canary(test: &Test, random: &mut StdRng) -> Edit {
     (start..start, format!("\n\tif got := {left}; got != {right} {{\n\t\t{}.FailNow()\n\t}}\n", test.param))
 }
 
-/// Has a test that panics fail alone: a twin may, where what comes after an assertion relies on it.
+/// Makes a panicking test fail alone: a twin may panic if the code after an assertion relies on it.
 pub(super) fn panics_alone(test: &Test) -> Option<Edit> {
     let (start, param) = (test.body.start, &test.param);
     let deferred = format!(" defer func() {{ if said := recover(); said != nil {{ {param}.Error(said) }} }}();");
     (test.kind != Kind::Example).then_some((start..start, deferred))
 }
 
-/// What tells expected values beside them: comments, and messages of failures.
+/// Texts that reveal expected values beside them: comments, and messages of failures.
 pub(super) fn masks(test: &Test, text: &str, covered: &[u8]) -> Vec<Edit> {
     let mut masks: Vec<Edit> = Vec::new();
     if test.kind != Kind::Example {
@@ -131,7 +131,7 @@ fn near_output(text: &str, span: &Range<usize>, count: usize, random: &mut StdRn
     (0..count).map(|_| (at..at, word(random))).collect()
 }
 
-/// Where comments of a part stand.
+/// The places of comments in a part.
 pub(super) fn comments(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let (bytes, mut at, mut found) = (text.as_bytes(), part.start, Vec::new());
     while at < part.end {
@@ -146,12 +146,12 @@ pub(super) fn comments(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
 
 /// A table of rows that a loop goes through.
 struct Table {
-    /// The names of its columns, where they stand with it.
+    /// The names of its columns, if they are written with it.
     columns: Vec<String>,
     rows: Vec<Vec<Range<usize>>>,
 }
 
-/// What a loop calls a row of its table.
+/// A loop's name for a row of its table.
 struct Rows {
     table: Table,
     variable: String,
@@ -163,14 +163,14 @@ struct Search<'a> {
     covered: &'a [u8],
     function: Range<usize>,
     has_subtests: bool,
-    /// Literals that are compared for certain.
+    /// Literals that are certainly compared.
     values: Vec<Range<usize>>,
-    /// Conditions turned round.
+    /// Negated conditions.
     others: Vec<Edit>,
 }
 
 impl Search<'_> {
-    /// Looks at the statements of a block until one may leave it.
+    /// Examines the statements of a block until one may leave it.
     fn block(&mut self, block: Range<usize>, param: &str, rows: Option<&Rows>) {
         let mut at = block.start;
         while at < block.end {
@@ -194,7 +194,7 @@ impl Search<'_> {
         }
     }
 
-    /// `if got := f(); got != 5 { t.Errorf(...) }`. Answers whether what comes after it is reached.
+    /// `if got := f(); got != 5 { t.Errorf(...) }`. Returns whether the code after it is reached.
     fn condition(&mut self, statement: Range<usize>, param: &str, rows: Option<&Rows>) -> bool {
         let header_start = statement.start + 2;
         let Some(open) = self.block_start(header_start..statement.end) else { return !self.leaves(statement) };
@@ -216,7 +216,7 @@ impl Search<'_> {
         !self.leaves(close + 1..statement.end)
     }
 
-    /// The sides of what must be equal for a test to pass.
+    /// The two sides that must be equal for a test to pass.
     fn compared(&self, part: &Range<usize>) -> Vec<Range<usize>> {
         let whole = &self.text[part.clone()];
         if let Some(call) = EQUALS.iter().find(|call| whole.starts_with(**call)) {
@@ -227,7 +227,7 @@ impl Search<'_> {
         if sides.len() == 2 { sides } else { Vec::new() }
     }
 
-    /// Literals that decide a value: it is one, it is a slice of them, or it is a column of a table of them.
+    /// Literals that decide a value: the value itself, the elements of a slice, or a column of a table.
     fn literals(&self, side: &Range<usize>, rows: Option<&Rows>, statement: &Range<usize>) -> Vec<Range<usize>> {
         let whole = &self.text[side.clone()];
         if is_literal(whole) {
@@ -250,7 +250,7 @@ impl Search<'_> {
         cells.flat_map(|cell| self.literals(&cell, None, statement)).collect()
     }
 
-    /// Whether a column decides more than the comparison and the words of a failure.
+    /// Whether a column decides more than the comparison and the text of a failure.
     fn is_used_elsewhere(&self, name: &str, rows: &Rows, statement: &Range<usize>) -> bool {
         let (mut from, mut is_used) = (rows.body.start, false);
         while let Some(at) = find(&self.covered[..rows.body.end], name.as_bytes(), from) {
@@ -260,7 +260,7 @@ impl Search<'_> {
         is_used
     }
 
-    /// A column of a row: by its name, or by its place.
+    /// A column of a row: by its name, or by its position.
     fn cell(&self, row: &[Range<usize>], column: &str, columns: &[String]) -> Option<Range<usize>> {
         let keyed = |cell: &Range<usize>| {
             let at = self.last_at_top(cell.clone(), b':')?;
@@ -273,7 +273,7 @@ impl Search<'_> {
         row.get(columns.iter().position(|name| name == column)?).cloned()
     }
 
-    /// `for _, tt := range tests { ... }`, with a table of the function. Answers whether what comes after is reached.
+    /// `for _, tt := range tests { ... }`, with a table of the function. Returns whether the code after it is reached.
     fn repeated(&mut self, statement: Range<usize>, param: &str) -> bool {
         let goes_on = !self.has_word(statement.clone(), &["return", "goto"]);
         let Some(open) = self.block_start(statement.start + 3..statement.end) else { return goes_on };
@@ -283,7 +283,7 @@ impl Search<'_> {
         let Some(table) = self.table(table, statement.start) else { return goes_on };
         let body = open + 1..close;
         let whole = &self.text[body.clone()];
-        // Subtests in parallel saw the last row alone before Go 1.22.
+        // Parallel subtests saw only the last row before Go 1.22.
         let is_shared = whole.contains(".Parallel()") && !whole.contains(&format!("{variable} := {variable}"));
         let rows = Rows { table, variable: (*variable).to_owned(), body: body.clone() };
         self.block(body, param, Some(&rows).filter(|_| !is_shared));
@@ -337,7 +337,7 @@ impl Search<'_> {
             self.subtest(&spans, rows);
         }
         let sides = if has_param { &spans[1..] } else { &spans[..] };
-        // More than two may be a name, or a message.
+        // A third argument may be a name, or a message.
         let is_equal =
             is_testify && matches!(method, "Equal" | "Equalf" | "EqualValues" | "Exactly") && sides.len() > 1
                 || is_equal(method) && sides.len() == 2 && (has_param || !receiver.is_empty());
@@ -406,8 +406,8 @@ impl Search<'_> {
         })
     }
 
-    /// The bracket of the block after the header of a statement, as `gofmt` writes it: after a blank, unlike that of
-    /// a literal.
+    /// The bracket of the block after the header of a statement, as `gofmt` writes it: after a blank, unlike that of a
+    /// literal.
     fn block_start(&self, span: Range<usize>) -> Option<usize> {
         let mut depth = 0_i32;
         for at in span.clone() {
@@ -422,7 +422,7 @@ impl Search<'_> {
         None
     }
 
-    /// A span by an operator outside of brackets.
+    /// Splits a span at an operator outside of brackets.
     fn parted(&self, span: &Range<usize>, operator: &str) -> Vec<Range<usize>> {
         let places: Vec<usize> = self
             .at_top(span.clone())
@@ -434,7 +434,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a call of this name has a test fail where its two sides differ.
+/// Whether a call of this name makes a test fail if its two sides differ.
 fn is_equal(method: &str) -> bool {
     let name = method.to_ascii_lowercase();
     name.bytes().all(is_word) && name.contains("equal") && !UNLIKE_EQUAL.iter().any(|part| name.contains(part))
@@ -462,7 +462,7 @@ fn columns(fields: &str) -> Vec<String> {
     names
 }
 
-/// Where the brackets open of calls that fail a test.
+/// The opening brackets of calls that fail a test.
 fn failures(covered: &[u8], span: Range<usize>, param: &str) -> Vec<usize> {
     let mut found = Vec::new();
     for method in FAILS {
@@ -485,7 +485,7 @@ mod tests {
     use super::*;
     use rand::SeedableRng as _;
 
-    /// The changed lines, with a star for each literal that was.
+    /// The changed lines, with a star for each replaced literal.
     #[track_caller]
     fn check(body: &str, expected: &[&str]) {
         let text = format!(

@@ -1,11 +1,11 @@
-//! What the words of `node --test` choose: files and tests.
+//! Parses the words of `node --test`: chosen files and tests.
 //!
-//! Refuses to guess what a pattern means that it cannot read.
+//! Refuses to guess the meaning of a pattern that it cannot parse.
 
 use crate::kind::base_name;
 use regex::Regex;
 
-/// Options whose value is the next word, where it is not behind a `=`.
+/// Options whose value is the next word, unless it follows a `=`.
 const TAKES_A_WORD: [&str; 25] = [
     "-C",
     "-r",
@@ -34,20 +34,20 @@ const TAKES_A_WORD: [&str; 25] = [
     "--test-timeout",
 ];
 
-/// Chooses the tests of an audit, whose names end so, also where the command's own pattern names an end.
+/// Chooses the tests of an audit by their suffix, even if the command's own pattern anchors the end.
 const OF_AUDIT: &str = "--test-name-pattern=/ [0-9a-f]{8}$/";
 
-/// What a command asks for.
+/// The choice of a command.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     places: Vec<Place>,
-    /// Of names of tests.
+    /// Patterns for the names of tests.
     patterns: Vec<Regex>,
     /// Whether others may be left out besides, by marks and numbers.
     is_open: bool,
-    /// Whether only tests run that say so.
+    /// Whether only tests marked `only` run.
     pub(super) is_only: bool,
-    /// A pattern that cannot be read.
+    /// A pattern that cannot be parsed.
     pub(super) unread: Option<String>,
 }
 
@@ -110,13 +110,14 @@ impl Words {
         if self.places.is_empty() { is_test_file(path) } else { self.places.iter().any(is_chosen) }
     }
 
-    /// Whether a test of this name must run. What a pattern says of the suites around it may leave it out.
+    /// Whether a test of this name must run. A pattern for the suites around it may leave it out.
     pub(super) fn choose(&self, name: &str) -> bool {
         let is_chosen = |one: &Regex| one.is_match(name) && !one.as_str().contains('^');
         !self.is_open && (self.patterns.is_empty() || self.patterns.iter().any(is_chosen))
     }
 
-    /// The first of these files that is in TypeScript and that the command runs, or would, were there others of them.
+    /// The first of these files that is in TypeScript and that the command runs, or would run if there were others of
+    /// them.
     pub(super) fn typescript<'p>(&self, paths: &'p [String]) -> Option<&'p String> {
         let is_script = |path: &&String| is_typescript(path) && !path.ends_with(".d.ts");
         if !self.places.is_empty() {
@@ -148,7 +149,7 @@ impl Words {
     }
 }
 
-/// As node finds them by itself.
+/// Whether node finds the file by itself.
 pub(super) fn is_test_file(path: &str) -> bool {
     let name = base_name(path);
     let Some((stem, "js" | "mjs" | "cjs")) = name.rsplit_once('.') else { return false };
@@ -167,7 +168,7 @@ fn is_of_modules(path: &str) -> bool {
     path.split('/').any(|dir| dir == "node_modules")
 }
 
-/// A name for a copy of a file, in its directory, that begins and ends as its own: patterns find it too.
+/// A name for a copy of a file, in its directory, with the same beginning and end: patterns find it too.
 pub(super) fn beside(path: &str, number: u32) -> String {
     let (dir, name) = path.rsplit_once('/').map_or(("", path), |(dir, name)| (dir, name));
     let (stem, ending) = name.split_at(name.find('.').unwrap_or(name.len()));
@@ -177,7 +178,7 @@ pub(super) fn beside(path: &str, number: u32) -> String {
     format!("{dir}{slash}{stem}-{number:08x}{mark}{ending}")
 }
 
-/// `one` or `/one/i`, as node reads it.
+/// `one` or `/one/i`, as node parses it.
 fn pattern(text: &str) -> Option<Regex> {
     let written = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/'));
     let (inner, flags) = written.unwrap_or((text, ""));

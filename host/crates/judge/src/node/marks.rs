@@ -1,6 +1,6 @@
-//! Which tests files of node leave out by themselves: `skip` and `todo`, written at the test, around it or in it.
+//! The tests that node's test files leave out themselves: `skip` and `todo`, written at the test, around it or in it.
 //!
-//! Refuses nothing: a mark that is not found has its test taken as one that the code under test left out.
+//! Refuses nothing: a test whose mark is not found counts as left out by the code under test.
 
 use super::source::{Call, File, Kind};
 use std::ops::Range;
@@ -24,7 +24,7 @@ struct Marked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Name {
     Written(String),
-    /// Text with anything between its parts.
+    /// Text with any content between its parts.
     Parts(Vec<String>),
 }
 
@@ -45,8 +45,8 @@ impl Marks {
         }
     }
 
-    /// Whether a file leaves out a test of this name. One that is written out nowhere may be of any call whose name
-    /// is put together.
+    /// Whether a file leaves out a test of this name. A name that is written nowhere may belong to any call with a
+    /// composed name.
     pub(super) fn leave_out(&self, name: &str) -> bool {
         let is_written = |one: &Name| matches!(one, Name::Written(written) if written == name);
         let is_known = self.calls.iter().any(|one| is_written(&one.name));
@@ -54,7 +54,7 @@ impl Marks {
         self.calls.iter().any(|one| one.is_left_out && is_it(&one.name))
     }
 
-    /// How many tests that are called so must run: no file leaves them out, by a mark, a condition or a loop.
+    /// The number of tests of this name that must run: no file leaves them out, by a mark, a condition or a loop.
     pub(super) fn plain(&self, name: &str) -> usize {
         let is_written = |one: &Name| matches!(one, Name::Written(written) if written == name);
         let is_plain = |one: &&Marked| !one.is_left_out && one.is_certain && is_written(&one.name);
@@ -62,7 +62,7 @@ impl Marks {
     }
 }
 
-/// What a hook runs before: its suite, or the file.
+/// The scope of a hook: its suite, or the file.
 fn reach(hook: &Call, calls: &[&Call]) -> Range<usize> {
     let is_around = |call: &&&Call| call.span.start < hook.span.start && hook.span.end <= call.span.end;
     calls.iter().filter(is_around).map(|call| call.span.clone()).min_by_key(Range::len).unwrap_or(0..usize::MAX)

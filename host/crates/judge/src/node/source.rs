@@ -1,8 +1,8 @@
-//! A file of tests of node, found as text: its tests, suites and hooks, and the statements that a test comes to.
+//! A test file of node, found as text: its tests, suites and hooks, and the statements that a test reaches.
 //!
-//! Comments, strings, templates and expressions are covered first, so that brackets can be counted. Refuses what it is
-//! not sure of: a test that a condition, a loop or a `return` may leave out need not run, and a statement that is not
-//! reached for certain is never changed.
+//! Comments, strings, templates and expressions are blanked first, so that brackets can be counted. Refuses unclear
+//! cases: a test that a condition, a loop or a `return` may leave out need not run, and a statement that is not
+//! certainly reached is never changed.
 
 use crate::clike::{blank, find, is_word, split, trimmed};
 use regex::{Captures, Regex};
@@ -22,14 +22,14 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(skip|todo)\b").e
 static CALL_OF_MARK: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\.\s*(skip|todo)\s*\(").expect("a pattern of ours"));
 
-/// What leaves a function, or the process.
+/// Words that leave a function, or the process.
 static LEAVE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\breturn\b|\bprocess\s*\.\s*exit\b").expect("a pattern of ours"));
 
-/// Templates within templates that are looked into.
+/// Nesting of templates that are searched.
 const TEMPLATES_MAX: usize = 8;
 
-/// What a call makes.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Test,
@@ -46,14 +46,14 @@ pub(super) struct Call {
     pub(super) callee: Range<usize>,
     /// Its first argument.
     pub(super) first: Range<usize>,
-    /// Between the quotes of its first argument, where that is a name written out.
+    /// Between the quotes of its first argument, if that is a written name.
     pub(super) written: Option<Range<usize>>,
     pub(super) function: Option<Function>,
-    /// Whether it is left out by itself: `skip` or `todo` stands at it or in it.
+    /// Whether it leaves itself out: `skip` or `todo` stands at it or in it.
     pub(super) is_marked: bool,
-    /// Whether nothing but a mark may leave it out.
+    /// Whether only a mark may leave it out.
     pub(super) is_certain: bool,
-    /// Whether it stands in a test.
+    /// Whether it is inside a test.
     pub(super) is_within_test: bool,
 }
 
@@ -75,15 +75,15 @@ struct Pair {
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) text: String,
-    /// The text with comments and the insides of literals blanked out, byte for byte. Each literal is in double quotes.
+    /// The text with comments and the insides of literals blanked, byte for byte. Each literal is in double quotes.
     pub(super) covered: String,
-    /// By opening brackets.
+    /// Closing brackets by opening ones.
     pairs: BTreeMap<usize, Pair>,
     /// Opening brackets by closing ones.
     opens: BTreeMap<usize, usize>,
     /// The first place that leaves a function, by the bracket of its body; none: the file.
     leaves: BTreeMap<Option<usize>, usize>,
-    /// Outer ones first.
+    /// The calls, outer ones first.
     pub(super) calls: Vec<Call>,
 }
 
@@ -123,7 +123,7 @@ impl File {
         file
     }
 
-    /// Tests whose names are written out, but for those within tests.
+    /// Tests with written names, except those within tests.
     pub(super) fn tests(&self) -> impl Iterator<Item = (&str, &Call)> {
         let is_test = |call: &&Call| call.kind == Kind::Test && !call.is_within_test;
         self.calls.iter().filter(is_test).filter_map(|call| Some((self.name(call)?, call)))
@@ -259,14 +259,14 @@ impl File {
         before.ends_with("=>") || before.ends_with(')') && !self.is_control(before.len() - 1)
     }
 
-    /// Whether a closing bracket ends what `if`, `for` and their like are followed by.
+    /// Whether a closing bracket ends the header of `if`, `for` and similar statements.
     fn is_control(&self, close: usize) -> bool {
         let Some(open) = self.opens.get(&close) else { return false };
         let word = last_word(self.covered[..*open].trim_end());
         matches!(word, "if" | "for" | "while" | "with" | "await" | "switch" | "catch")
     }
 
-    /// Whether what stands at a place runs whenever the body of `holder`, or the file, does.
+    /// Whether the code at a place runs whenever the body of `holder`, or the file, does.
     fn is_certain(&self, at: usize, holder: Option<&Call>) -> bool {
         let body = holder.and_then(|call| call.function.as_ref()).map(|function| function.body.start);
         let block = body.and_then(|start| start.checked_sub(1)).filter(|open| self.pairs.contains_key(open));
@@ -289,7 +289,7 @@ impl File {
         }
     }
 
-    /// Whether nothing right before a place decides whether it is come to.
+    /// Whether nothing right before a place decides whether it is reached.
     fn is_unconditional(&self, at: usize) -> bool {
         let before = self.covered[..at].trim_end();
         match before.bytes().last() {
@@ -300,13 +300,13 @@ impl File {
         }
     }
 
-    /// Where `a.b` begins that ends at a place.
+    /// The beginning of `a.b` that ends at a place.
     fn path_start(&self, end: usize) -> usize {
         let is_of_path = |byte: &u8| is_word(*byte) || matches!(*byte, b'.' | b'$');
         end - self.covered.as_bytes()[..end].iter().rev().take_while(|byte| is_of_path(byte)).count()
     }
 
-    /// Where the statement begins that starts with what stands at a place; none where it is a part of one.
+    /// The beginning of the statement that starts at a place; none if the place is inside one.
     pub(super) fn statement(&self, at: usize) -> Option<usize> {
         let mut at = at;
         loop {
@@ -331,7 +331,7 @@ impl File {
         }
     }
 
-    /// Where statements begin that a test comes to for certain where it passes.
+    /// The beginnings of statements that a passing test certainly reaches.
     pub(super) fn statements(&self, body: &Range<usize>) -> Vec<usize> {
         let bytes = self.covered.as_bytes();
         let block = body.start.checked_sub(1).filter(|open| self.pairs.contains_key(open));
@@ -367,7 +367,7 @@ impl File {
     }
 }
 
-/// The call that each stands in, by their numbers.
+/// The enclosing call of each, by their numbers.
 fn parents(calls: &[Call]) -> Vec<Option<usize>> {
     let (mut found, mut open): (_, Vec<usize>) = (Vec::new(), Vec::new());
     for (number, call) in calls.iter().enumerate() {
@@ -378,7 +378,7 @@ fn parents(calls: &[Call]) -> Vec<Option<usize>> {
     found
 }
 
-/// Words that a statement does not end with.
+/// Words that do not end a statement.
 const CONTINUES: [&str; 12] =
     ["else", "do", "await", "new", "typeof", "void", "in", "of", "instanceof", "yield", "delete", "case"];
 
@@ -442,7 +442,7 @@ fn piece(bytes: &[u8], before: &[u8], at: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// A line that does not end its string ends it.
+/// A line end ends an unterminated string.
 fn quoted_end(bytes: &[u8], start: usize, quote: u8) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != quote {
@@ -486,7 +486,7 @@ fn part_end(bytes: &[u8], start: usize, depth: usize) -> usize {
     bytes.len()
 }
 
-/// Whether a `/` after this begins an expression and divides nothing.
+/// Whether a `/` after this begins an expression and is no division.
 fn is_expression(before: &[u8]) -> bool {
     let end = before.len() - before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     let before = &before[..end];
@@ -502,7 +502,7 @@ fn is_expression(before: &[u8]) -> bool {
     }
 }
 
-/// None where it does not end on its line.
+/// None if it does not end on its line.
 fn expression_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut in_class) = (start + 1, false);
     while in_class || bytes.get(at)? != &b'/' {

@@ -1,8 +1,8 @@
-//! What has a test of node fail for certain where it passed, and canaries: tests that fail by an assertion alone.
+//! Edits that make a node test certainly fail where it passed, and canaries: tests that fail only by an assertion.
 //!
-//! Best an expected value nearby, written out, also within a list or an object; else one that is computed, made another
-//! one as the test runs; else a truth value turned round. Refuses statements that a passing test may not come to, and
-//! comparisons that are no equality, such as `.not.toBe(5)`.
+//! The best edit is a near expected value, written out, also within a list or an object; else a computed one, replaced
+//! as the test runs; else a negated truth value. Refuses statements that a passing test may not reach, and comparisons
+//! that are no equality, such as `.not.toBe(5)`.
 
 use super::source::{Call, File};
 use crate::clike::{blank, is_literal, near, split};
@@ -19,7 +19,7 @@ static HEAD: LazyLock<Regex> =
 
 static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\.\s*([\w$]+)").expect("a pattern of ours"));
 
-/// The name under which a file has the assertions of node.
+/// The name of node's assertions in a file.
 static MODULE: LazyLock<Regex> = LazyLock::new(|| {
     let module = [
         r"\b(?:import|const|let|var)\s+(?:\*\s*as\s+)?([\w$]+)\s*(?:from|=\s*require\s*\()\s*",
@@ -28,37 +28,37 @@ static MODULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&module.concat()).expect("a pattern of ours")
 });
 
-/// Functions that compare what comes first with what is expected.
+/// Functions that compare the first argument with an expected value.
 const EQUALS: [&str; 4] = ["strictEqual", "deepStrictEqual", "equal", "deepEqual"];
 
 /// The same, behind `expect(...)`.
 const MATCHERS: [&str; 7] = ["toBe", "toEqual", "toStrictEqual", "equal", "equals", "eql", "eq"];
 
-/// Between `expect(...)` and one of them.
+/// Words between `expect(...)` and one of them.
 const CHAIN: [&str; 7] = ["to", "be", "is", "have", "that", "deep", "strictly"];
 
-/// Parts of names of what compares loosely.
+/// Parts of names of loose comparisons.
 const LOOSE: [&str; 5] = ["approx", "almost", "close", "near", "not"];
 
-/// Digits of the largest numbers that are changed: larger ones may be the same as their neighbours.
+/// Digits of the largest numbers that are changed: larger ones may equal their neighbours.
 const DIGITS_MAX: usize = 15;
 
-/// Lists within lists that are looked into.
+/// Nesting of lists that are searched.
 const LISTS_MAX: usize = 8;
 
-/// Another value than `v` for each `k` but 0, which nothing equals that equals `v`.
+/// Another value than `v` for each `k` except 0, which nothing equals that equals `v`.
 const OTHER: &str = "((v, k) => k === 0 ? v : typeof v === 'number' ? (v + k - v === k ? v + k : k) : typeof v === \
      'bigint' ? v + BigInt(k) : typeof v === 'boolean' ? !v : typeof v === 'string' ? v + k : Array.isArray(v) ? \
      [...v, k] : v !== null && typeof v === 'object' ? { ...v, [k]: k } : k)";
 
-/// What stands in one place of a test in each copy of its file, and whether the test must fail there.
+/// The text in one place of a test in each copy of its file, and whether the test must fail there.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) span: Range<usize>,
     pub(super) values: Vec<(String, bool)>,
 }
 
-/// A test that must fail, to be put in at a place.
+/// A test that must fail, to be inserted at a place.
 #[derive(Debug)]
 pub(super) struct Canary {
     pub(super) at: usize,
@@ -68,15 +68,15 @@ pub(super) struct Canary {
 /// A statement that compares.
 #[derive(Debug)]
 struct Assertion {
-    /// What is compared, what is expected first; one value alone must be true.
+    /// The compared values, the expected one first; a single value must be true.
     values: Vec<Range<usize>>,
     /// Its text before the first value, between both, and after the second.
     form: [String; 3],
-    /// What it is called on.
+    /// The object that it is called on.
     path: String,
 }
 
-/// What of an assertion can be another one.
+/// The part of an assertion that can be changed.
 #[derive(Clone, Debug)]
 enum Change {
     Literal(Range<usize>),
@@ -84,7 +84,7 @@ enum Change {
     Truth(Range<usize>),
 }
 
-/// Changes one thing of a test in all copies but that at `true_one`; none where nothing in it is known to have it fail.
+/// Changes one part of a test in all copies except that at `true_one`; none if no change is known to make it fail.
 pub(super) fn row(file: &File, test: &Call, copies: usize, true_one: usize, random: &mut StdRng) -> Option<Row> {
     let mut changes: Vec<Change> = assertions(file, test).iter().flat_map(|one| one.changes(file)).collect();
     let best = changes.iter().map(Change::rank).min()?;
@@ -100,7 +100,7 @@ pub(super) fn row(file: &File, test: &Call, copies: usize, true_one: usize, rand
     Some(Row { span, values })
 }
 
-/// A test beside `test` that fails by an assertion such as those of its file.
+/// A test beside `test` that fails by an assertion like those of its file.
 pub(super) fn canary(file: &File, test: &Call, name: &str, options: &str, random: &mut StdRng) -> Option<Canary> {
     let left: u32 = random.random_range(0..4_096);
     let right = left + random.random_range(1..5);
@@ -126,7 +126,7 @@ pub(super) fn canary(file: &File, test: &Call, name: &str, options: &str, random
     })
 }
 
-/// The parameter of a test that a path begins with, as `t` of `t.assert.equal`.
+/// The parameter of a test at the beginning of a path, as `t` of `t.assert.equal`.
 fn param(file: &File, test: &Call, path: &str) -> Option<String> {
     let root = path.split('.').next().unwrap_or_default().trim();
     let params = &file.covered[test.function.as_ref()?.params.clone()];
@@ -140,7 +140,7 @@ fn assertions(file: &File, test: &Call) -> Vec<Assertion> {
     file.statements(body).into_iter().filter_map(|at| assertion(file, at, body.end)).collect()
 }
 
-/// The assertion that a statement is, in a body that ends at `end`.
+/// The assertion in a statement, in a body that ends at `end`.
 fn assertion(file: &File, at: usize, end: usize) -> Option<Assertion> {
     let found = HEAD.captures(&file.covered[at..end])?;
     let (path, word) = (found.get(1)?, found.get(2)?.as_str());
@@ -170,7 +170,7 @@ fn assertion(file: &File, at: usize, end: usize) -> Option<Assertion> {
     match arguments.as_slice() {
         [value, ..] if is_of_truth || called_on == "assert" => Some(with(vec![value.clone()], " === ")),
         [actual, expected, rest @ ..] if EQUALS.contains(&word) => {
-            // A third number is how near two others must be.
+            // A third number is the tolerance of two others.
             let is_exact = rest.iter().all(|span| !is_number(&file.text[span.clone()]));
             is_exact.then(|| with(vec![expected.clone(), actual.clone()], ", "))
         }
@@ -232,7 +232,7 @@ impl Change {
     }
 }
 
-/// The literals of a value: itself, or what is written in its lists and objects.
+/// The literals of a value: itself, or those written in its lists and objects.
 fn within(file: &File, span: &Range<usize>, depth: usize, found: &mut Vec<Range<usize>>) {
     let span = file.without_comments(span);
     let (bytes, text) = (file.covered.as_bytes(), &file.text[span.clone()]);
@@ -247,7 +247,7 @@ fn within(file: &File, span: &Range<usize>, depth: usize, found: &mut Vec<Range<
     let parts = split(bytes, span.start + 1..span.end - 1);
     match bytes[span.start] {
         b'[' => parts.iter().for_each(|part| within(file, part, depth + 1, found)),
-        // What comes after `...` may stand in the place of what came before.
+        // Values after `...` may replace earlier ones.
         b'{' if !parts.iter().any(|part| file.covered[part.clone()].trim_start().starts_with("...")) => {
             for part in parts {
                 if let Some(colon) = file.covered[part.clone()].find(':') {
@@ -275,7 +275,7 @@ fn is_number(text: &str) -> bool {
     digits.starts_with(|char: char| char.is_ascii_digit()) && digits.len() <= DIGITS_MAX && !is_old && is_literal(text)
 }
 
-/// Values nearby, with the true one in its place.
+/// Near values, with the true one at its place.
 fn literals(text: &str, copies: usize, true_one: usize, random: &mut StdRng) -> Option<Vec<(String, bool)>> {
     if matches!(text, "true" | "false") {
         return Some(truths(text, copies, true_one, random));
@@ -292,7 +292,7 @@ fn literals(text: &str, copies: usize, true_one: usize, random: &mut StdRng) -> 
     Some(values.into_iter().enumerate().map(|(copy, value)| (value, copy != true_one)).collect())
 }
 
-/// So many other texts of a string, or of a number that is not whole.
+/// Other texts of a string, or of a number that is not whole.
 fn others(text: &str, count: usize, random: &mut StdRng) -> Option<Vec<String>> {
     let quote = text.chars().next().filter(|quote| matches!(quote, '\'' | '"' | '`'));
     let found: Vec<String> = match quote {
@@ -305,7 +305,7 @@ fn others(text: &str, count: usize, random: &mut StdRng) -> Option<Vec<String>> 
     (!found.is_empty()).then(|| found.into_iter().cycle().take(count).collect())
 }
 
-/// True or not by chance, with at least one of both.
+/// Random truth values, with at least one of both.
 fn truths(text: &str, copies: usize, true_one: usize, random: &mut StdRng) -> Vec<(String, bool)> {
     let false_one = (true_one + 1) % copies;
     let of = |copy: usize| {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use rand::SeedableRng as _;
 
-    /// What comes of the first statement of a test, in four copies of which the third is the true one.
+    /// The edits of the first statement of a test, in four copies of which the third is the true one.
     fn rows(statement: &str) -> Vec<(String, bool)> {
         let text = format!("const assert = require('assert');\ntest('one', async (t) => {{\n  {statement}\n}});\n");
         let file = File::of(text.clone());

@@ -1,6 +1,6 @@
-//! The table of a model with `provider = "anthropic"`, its defaults, and what follows from it for the connection.
+//! The table of a model with `provider = "anthropic"`, its defaults, and its connection.
 //!
-//! Settings that would undo the request are refused in `request.rs`.
+//! `request.rs` refuses settings that would break the request.
 
 use crate::ModelsError;
 use crate::http_exchange::{Connection, KnownModel};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What is taken for the window where nobody says it, in tokens.
+/// The window if nothing sets it, in tokens.
 const WINDOW_TOKENS_DEFAULT: u32 = 200_000;
 
-/// What the provider asks for tokens that it reads from its cache and writes to it, as a share of the price of others.
+/// The provider's prices of tokens that are read from its cache and written to it, as a share of the price of others.
 const CACHED_SHARE: f64 = 0.1;
 const WRITTEN_SHARE: f64 = 1.25;
 
@@ -24,7 +24,7 @@ const WRITTEN_SHARE: f64 = 1.25;
 pub struct AnthropicConfig {
     /// The provider's own name of the model, for example `claude-sonnet-4-5`.
     pub id: String,
-    /// Where it is, up to and with `/v1`. Default `https://api.anthropic.com/v1`.
+    /// Its address, up to and with `/v1`. Default `https://api.anthropic.com/v1`.
     #[serde(default = "default_base_url")]
     pub base_url: String,
     /// The environment variable that holds the key. Default: none.
@@ -33,7 +33,7 @@ pub struct AnthropicConfig {
     /// A file of mode 0600 that holds the key, instead of a variable. Default: none.
     #[serde(default)]
     pub api_key_file: Option<PathBuf>,
-    /// Sends the key as `Authorization: Bearer`, as gateways want it, instead of `x-api-key`. Default false.
+    /// Sends the key as `Authorization: Bearer`, as gateways need it, instead of `x-api-key`. Default false.
     #[serde(default)]
     pub bearer: bool,
     /// Sends the key over plain HTTP to another machine. Default false. Loopback needs no permission.
@@ -42,41 +42,41 @@ pub struct AnthropicConfig {
     /// The version of the protocol. Default `2023-06-01`.
     #[serde(default = "default_version")]
     pub version: String,
-    /// Features that are asked for by name, in the header `anthropic-beta`. Default: none.
+    /// Feature names for the header `anthropic-beta`. Default: none.
     #[serde(default)]
     pub beta: Vec<String>,
-    /// The window, in tokens. Default: that of the table that comes with the program, or what the endpoint lists, or
-    /// 200 000. One that the provider names when it refuses a request as too long goes before a larger one.
+    /// The window, in tokens. Default: that of the table in the program, or the endpoint's own, or 200 000. A smaller
+    /// one that the provider names when it refuses a request as too long has precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens_max: Option<u32>,
-    /// Where the most likely token is left for others, 0 to 1, for requests that name none. Default: not sent.
+    /// The sampling temperature, 0 to 1, for requests without one. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// Tokens that the model may think with before it replies, 1 024 or more. They come on top of those of the
-    /// reply, and no temperature is sent beside them. Default: it is not told to think. Models that choose
-    /// themselves how long they think are told with `extra_body = { thinking = { type = "adaptive" } }`.
+    /// Tokens for the model's thoughts before it replies, 1 024 or more. They are added to those of the reply, and no
+    /// temperature is sent with them. Default: thinking is not requested. Models with adaptive thinking use `extra_body
+    /// = { thinking = { type = "adaptive" } }`.
     #[serde(default)]
     pub thinking_tokens_max: Option<u32>,
-    /// Marks the system prompt and the newest message for the provider's cache of prompts, so that the next
-    /// turn reads what came before at the price of cached tokens. Default true.
+    /// Marks the system prompt and the newest message for the provider's prompt cache, so that the next turn reads the
+    /// earlier part at the price of cached tokens. Default true.
     #[serde(default = "default_true")]
     pub prompt_cache: bool,
-    /// What happens to the beginning that a reply must have: `prompt` or `native`. Default `prompt`; newer
-    /// models refuse `native`.
+    /// The handling of the required beginning of a reply: `prompt` or `native`. Default `prompt`; newer models refuse
+    /// `native`.
     #[serde(default)]
     pub prefill: PrefillMode,
-    /// How a JSON schema is sent. Default `prompt`.
+    /// The form of a JSON schema. Default `prompt`.
     #[serde(default)]
     pub schema: AnthropicSchema,
-    /// Fields that the provider does not bear and that are never sent, for example `["temperature"]`.
-    /// Default: none. `stop` is applied here all the same.
+    /// Fields that the provider does not accept and that are never sent, for example `["temperature"]`. Default: none.
+    /// `stop` is applied to the reply all the same.
     #[serde(default)]
     pub omit: Vec<String>,
-    /// Fields that are sent besides ours, for example `{ output_config = { effort = "low" } }`. Default: none.
+    /// Additional fields, for example `{ output_config = { effort = "low" } }`. Default: none.
     #[serde(default)]
     pub extra_body: serde_json::Map<String, Value>,
-    /// US dollars for a million tokens read; 0 where they cost nothing. Default: that of the table that comes with the
-    /// program, or unknown. A cost that a gateway states goes before these prices.
+    /// US dollars for a million input tokens; 0 if they are free. Default: that of the table in the program, or
+    /// unknown. A cost that a gateway states has precedence over these prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_input_usd_per_million: Option<f64>,
     /// US dollars for a million tokens read from the provider's cache. Default: a tenth of the others.
@@ -85,7 +85,7 @@ pub struct AnthropicConfig {
     /// US dollars for a million tokens written to the provider's cache. Default: 1.25 times the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_cache_written_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens written, those of thinking among them. Default: that of the table, or unknown.
+    /// US dollars for a million output tokens, thoughts included. Default: that of the table, or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_output_usd_per_million: Option<f64>,
     /// Longest time to connect, in milliseconds. Default 10 000.
@@ -103,20 +103,20 @@ pub struct AnthropicConfig {
     /// Bytes of one line of an answer. Default 1 MiB.
     #[serde(default = "default_line")]
     pub line_bytes_max: usize,
-    /// When to ask again.
+    /// The limits of retries.
     #[serde(default)]
     pub retry: RetryConfig,
 }
 
-/// How a JSON schema is sent.
+/// The form of a JSON schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnthropicSchema {
     /// In the system prompt. Works everywhere.
     #[default]
     Prompt,
-    /// As `output_config.format`, which binds the models that know it, in the form that the provider takes. A schema that
-    /// cannot be said so goes into the system prompt.
+    /// As `output_config.format`, which newer models enforce, in the provider's form. A schema that cannot be expressed
+    /// goes into the system prompt.
     Native,
 }
 
@@ -140,7 +140,7 @@ impl AnthropicConfig {
         }
     }
 
-    /// What is known of the model before it is asked.
+    /// Known facts about the model before it is asked.
     pub(super) fn known(&self, name: &str) -> Result<KnownModel, ModelsError> {
         let entry = table::find_at(&self.base_url, &self.id, CACHED_SHARE, WRITTEN_SHARE);
         let settings = PriceSettings {
@@ -155,7 +155,7 @@ impl AnthropicConfig {
         Ok(KnownModel { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
     }
 
-    /// Whether what it costs is known.
+    /// Whether its price is known.
     pub(crate) fn has_prices(&self, name: &str) -> bool {
         self.known(name).is_ok_and(|known| known.prices.is_known())
     }

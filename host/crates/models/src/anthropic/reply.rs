@@ -1,7 +1,7 @@
-//! A reply, put together from what a hostile endpoint sends.
+//! A reply, assembled from a hostile endpoint's events.
 //!
-//! Events that are not known are passed over, as the protocol demands. Counts come twice, at the start and at
-//! the end; the later one is the whole.
+//! Unknown events are skipped, as the protocol requires. Counts come twice, at the start and at the end; the later one
+//! is the total.
 
 use super::config::AnthropicConfig;
 use crate::ApiKey;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 /// Blocks of thoughts of one reply.
 const THOUGHTS_MAX: usize = 256;
 
-/// Of thoughts that nobody wants back, this much is kept, in bytes.
+/// Bytes of unsigned thoughts that are kept.
 const UNSIGNED_BYTES_MAX: usize = 16 << 10;
 
 /// One event of a stream, or the whole answer.
@@ -117,13 +117,13 @@ enum Delta {
     OtherDelta,
 }
 
-/// A reply in the making.
+/// A reply under assembly.
 pub(crate) struct AnthropicAssembly {
     done: bool,
     stream_redactor: KeyRedactor,
     text: String,
     calls: Vec<PartialCall>,
-    /// With the index of their block.
+    /// The thoughts with the index of their block.
     thoughts: Vec<(u64, Thought)>,
     stop_reason: Option<String>,
     usage: Map<String, Value>,
@@ -168,15 +168,15 @@ impl Assembly for AnthropicAssembly {
         rest
     }
 
-    /// The protocol says a refusal as the reason of the end, beside whatever was written before.
+    /// The protocol reports a refusal as the reason of the end, beside any text before it.
     fn refusal(&self) -> Option<String> {
         let refused = self.stop_reason.as_deref() == Some("refusal");
         (refused && self.text.trim().is_empty() && self.calls.is_empty())
             .then(|| "the provider ended the reply for its safety policy".to_owned())
     }
 
-    /// Counts that the provider leaves out are estimated, so that a budget cannot be passed by silence. Its count
-    /// of what was read leaves out what went through its cache; ours has it.
+    /// Counts that the provider leaves out are estimated, so that silence cannot bypass a budget. Its input count
+    /// excludes cached tokens; the host's includes them.
     fn counted(&self, request: &ModelRequest) -> Usage {
         let usage = Value::Object(self.usage.clone());
         let count = |path| count(Some(&usage), path);
@@ -187,7 +187,7 @@ impl Assembly for AnthropicAssembly {
         let read = count("/input_tokens").map(|fresh| fresh.saturating_add(cached).saturating_add(written));
         let output = || estimate(text_tokens_most(&self.text) + thought + calls + 1);
         let stated = count("/output_tokens").filter(|tokens| *tokens > 0);
-        // What it states before the end is not the end's count.
+        // A count before the end is not the final one.
         let stated = stated.map(|tokens| if self.is_whole() { tokens } else { tokens.max(output()) });
         let output_tokens = stated.unwrap_or_else(output);
         Usage {
@@ -257,7 +257,7 @@ impl AnthropicAssembly {
             Block::Text { text } => return Ok(self.say(&text)),
             Block::ToolUse { .. } if self.calls.len() == calls::MAX => return Err(Wrong::TooManyCalls(calls::MAX)),
             Block::ToolUse { id, name, input } => {
-                // In a stream the input is empty here and comes in pieces; in a whole answer it is here.
+                // In a stream the input is empty here and comes in pieces; in a whole answer it is complete here.
                 let is_here = input.as_object().is_some_and(|input| !input.is_empty());
                 let arguments = if is_here { input.to_string() } else { String::new() };
                 self.calls.push(PartialCall { index, id, name, arguments });
@@ -318,7 +318,7 @@ impl AnthropicAssembly {
     }
 }
 
-/// A signed thought goes back to the letter. One that has the key in it does not go back.
+/// A signed thought is returned unchanged. One that contains the key is not returned.
 fn kept(mut thought: Thought, config: &AnthropicConfig, stream_redactor: &KeyRedactor) -> Thought {
     thought.model.clone_from(&config.id);
     let clean = stream_redactor.whole(&thought.text);
@@ -331,7 +331,7 @@ fn kept(mut thought: Thought, config: &AnthropicConfig, stream_redactor: &KeyRed
     thought
 }
 
-/// The kind of an error stands for the status that it has where it comes alone.
+/// The kind of an error stands for the status that it has on its own.
 fn ended_by(error: &Value) -> Wrong {
     let status = match error.get("type").and_then(Value::as_str) {
         Some("invalid_request_error") => Some(400),

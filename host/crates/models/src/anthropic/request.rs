@@ -1,4 +1,4 @@
-//! Our request in the words of the wire.
+//! Converts a request to the wire format.
 
 use super::config::{AnthropicConfig, AnthropicSchema};
 use crate::adaptation::{Adaptation, SchemaForm};
@@ -14,17 +14,17 @@ use longhaul_core::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// The fewest tokens that the provider lets a model think with.
+/// The fewest tokens that the provider allows for thinking.
 const THINKING_TOKENS_MIN: u32 = 1_024;
 
-/// Without these there is no request.
+/// Required fields of a request.
 const NEEDED: [&str; 4] = ["model", "messages", "max_tokens", "stream"];
 
-/// What this file writes, and `extra_body` may not.
+/// Fields that this file writes, and `extra_body` may not.
 const OURS: [&str; 8] =
     ["model", "messages", "max_tokens", "stream", "system", "temperature", "stop_sequences", "tools"];
 
-/// Refuses settings that would undo the request.
+/// Refuses settings that would break the request.
 pub(super) fn check_settings(model: &str, config: &AnthropicConfig) -> Result<(), ModelsError> {
     let wrong = |field, value: &str, remedy: &str| ModelsError::Setting {
         model: model.to_owned(),
@@ -51,10 +51,10 @@ pub(super) fn check_settings(model: &str, config: &AnthropicConfig) -> Result<()
     Ok(())
 }
 
-/// A request as it is sent, by what is known of its provider.
+/// A request with the adaptation of its provider.
 pub(super) struct Sending {
     pub(super) body: Value,
-    /// The schema of the reply, where it is sent in the provider's form.
+    /// The schema of the reply, if it is sent in the provider's form.
     pub(super) lowered: Option<Lowered>,
     pub(super) adaptation: Adaptation,
 }
@@ -90,10 +90,10 @@ impl Sending {
         }
         set("messages", Value::Array(messages(config, request)?));
         if let Some(temperature) = request.temperature.or(config.temperature).filter(|_| !thinks) {
-            // The protocol's scale ends at 1, ours at 2.
+            // The protocol's scale ends at 1, the host's at 2.
             set("temperature", decimal(temperature.clamp(0.0, 1.0))?);
         }
-        // A stop that is white space only is refused there, and applied here all the same.
+        // The provider refuses a stop of white space only, which is applied to the reply all the same.
         let stops: Vec<_> = request.stop.iter().filter(|stop| !stop.trim().is_empty()).collect();
         if !stops.is_empty() {
             set("stop_sequences", json!(stops));
@@ -121,7 +121,7 @@ fn offered(tool: &OfferedTool) -> Value {
     })
 }
 
-/// The system prompt, and what the provider can only be told in words.
+/// The system prompt, with instructions that the provider accepts only as text.
 fn system(config: &AnthropicConfig, request: &ModelRequest, has_schema: bool) -> String {
     let mut parts = Vec::from_iter((!request.system.trim().is_empty()).then(|| request.system.clone()));
     match &request.format {
@@ -135,7 +135,7 @@ fn system(config: &AnthropicConfig, request: &ModelRequest, has_schema: bool) ->
     parts.join("\n\n")
 }
 
-/// Messages take turns: what one side says in a row is one message.
+/// Messages alternate: consecutive ones of one side become one message.
 fn messages(config: &AnthropicConfig, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for said in &request.messages {
@@ -148,7 +148,7 @@ fn messages(config: &AnthropicConfig, request: &ModelRequest) -> Result<Vec<Valu
         }
     }
     for (role, blocks) in &mut turns {
-        // The provider wants answers to calls before anything else that the user says.
+        // The provider wants answers to calls before the user's other parts.
         if *role == "user" {
             blocks.sort_by_key(|block| block["type"] != "tool_result");
         }
@@ -182,7 +182,7 @@ fn blocks(config: &AnthropicConfig, said: &Message) -> Result<Vec<Value>, ModelE
     Ok(blocks)
 }
 
-/// Marks the end of what the provider's cache may keep. It takes no mark on what was thought.
+/// Marks the end of the cacheable part. The provider accepts no mark on thoughts.
 fn marked(mut block: Value, is_marked: bool) -> Value {
     let is_thought = block["type"].as_str().is_some_and(|kind| kind.contains("thinking"));
     if is_marked && !is_thought {
@@ -206,7 +206,7 @@ fn image(speaker: MessageRole, media_type: &str, data: &[u8]) -> Result<Value, M
     Ok(json!({ "type": "image", "source": source }))
 }
 
-/// The wire wants an object; what the model wrote otherwise is shown to it as it was.
+/// The wire needs an object; other arguments of the model are sent as a text.
 fn requested(call: &RequestedCall) -> Value {
     let input = serde_json::from_str::<Map<String, Value>>(&call.arguments).map(Value::Object);
     json!({
@@ -217,7 +217,7 @@ fn requested(call: &RequestedCall) -> Value {
     })
 }
 
-/// Other providers' ids have characters that this one refuses.
+/// Other providers' ids may contain characters that this one refuses.
 fn call_id(id: &str) -> String {
     let fine = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     id.chars().map(fine).collect()

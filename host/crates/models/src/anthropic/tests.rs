@@ -1,4 +1,4 @@
-//! The provider against a fake server that plays what the protocol's documentation shows.
+//! The provider against a fake server with the examples of the protocol's documentation.
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
@@ -101,7 +101,7 @@ struct Outcome {
     server: FakeServer,
 }
 
-/// Asks a server that plays `scripts`. `settings` are lines of TOML.
+/// Asks a server with `scripts`. `settings` are lines of TOML.
 async fn check(scripts: Vec<Script>, settings: &str, request: &ModelRequest) -> Outcome {
     let server = FakeServer::start(scripts).await;
     let text = format!(
@@ -140,7 +140,7 @@ async fn a_reply_is_read_and_heard_wherever_its_bytes_are_split() {
         assert!(hidden.hidden && hidden.signature.as_deref() == Some("EmwKAhgBEgy3va3pzix"));
         let usage = reply.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens, usage.cache_written_tokens), (1572, 1000, 100));
-        // Thinking is part of what was written; how much is estimated, from above, where the provider does not say.
+        // Thoughts are part of the output; their number is estimated, from above, if the provider does not state it.
         assert_eq!((usage.output_tokens, usage.reasoning_tokens), (89, 18));
     }
 }
@@ -250,7 +250,7 @@ async fn thinking_is_asked_for_beside_the_reply_and_takes_no_temperature() {
     assert_eq!((&body["thinking"], body.get("temperature")), (&json!({ "type": "adaptive" }), None));
 }
 
-/// They used to be sent as they were, which the provider refuses.
+/// They used to be sent unchanged, which the provider refuses.
 #[tokio::test]
 async fn bounds_of_a_schema_are_told_in_words_where_the_provider_takes_none() {
     let count = |description: Option<&str>| {

@@ -1,4 +1,4 @@
-//! What is given again, and what never is. Asked is a real endpoint of loopback that plays its answers.
+//! Cached replies, and replies that are never cached, with a real endpoint on loopback.
 
 use crate::config::{self, ModelConfig, ModelEnvironment};
 use crate::fake_server::{FakeServer, answer};

@@ -1,7 +1,7 @@
-//! The child process: started, asked, told to stop, ended.
+//! The child process: start, requests, stops, end.
 //!
-//! What it says is bounded in lines and in the whole, since a file decides what it does. A request is
-//! given up by telling the child; one that does not listen is killed.
+//! Its output is bounded in lines and in total, since a file determines its behaviour. A request is cancelled by a
+//! message to the child; one that does not react is killed.
 
 use super::config::LocalConfig;
 use crate::retry::outage;
@@ -24,31 +24,31 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// How much a child may say for one reply, in bytes of its lines.
+/// Bytes of lines that a child may write for one reply.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// How much of its last words is kept, in bytes.
+/// Bytes of its last output that are kept.
 const LAST_WORDS_BYTES_MAX: usize = 2_048;
 
 /// How long a child may take to stop a reply or to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What of our environment a child needs to start at all.
+/// Variables of the host's environment that a child needs to start.
 const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"];
 
-/// One request on its way to the child. The child is told to stop when `said` is closed.
+/// One request to the child. The child is told to stop when `said` is closed.
 pub(super) struct Job {
     pub(super) completion: Completion,
     pub(super) said: mpsc::Sender<ChildOutput>,
 }
 
-/// What the asker gets.
+/// The output for the caller.
 pub(super) enum ChildOutput {
     Token(String),
     End(Result<CompletionReply, ModelError>),
 }
 
-/// How the child is started.
+/// The start of the child.
 #[derive(Clone)]
 pub(super) struct Launch {
     pub(super) name: String,
@@ -86,7 +86,7 @@ impl Keeper {
             }
             if let Some(end) = end {
                 let end = end.map_err(|trouble| self.explain(trouble));
-                // The asker may be gone by now, which is its right.
+                // The caller may have gone, which is allowed.
                 let _ = job.said.send(ChildOutput::End(end)).await;
             }
         }
@@ -107,7 +107,7 @@ impl Keeper {
     }
 
     async fn serve(&mut self, job: &Job) -> Result<CompletionReply, Trouble> {
-        // A child that died while nobody asked costs the next request nothing.
+        // A child that died while idle does not cost the next request anything.
         if self.running.as_mut().is_none_or(Running::has_ended) {
             self.running = None;
             self.running = Some(self.launch.start().await?);
@@ -122,7 +122,7 @@ impl Keeper {
         end
     }
 
-    /// Ends the reply that nobody waits for, and the child with it if it does not listen.
+    /// Stops a reply that nobody awaits, and the child with it if it does not react.
     async fn stop(&mut self) {
         if let Some(mut running) = self.running.take()
             && let Ok(Ok(())) = timeout(PATIENCE, running.stop()).await
@@ -160,13 +160,13 @@ impl Keeper {
 enum Trouble {
     /// It took too long.
     Late,
-    /// The child ended, or speaks something else.
+    /// The child ended, or its output is invalid.
     Broken(String),
-    /// It said more than this many bytes.
+    /// It wrote more than this many bytes.
     Limit(usize),
     /// Its window is smaller than the configured one.
     Window(u32),
-    /// The child says so itself.
+    /// The child reports it itself.
     Said(ChildFailure),
 }
 
@@ -255,23 +255,23 @@ impl Launch {
     }
 }
 
-/// What the child may hold beside the model: threads, and what inference needs in between.
+/// Memory of the child beside the model: threads, and inference buffers.
 const BESIDE_BYTES: u64 = 768 << 20;
 
-/// A child and where the conversation with it stands.
+/// A child, and the state of its protocol.
 struct Running {
     child: Child,
-    /// Shown to others as long as it lives.
+    /// Its entry in the list of children.
     _entry: Option<RegistryEntry<Listing>>,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// The beginning of a line; kept here, since reading may be given up in its middle.
+    /// The beginning of a line; kept here, since reading may be cancelled in its middle.
     line: Vec<u8>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     calls: u64,
     /// The request without an end so far.
     open: Option<u64>,
-    /// A line to the child may have been cut off.
+    /// A line to the child may have been truncated.
     writing: bool,
 }
 
@@ -320,7 +320,7 @@ impl Running {
         }
     }
 
-    /// Ends the open reply and reads what is left of it.
+    /// Ends the open reply and reads the rest of it.
     async fn stop(&mut self) -> Result<(), Trouble> {
         let Some(open) = self.open else { return Ok(()) };
         if self.writing {
@@ -355,7 +355,7 @@ impl Running {
         Err(self.death().await)
     }
 
-    /// The next line; what is read of it stays when the future is dropped.
+    /// The next line; its read part stays when the future is dropped.
     async fn read(&mut self) -> Result<ChildAnswer, Trouble> {
         loop {
             let Ok(bytes) = self.output.fill_buf().await else {
@@ -381,7 +381,7 @@ impl Running {
         }
     }
 
-    /// The child closed a pipe: how it ended, with its last words.
+    /// The child closed a pipe: how it ended, with its last output.
     async fn death(&mut self) -> Trouble {
         let status = match timeout(PATIENCE, self.child.wait()).await {
             Ok(Ok(status)) => status.to_string(),
@@ -403,7 +403,7 @@ fn invalid(message: &str) -> Trouble {
     Trouble::Said(ChildFailure { kind: ErrorKind::BadRequest, message: message.to_owned() })
 }
 
-/// Keeps the end of what the child complains about.
+/// Keeps the end of the child's standard error.
 async fn listen(mut errors: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut piece = [0; 1024];
     while let Ok(read @ 1..) = errors.read(&mut piece).await {
@@ -414,7 +414,7 @@ async fn listen(mut errors: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
     }
 }
 
-/// Words of the child, fit to be shown.
+/// Text of the child, fit to be shown.
 fn calm(text: &str) -> String {
     let text: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     truncate(&text, LAST_WORDS_BYTES_MAX)

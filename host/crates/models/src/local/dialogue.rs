@@ -1,9 +1,9 @@
-//! Our request in the words of the small model, and its reply in ours.
+//! Converts a request for the small model, and its reply back.
 //!
-//! The protocol knows no tools, and a model of this size chooses them badly in prose. So where tools
-//! are offered, the answer is held to a schema that has one shape a function and one for plain words:
-//! `{"call": "tool__function", "arguments": {...}}` or `{"answer": ...}`. One reply asks for at most
-//! one call. Pictures are refused, and so is a beginning together with a schema.
+//! The protocol has no tools, and a model of this size chooses them badly in prose. So if tools are offered, the answer
+//! has to match a schema with one shape for each function and one for plain text: `{"call": "tool__function",
+//! "arguments": {...}}` or `{"answer": ...}`. One reply contains at most one call. Pictures are refused, and so is a
+//! beginning together with a schema.
 
 use crate::tool_names::{Names, encode};
 use longhaul_core::Digest;
@@ -56,7 +56,7 @@ impl<'a> Dialogue<'a> {
             schema,
             json: request.format == ReplyFormat::Json,
             temperature: request.temperature.unwrap_or(0.0),
-            // Without a seed the same request gets the same reply: there is no reason to draw one.
+            // Without a seed the same request gets the same reply: nothing needs randomness.
             seed: u64::from(request.seed.unwrap_or(0)),
             output_tokens_max: request.output_tokens_max,
             // A stop text could cut the JSON around a call or an answer.
@@ -86,7 +86,7 @@ impl<'a> Dialogue<'a> {
         Ok(self.opened(&reply.text, reason, usage))
     }
 
-    /// What is in the envelope. One that was cut off is words, so that its reader sees how it failed.
+    /// The content of the envelope. A truncated one is plain text, so that its reader sees how it failed.
     fn opened(&self, text: &str, reason: StopReason, usage: Usage) -> ModelReply {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         if let Some(name) = value.get("call").and_then(Value::as_str) {
@@ -103,14 +103,14 @@ impl<'a> Dialogue<'a> {
         ModelReply { text, reason, usage, ..ModelReply::default() }
     }
 
-    /// The same in each replay, and in no conversation twice.
+    /// The same in each replay, and never twice in a conversation.
     fn call_id(&self) -> String {
         let parts = self.request.messages.iter().flat_map(|message| &message.parts);
         format!("call_{}", parts.filter(|part| matches!(part, MessagePart::Requested(_))).count())
     }
 }
 
-/// Conversations that begin alike share what the child has computed of their beginning.
+/// Conversations with the same beginning share the child's computation of it.
 fn session(request: &ModelRequest) -> String {
     let first = request.messages.first().map(|message| serde_json::to_vec(message).unwrap_or_default());
     Digest::of_parts(&[request.system.as_bytes(), &first.unwrap_or_default()]).short()
@@ -135,7 +135,7 @@ fn system(request: &ModelRequest) -> String {
     parts.join("\n\n")
 }
 
-/// One shape a function, and one for an answer.
+/// One shape for each function, and one for an answer.
 fn envelope(request: &ModelRequest) -> Value {
     let shape = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
     let call = |tool: &OfferedTool| {
@@ -173,14 +173,14 @@ fn has_reference(schema: &Value) -> bool {
     }
 }
 
-/// Small models know no messages of tools: what came of a call is told by the user.
+/// Small models have no tool messages: the user reports the result of a call.
 fn message(said: &Message) -> Result<protocol::ChatMessage, ModelError> {
     let role = if said.speaker == MessageRole::Assistant { ChatRole::Assistant } else { ChatRole::User };
     let mut parts = Vec::new();
     for part in &said.parts {
         parts.push(match part {
             MessagePart::Text(text) => text.clone(),
-            // What another model thought is nothing that was said.
+            // Another model's thoughts are not part of the dialogue.
             MessagePart::Thought(_) => continue,
             MessagePart::Requested(call) => requested(call),
             MessagePart::Answered { output, failed: false, .. } => format!("The function returned: {output}"),

@@ -1,4 +1,4 @@
-//! The keeper of the child against a fake child, and the words on both sides.
+//! The keeper of the child against a fake child, and the conversion in both directions.
 
 use super::*;
 use longhaul_core::model::{Message, MessagePart, MessageRole, OfferedTool, ReplyFormat, RequestedCall, StopReason};

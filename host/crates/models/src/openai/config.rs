@@ -1,6 +1,6 @@
-//! The table of a model with `provider = "openai"`, its defaults, and what follows from it for the connection.
+//! The table of a model with `provider = "openai"`, its defaults, and its connection.
 //!
-//! Settings that would undo the request are refused in `request.rs`.
+//! `request.rs` refuses settings that would break the request.
 
 use crate::ModelsError;
 use crate::http_exchange::{Connection, KnownModel};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What is taken for the window where nobody says it, in tokens.
+/// The window if nothing sets it, in tokens.
 const WINDOW_TOKENS_DEFAULT: u32 = 128_000;
 
 /// A table `[models.NAME]` with `provider = "openai"`.
@@ -20,10 +20,10 @@ const WINDOW_TOKENS_DEFAULT: u32 = 128_000;
 pub struct OpenAiConfig {
     /// The provider's own name of the model, for example `gpt-5-mini`.
     pub id: String,
-    /// Where it is, up to and with `/v1`. Default `https://api.openai.com/v1`.
+    /// Its address, up to and with `/v1`. Default `https://api.openai.com/v1`.
     #[serde(default = "default_base_url")]
     pub base_url: String,
-    /// The environment variable that holds the key. Default: none, for servers that want no key.
+    /// The environment variable that holds the key. Default: none, for servers without keys.
     #[serde(default)]
     pub api_key_env: Option<String>,
     /// A file of mode 0600 that holds the key, instead of a variable. Default: none.
@@ -32,43 +32,43 @@ pub struct OpenAiConfig {
     /// Sends the key over plain HTTP to another machine. Default false. Loopback needs no permission.
     #[serde(default)]
     pub allow_plain_http: bool,
-    /// The window, in tokens. Default: that of the table that comes with the program, or what the endpoint lists, or
-    /// 128 000. One that the provider names when it refuses a request as too long goes before a larger one.
+    /// The window, in tokens. Default: that of the table in the program, or the endpoint's own, or 128 000. A smaller
+    /// one that the provider names when it refuses a request as too long has precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens_max: Option<u32>,
-    /// Where the most likely token is left for others, 0 to 2, for requests that name none. Default: not sent.
+    /// The sampling temperature, 0 to 2, for requests without one. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// How the provider calls the cap of a reply. Default: `max_completion_tokens` at api.openai.com,
-    /// `max_tokens` elsewhere.
+    /// The provider's field for the cap of a reply. Default: `max_completion_tokens` at api.openai.com, `max_tokens`
+    /// elsewhere.
     #[serde(default)]
     pub output_tokens_field: Option<OutputTokensField>,
-    /// What happens to the beginning that a reply must have. Default `prompt`.
+    /// The handling of the required beginning of a reply. Default `prompt`.
     #[serde(default)]
     pub prefill: PrefillMode,
-    /// How a JSON schema is sent. Default `strict`.
+    /// The form of a JSON schema. Default `strict`.
     #[serde(default)]
     pub schema: SchemaMode,
-    /// How closely a picture is looked at, `auto`, `low` or `high`: what is low costs few tokens. Default: not
-    /// said, which the provider takes for `auto`.
+    /// The detail of pictures, `auto`, `low` or `high`: `low` costs few tokens. Default: not sent, which the provider
+    /// treats as `auto`.
     #[serde(default)]
     pub image_detail: Option<ImageDetail>,
-    /// Fields that the provider does not bear and that are never sent, for example
-    /// `["temperature", "seed", "stream_options"]`. Default: none. What is left out no longer binds
-    /// the provider; `stop` is applied here all the same.
+    /// Fields that the provider does not accept and that are never sent, for example `["temperature", "seed",
+    /// "stream_options"]`. Default: none. An omitted field no longer binds the provider; `stop` is applied to the reply
+    /// all the same.
     #[serde(default)]
     pub omit: Vec<String>,
-    /// Fields that are sent besides ours, for example `{ reasoning_effort = "low" }`. Default: none.
+    /// Additional fields, for example `{ reasoning_effort = "low" }`. Default: none.
     #[serde(default)]
     pub extra_body: serde_json::Map<String, Value>,
-    /// US dollars for a million tokens read; 0 where they cost nothing. Default: that of the table that comes with the
-    /// program, or unknown. A cost that the provider states goes before these prices.
+    /// US dollars for a million input tokens; 0 if they are free. Default: that of the table in the program, or
+    /// unknown. A cost that the provider states has precedence over these prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_input_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens read that the provider had cached. Default: as the others.
+    /// US dollars for a million cached input tokens. Default: as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_cached_usd_per_million: Option<f64>,
-    /// US dollars for a million tokens written. Default: that of the table, or unknown.
+    /// US dollars for a million output tokens. Default: that of the table, or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_output_usd_per_million: Option<f64>,
     /// Longest time to connect, in milliseconds. Default 10 000.
@@ -87,12 +87,12 @@ pub struct OpenAiConfig {
     /// Bytes of one line of an answer. Default 1 MiB.
     #[serde(default = "default_line")]
     pub line_bytes_max: usize,
-    /// When to ask again.
+    /// The limits of retries.
     #[serde(default)]
     pub retry: RetryConfig,
 }
 
-/// How a provider calls the cap of a reply.
+/// The provider's field for the cap of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputTokensField {
@@ -102,29 +102,29 @@ pub enum OutputTokensField {
     MaxCompletionTokens,
 }
 
-/// How closely a picture is looked at.
+/// The detail of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageDetail {
-    /// As the provider sees fit.
+    /// The provider decides.
     Auto,
-    /// At a glance.
+    /// Low detail.
     Low,
-    /// In all its parts.
+    /// High detail.
     High,
 }
 
-/// How a JSON schema is sent.
+/// The form of a JSON schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// `json_schema` with `strict`, in the form that the provider takes: an optional field becomes one that may be null,
-    /// and a value of any shape JSON in a text; the reply is turned back. What cannot be said so is sent without `strict`.
+    /// `json_schema` with `strict`, in the provider's form: an optional field becomes nullable, and a value of any
+    /// shape JSON in a text; the reply is converted back. A schema that cannot be expressed is sent without `strict`.
     #[default]
     Strict,
     /// `json_schema` without `strict`, as the plugin wrote it.
     Loose,
-    /// In the system prompt, with `json_object`, for providers that know no schema.
+    /// In the system prompt, with `json_object`, for providers without schemas.
     Prompt,
 }
 
@@ -148,7 +148,7 @@ impl OpenAiConfig {
         }
     }
 
-    /// What is known of the model before it is asked.
+    /// Known facts about the model before it is asked.
     pub(super) fn known(&self, name: &str) -> Result<KnownModel, ModelsError> {
         let (entry, settings) = (
             table::find_at(&self.base_url, &self.id, 1.0, 1.0),
@@ -164,7 +164,7 @@ impl OpenAiConfig {
         Ok(KnownModel { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
     }
 
-    /// Whether what it costs is known.
+    /// Whether its price is known.
     pub(crate) fn has_prices(&self, name: &str) -> bool {
         self.known(name).is_ok_and(|known| known.prices.is_known())
     }

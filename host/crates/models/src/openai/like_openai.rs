@@ -1,5 +1,5 @@
-//! The provider against a server that answers as OpenAI does for its reasoning models: it refuses what they do not take,
-//! with the bodies that OpenAI sends, and holds schemas and parameters to OpenAI's rules.
+//! The provider against a server that behaves like OpenAI's reasoning models: it refuses unsupported parameters with
+//! OpenAI's error bodies, and enforces OpenAI's rules for schemas and parameters.
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
@@ -34,7 +34,7 @@ fn refusal(status: u16, message: &str, param: Option<&str>, code: Option<&str>) 
     answer(status, "Content-Type: application/json\r\n", &json!({ "error": error }).to_string())
 }
 
-/// What the endpoint answers to a request.
+/// The endpoint's response to a request.
 fn like_openai(request: &str) -> Script {
     if !request.contains(&format!("Bearer {KEY}")) && !request.contains(&format!("bearer {KEY}")) {
         let message = "Incorrect API key provided: sk-wrong. You can find your API key at https://platform.openai.com/account/api-keys.";
@@ -104,7 +104,7 @@ fn reply(body: &Value) -> Script {
     stream("", pieces.chain([b"data: [DONE]\n\n".to_vec()]).collect::<Vec<_>>())
 }
 
-/// A value that a schema holds a model to.
+/// A value that satisfies a schema.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema["anyOf"].get(0) {
         return sample(first);
@@ -138,7 +138,7 @@ async fn model(settings: &str) -> (FakeServer, OpenAi) {
     (server, model)
 }
 
-/// With everything that a reasoning model refuses, and the schema of a step of an agent.
+/// With every parameter that a reasoning model refuses, and the schema of a step of an agent.
 fn request() -> ModelRequest {
     ModelRequest {
         model: "gpt".into(),
@@ -185,7 +185,7 @@ async fn a_model_that_refuses_parameters_and_schemas_is_asked_again_without_them
     sorted.1.sort_unstable();
     assert_eq!(sorted.0, sorted.1);
 
-    // What was learned holds for the next request, which says nothing of it.
+    // The adaptation holds for the next request, without a note.
     let before = server.requests().len();
     let again = model.ask(&request(), &mut |_| {}, &UsageTally::default()).await.unwrap();
     assert_eq!((server.requests().len() - before, again.notes.len(), again.text), (1, 0, reply.text));
@@ -242,7 +242,7 @@ async fn a_refusal_for_good_ends_at_once_with_the_providers_words_and_what_to_do
         assert!(!error.to_string().contains("sk-wrong-abcdefghijkl"), "{error}");
         assert_eq!(server.requests().len(), 1, "{settings}");
     }
-    // A list without items was one of these, and is mended before it is sent.
+    // A list without items was one of these, and is corrected before it is sent.
     let (_server, model) = model("").await;
     let with_tool = ModelRequest { tools: vec![bad_tool], format: ReplyFormat::Text, ..request() };
     assert_eq!(model.ask(&with_tool, &mut |_| {}, &UsageTally::default()).await.unwrap().calls.len(), 1);

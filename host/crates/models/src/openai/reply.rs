@@ -1,7 +1,7 @@
-//! A reply, put together from what a hostile endpoint sends.
+//! A reply, assembled from a hostile endpoint's objects.
 //!
-//! Types that are not the expected ones end the reply, except where servers are known to differ: an
-//! object where arguments should be text, a missing index or id of a call, a reply in one piece.
+//! Unexpected types end the reply, except where servers are known to differ: an object where arguments should be text,
+//! a missing index or id of a call, a reply in one piece.
 
 use super::config::OpenAiConfig;
 use crate::ApiKey;
@@ -17,7 +17,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Of thoughts that nobody wants back, this much is kept, in bytes.
+/// Bytes of thoughts that are kept.
 const THOUGHT_BYTES_MAX: usize = 16 << 10;
 
 /// One object of a stream, or the whole answer.
@@ -50,7 +50,7 @@ struct Delta {
     /// Not OpenAI's own: DeepSeek's, vLLM's and llama-server's.
     #[serde(default)]
     reasoning_content: Option<Value>,
-    /// What OpenRouter calls it, and some servers beside the other.
+    /// OpenRouter's name of it, which some servers use beside the other.
     #[serde(default)]
     reasoning: Option<Value>,
     #[serde(default)]
@@ -75,9 +75,9 @@ struct FunctionDelta {
     arguments: Option<Value>,
 }
 
-/// A reply in the making.
+/// A reply under assembly.
 pub(crate) struct OpenAiAssembly {
-    /// The endpoint said that there is no more.
+    /// The endpoint ended the reply.
     done: bool,
     stream_redactor: KeyRedactor,
     text: String,
@@ -100,7 +100,7 @@ impl Assembly for OpenAiAssembly {
         }
         self.usage = chunk.usage.filter(Value::is_object).or(self.usage.take());
         let mut heard = String::new();
-        // Only one answer was asked for; others that come are not ours.
+        // Only one answer was requested; others are ignored.
         for choice in chunk.choices.unwrap_or_default().into_iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
             self.finish = choice.finish_reason.or(self.finish.take());
             let Some(delta) = choice.delta else { continue };
@@ -226,7 +226,7 @@ impl OpenAiAssembly {
         Ok(())
     }
 
-    /// The most that what was written may have; the end of a reply is one too.
+    /// An upper bound of the written tokens; the end of a reply counts as one.
     fn written_tokens(&self) -> u64 {
         let calls = self.calls.iter().map(|call| text_tokens_most(&call.name) + text_tokens_most(&call.arguments));
         let texts = [&self.text, &self.thought, &self.refusal].map(|text| text_tokens_most(text));

@@ -1,4 +1,4 @@
-//! Our request in the words of the wire.
+//! Converts a request to the wire format.
 
 use super::config::{ImageDetail, OpenAiConfig, OutputTokensField, SchemaMode};
 use crate::adaptation::{Adaptation, SchemaForm};
@@ -15,13 +15,13 @@ use longhaul_core::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// OpenAI takes four; the rest is applied to the reply only.
+/// OpenAI accepts four; the rest is applied to the reply only.
 const STOPS_SENT_MAX: usize = 4;
 
-/// Without these there is no request.
+/// Required fields of a request.
 const NEEDED: [&str; 3] = ["model", "messages", "stream"];
 
-/// What this file writes, and `extra_body` may not.
+/// Fields that this file writes, and `extra_body` may not.
 const OURS: [&str; 13] = [
     "model",
     "messages",
@@ -38,7 +38,7 @@ const OURS: [&str; 13] = [
     "add_generation_prompt",
 ];
 
-/// Refuses settings that would undo the request.
+/// Refuses settings that would break the request.
 pub(super) fn check_settings(model: &str, config: &OpenAiConfig) -> Result<(), ModelsError> {
     let wrong = |field, value: &str, remedy: &str| ModelsError::Setting {
         model: model.to_owned(),
@@ -58,10 +58,10 @@ pub(super) fn check_settings(model: &str, config: &OpenAiConfig) -> Result<(), M
     Ok(())
 }
 
-/// A request as it is sent, by what is known of its provider.
+/// A request with the adaptation of its provider.
 pub(super) struct Sending {
     pub(super) body: Value,
-    /// The schema of the reply, where it is sent in the provider's form.
+    /// The schema of the reply, if it is sent in the provider's form.
     pub(super) lowered: Option<Lowered>,
     pub(super) adaptation: Adaptation,
 }
@@ -114,17 +114,17 @@ impl Sending {
     }
 }
 
-/// How the provider is told the form of the reply.
+/// The form of the reply, as sent to the provider.
 enum Form<'a> {
     /// There is none.
     Text,
-    /// With `strict`, in the provider's own words.
+    /// With `strict`, in the provider's form.
     Strict(Lowered),
-    /// Without `strict`. It binds few providers, so the prompt may say it too.
+    /// Without `strict`. Few providers enforce it, so the prompt may contain it too.
     Loose { schema: &'a Value, in_prompt: bool },
-    /// As `json_object`; the prompt says which.
+    /// As `json_object`; the prompt contains the schema.
     Json { schema: Option<&'a Value> },
-    /// The prompt alone says it.
+    /// In the prompt alone.
     Words { schema: Option<&'a Value> },
 }
 
@@ -161,7 +161,7 @@ impl<'a> Form<'a> {
         match self {
             Self::Text | Self::Strict(_) | Self::Loose { in_prompt: false, .. } => None,
             Self::Loose { schema, .. } => Some(prefill::schema_instruction(schema)),
-            // OpenAI refuses `json_object` unless the word JSON is somewhere in the messages.
+            // OpenAI refuses `json_object` unless a message contains the word JSON.
             Self::Json { schema } | Self::Words { schema } => {
                 Some(schema.map_or_else(|| prefill::JSON_INSTRUCTION.to_owned(), prefill::schema_instruction))
             }
@@ -204,7 +204,7 @@ fn messages(config: &OpenAiConfig, form: &Form<'_>, request: &ModelRequest) -> R
     Ok(messages)
 }
 
-/// The system prompt, and what the provider can only be told in words.
+/// The system prompt, with instructions that the provider accepts only as text.
 fn system(config: &OpenAiConfig, form: &Form<'_>, request: &ModelRequest) -> String {
     let mut parts = Vec::from_iter((!request.system.is_empty()).then(|| request.system.clone()));
     parts.extend(form.instruction());
@@ -223,7 +223,7 @@ fn push_message(messages: &mut Vec<Value>, said: &Message, detail: Option<ImageD
             MessagePart::Text(text) => content.push(json!({ "type": "text", "text": text })),
             MessagePart::Image { media_type, data } => content.push(image(said.speaker, media_type, data, detail)?),
             MessagePart::Requested(call) => calls.push(requested(call)),
-            // This protocol takes no thoughts back.
+            // This protocol accepts no thoughts.
             MessagePart::Thought(_) => {}
             MessagePart::Answered { id, output, failed } => {
                 let output = if *failed { format!("the tool failed: {output}") } else { output.clone() };
@@ -243,7 +243,7 @@ fn push_message(messages: &mut Vec<Value>, said: &Message, detail: Option<ImageD
     Ok(())
 }
 
-/// Plain text where there is nothing else, which every server reads.
+/// Plain text if there is nothing else, which every server accepts.
 fn joined(mut content: Vec<Value>) -> Value {
     match content.len() {
         0 => Value::Null,

@@ -1,4 +1,4 @@
-//! The provider against a fake server: what is sent, what is read, what is not believed.
+//! The provider against a fake server: sent requests, parsed replies, ignored claims.
 
 use super::*;
 use crate::fake_server::{FakeServer, Script, answer, stream};
@@ -50,7 +50,7 @@ impl Outcome {
     }
 }
 
-/// Asks a server that plays `scripts`. `settings` are lines of TOML.
+/// Asks a server with `scripts`. `settings` are lines of TOML.
 async fn check(scripts: Vec<Script>, settings: &str, request: &ModelRequest) -> Outcome {
     let server = FakeServer::start(scripts).await;
     let text = format!(
@@ -117,7 +117,7 @@ async fn a_server_that_does_not_stream_is_understood() {
     let outcome = check(vec![answer(200, "Content-Type: application/json\r\n", &body)], "", &request()).await;
     assert_eq!((outcome.reply().text.as_str(), outcome.reply().reason), ("whole", StopReason::Length));
     assert_eq!(outcome.heard, "whole");
-    // Nothing was counted, so it is estimated: silence must not pass a budget.
+    // Nothing was counted, so it is estimated: silence must not bypass a budget.
     assert!(outcome.reply().usage.input_tokens > 0 && outcome.reply().usage.output_tokens > 0);
 }
 
@@ -243,7 +243,7 @@ async fn the_window_is_told_as_the_provider_tells_it() {
     assert!(outcome.error().ends_with("limit `context_tokens_max` reached: 5000 of 4096"), "{}", outcome.error());
 }
 
-/// A server whose window is smaller than we knew used to be told a window that it does not have, again and again.
+/// A server with a smaller window than configured used to get too long requests again and again.
 #[tokio::test]
 async fn a_window_that_a_refusal_names_is_believed_from_then_on() {
     for (message, used, max) in [
@@ -564,7 +564,7 @@ async fn a_model_that_refuses_is_heard_in_its_own_words() {
 
 #[tokio::test]
 async fn a_key_that_comes_back_is_shown_nowhere() {
-    // `check` looks for the key in the result and in what was heard.
+    // `check` searches for the key in the result and in the streamed text.
     let echo = format!("{{\"error\":{{\"message\":\"you sent Authorization: Bearer {KEY}\"}}}}");
     for status in [400, 401, 404, 418, 429, 500] {
         let outcome = check(
@@ -575,7 +575,7 @@ async fn a_key_that_comes_back_is_shown_nowhere() {
         .await;
         assert!(outcome.error().contains("you sent Authorization: Bearer [secret]"), "{}", outcome.error());
     }
-    // Where the excerpt of a body is cut inside the key.
+    // The excerpt of a body is cut inside the key.
     let long = format!("{}{KEY}", "x".repeat(490));
     check(vec![answer(400, "", &long)], "", &request()).await;
     let long = format!("{}{KEY}", "x".repeat(crate::http_exchange::ERROR_BODY_BYTES_MAX - 10));
@@ -679,7 +679,7 @@ async fn what_a_model_thought_is_told_apart_from_what_it_said() {
     }
 }
 
-/// They used to be paid for and counted by nobody.
+/// They used to be paid for and counted nowhere.
 #[tokio::test]
 async fn answers_that_are_of_no_use_are_counted_as_paid() {
     let prices = "price_input_usd_per_million = 1.0\nprice_output_usd_per_million = 10.0";
@@ -687,7 +687,7 @@ async fn answers_that_are_of_no_use_are_counted_as_paid() {
     let counted = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":7}}\n\n";
     let refused = delta(json!({ "refusal": "no" })) + counted + &finish("stop");
     for (scripts, tokens_min, tries) in [
-        // It breaks off twice, and comes.
+        // It breaks off twice, and then succeeds.
         (vec![stream("", [broken.clone().into()]), stream("", [broken.into()]), stream("", [GOOD.into()])], 4, 3),
         (vec![stream("", [refused.into()])], 107, 1),
         (vec![stream("", ["data: nonsense\n\n".into()])], 2, 1),
@@ -698,7 +698,7 @@ async fn answers_that_are_of_no_use_are_counted_as_paid() {
         let body = outcome.server.requests()[0].split_once("\r\n\r\n").unwrap().1.len() as u64;
         assert_eq!(outcome.tally.sent_bytes(), tries * body);
     }
-    // Who refuses before an answer begins is not paid.
+    // A refusal before an answer begins costs nothing.
     let overloaded = "data: {\"error\":{\"message\":\"overloaded\",\"code\":503}}\n\n";
     for scripts in [
         vec![answer(401, "", "{}")],

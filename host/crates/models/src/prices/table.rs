@@ -1,26 +1,26 @@
-//! Prices and context windows of common models, as they were when the table was made: see its first line.
+//! Prices and context windows of common models, as of the table's date: see its first line.
 //!
-//! An endpoint is known by its host: a model of the same name at another host may cost something else, so nothing is
-//! said of it. The table is made by `cargo xtask prices` and never written by hand.
+//! An endpoint is identified by its host: a model of the same name at another host may have another price, so the table
+//! does not apply there. `cargo xtask prices` generates the table; it is never written by hand.
 
 use super::{LongPrompts, Prices, Rates};
 
 const TABLE: &str = include_str!("table.tsv");
 
-/// What the table says of a model.
+/// The table's entry of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// The window, in tokens.
     pub(crate) window_tokens: Option<u32>,
-    /// What it costs.
+    /// Its prices.
     pub(crate) prices: Prices,
 }
 
-/// The entry of the model `id` at `host`. What a provider asks for its cache, where the table has no price of it, is
-/// `cached_share` and `written_share` of the price of other tokens.
+/// The entry of the model `id` at `host`. If the table has no price for the cache, it is `cached_share` and
+/// `written_share` of the price of other tokens.
 pub(crate) fn find(host: &str, id: &str, cached_share: f64, written_share: f64) -> Option<Entry> {
     let id = id.to_ascii_lowercase();
-    // The longest pattern says most: `gpt-5-nano-*` goes before `gpt-5*`.
+    // The longest pattern is the most specific: `gpt-5-nano-*` has precedence over `gpt-5*`.
     let found = rows().filter(|row| is_at(row[0], host)).filter_map(|row| Some((best(row[1], &id)?, row)));
     let (_, row) = found.max_by_key(|(length, _)| *length)?;
     let price = |at: usize| row.get(at).and_then(|text| Price::read(text));
@@ -35,7 +35,7 @@ pub(crate) fn find(host: &str, id: &str, cached_share: f64, written_share: f64) 
     Some(Entry { window_tokens: row[2].parse().ok(), prices })
 }
 
-/// As [`find`], of the endpoint at an address.
+/// As [`find`], for the endpoint at an address.
 pub(crate) fn find_at(base_url: &str, id: &str, cached_share: f64, written_share: f64) -> Option<Entry> {
     let url = reqwest::Url::parse(base_url).ok()?;
     find(url.host_str()?, id, cached_share, written_share)
@@ -51,7 +51,7 @@ fn is_at(known: &str, host: &str) -> bool {
     known == host || known.starts_with('.') && host.ends_with(known)
 }
 
-/// The length of the longest pattern that the id fits.
+/// The length of the longest pattern that matches the id.
 fn best(patterns: &str, id: &str) -> Option<usize> {
     patterns.split(' ').filter(|pattern| fits(pattern, id)).map(str::len).max()
 }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!((long.above_tokens, long.rates.input, long.rates.output), (272_000, 5.0, 22.5));
     }
 
-    /// A refresh that breaks the form, or loses most of it, is seen here and not by a user.
+    /// A refresh that breaks the form, or loses most of it, fails here and not at a user's.
     #[test]
     fn the_whole_table_can_be_read_and_says_of_when_it_is() {
         let first = TABLE.lines().next().unwrap();

@@ -67,7 +67,7 @@ async fn who_is_cancelled_while_waiting_or_at_its_turn_leaves_no_hole() {
     settle().await;
     drop(first);
     let turn = last.await.unwrap();
-    // One that was handed its turn and never looked: the turn goes on.
+    // One that was given its turn and never polled: the turn goes on.
     let handed = waits("d");
     settle().await;
     drop(turn);
@@ -95,7 +95,7 @@ async fn requests_a_minute_are_kept_to_and_little_is_saved_up() {
 async fn tokens_a_minute_count_what_was_used_and_a_large_request_still_passes() {
     let queue = Queue::new(rates(None, None, Some(6_000)));
     let start = Instant::now();
-    // Ten times what is saved up: it passes, and the next one waits for it.
+    // Ten times the accumulated amount: it passes, and the next one waits for it.
     queue.enter("r", 6_000.0).await;
     assert_eq!(start.elapsed(), Duration::ZERO);
     queue.settle(6_000.0, 9_000.0);
@@ -104,7 +104,7 @@ async fn tokens_a_minute_count_what_was_used_and_a_large_request_still_passes() 
     assert!((Duration::from_secs(84)..Duration::from_secs(86)).contains(&took), "8 400 tokens late: {took:?}");
 }
 
-/// An endpoint that states what nobody can have used used to hold up all who ask it for days.
+/// An endpoint that states impossible usage used to block all its callers for days.
 #[tokio::test(start_paused = true)]
 async fn what_an_endpoint_states_holds_nobody_up_for_longer_than_two_minutes() {
     let queue = Queue::new(rates(None, None, Some(6_000)));
@@ -125,7 +125,7 @@ fn one_endpoint_has_one_queue_for_each_set_of_rates() {
     assert!(!Arc::ptr_eq(&queues.of(here, slow), &queues.of(there, slow)));
 }
 
-/// A model that fails so often before it answers.
+/// A model that fails this many times before it answers.
 struct Failing(u32);
 
 #[async_trait::async_trait]
@@ -147,7 +147,7 @@ impl Model for Failing {
     }
 }
 
-/// Requests that were made again used to leave past the rate.
+/// Retries used to bypass the rate.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_made_again_counts_as_one_more_of_a_minute() {
     let request = ModelRequest {
@@ -165,6 +165,6 @@ async fn a_request_that_is_made_again_counts_as_one_more_of_a_minute() {
     let since = Instant::now();
     let queued = Queued::new(Arc::new(Failing(9)), Arc::new(Queue::new(rates(Some(1), Some(60), None))));
     queued.complete(&request, &mut |_| {}).await.unwrap();
-    // Ten of one a second, of which six were saved up.
+    // Ten of one a second, of which six were accumulated.
     assert!(since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
 }

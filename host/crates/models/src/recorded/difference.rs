@@ -1,11 +1,11 @@
-//! What differs between two requests, in words for a person.
+//! The difference between two requests, as text for a person.
 
 use longhaul_core::model::ModelRequest;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How much of each side is shown before and after the place where they part, in characters.
+/// Characters of each side that are shown before and after the place where they differ.
 const BEFORE_CHARS: usize = 12;
 const AFTER_CHARS: usize = 28;
 
@@ -14,7 +14,7 @@ const FIELDS_NAMED_MAX: usize = 4;
 
 /// The fields in which two requests differ; shown with the first of them.
 pub(super) struct Difference {
-    /// In the order of the request.
+    /// The fields, in the order of the request.
     fields: Vec<Field>,
 }
 
@@ -86,9 +86,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Each field of a request that holds no others, with its path and its text.
+/// Each leaf field of a request, with its path and its text.
 fn leaves(request: &ModelRequest) -> Vec<(String, String)> {
-    // By way of the text, in which 0.7 is not 0.699999988079071.
+    // Through the text form, in which 0.7 is not 0.699999988079071.
     let text = serde_json::to_string(request).unwrap_or_default();
     let mut value: Value = serde_json::from_str(&text).unwrap_or_default();
     // The name is no part of the digest.

@@ -1,4 +1,4 @@
-//! What a recording answers, and how it says that it cannot.
+//! The replies of a recording, and its errors.
 
 use super::*;
 use longhaul_core::model::{Message, MessageRole};
@@ -149,7 +149,7 @@ async fn what_is_recorded_is_answered_the_same() {
     let real: Arc<dyn Model> =
         Arc::new(Recorded::new(recording(&[(same.clone(), None, "é\n1"), (same.clone(), None, "2")]), 77));
     for times in 1..=2 {
-        // Opened again each time; the second time behind a line that a crash cut off.
+        // Opened again each time; the second time after a line that a crash truncated.
         let recorder = Recording::record(Arc::clone(&real), &path).unwrap();
         let place = invocation("r-1/f1/1/generate");
         ask(&*recorder.within(&place, &vec![same.digest(); times - 1]).unwrap(), &same).await;

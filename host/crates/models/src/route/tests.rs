@@ -1,4 +1,4 @@
-//! Which model is asked, after which failure. The models are fakes that answer as they are told.
+//! The order of models, and fallbacks after failures. The models are scripted fakes.
 
 use super::*;
 use longhaul_core::model::{Message, MessageRole};
@@ -122,7 +122,7 @@ async fn what_is_too_long_goes_only_to_a_larger_window() {
     assert_eq!(*b.asked.lock().unwrap(), 0, "its window is no larger");
     let (a, b) = (fake(100, vec![Err(full())]), fake(1_000, vec![]));
     assert_eq!(ask(&two(&a, &b, RouteBy::Order), 8).await.unwrap().route.unwrap().served_by, "b");
-    // What is known to be too long is not even sent.
+    // A request that is known to be too long is not sent.
     let (a, b) = (fake(100, vec![]), fake(1_000, vec![]));
     assert_eq!(ask(&two(&a, &b, RouteBy::Order), 2_000).await.unwrap().route.unwrap().served_by, "b");
     assert_eq!(*a.asked.lock().unwrap(), 0);
@@ -152,7 +152,7 @@ async fn when_all_are_down_the_run_waits_for_the_first_that_may_be_back() {
         outage.reason,
         format!("no model replied: `a`: {}; `b`: {}", unavailable(Some(5_000)), unavailable(Some(2_000)))
     );
-    // One that refuses has the last word; one that cannot work at all leaves the outage.
+    // The last refusal decides; a permanently failing one leaves the outage.
     let (a, b) = (fake(100, vec![Err(unavailable(None))]), fake(100, vec![Err(ModelError::Refused("no".into()))]));
     assert_eq!(ask(&two(&a, &b, RouteBy::Order), 8).await.unwrap_err(), ModelError::Refused("no".into()));
     let (a, b) = (fake(100, vec![Err(unavailable(None))]), fake(100, vec![Err(ModelError::Failed("x".into()))]));

@@ -1,50 +1,50 @@
-//! A schema as a provider takes it, and its replies as the plugin means them.
+//! A schema in a provider's form, and its replies in the plugin's form.
 
 use super::rules::{Dialect, Rules, check, is_plain};
 use super::words::{required, types, with};
 use serde_json::{Map, Value, json};
 
-/// The field around a reply that is no object by itself.
+/// The field around a reply that is not an object itself.
 const REPLY: &str = "reply";
 
-/// Schemas below each other; what is deeper, as a schema that names itself is, becomes JSON in a text.
+/// Nesting of schemas; a deeper one, such as a recursive one, becomes JSON in a text.
 const DEPTH_MAX: usize = 8;
 
-/// Schemas in all, after those that others name were put in place; a schema with more is sent without strict mode.
+/// Schemas in all, after references were resolved; a schema with more is sent without strict mode.
 const SCHEMAS_MAX: usize = 5_000;
 
-/// A schema that a provider takes with `strict: true`.
+/// A schema that a provider accepts with `strict: true`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lowered {
-    /// What is sent.
+    /// The schema to send.
     pub(crate) schema: Value,
-    /// The way back.
+    /// The conversion of a reply back.
     raise: Raise,
 }
 
-/// What is to be done to a value so that it is one of the schema that was meant.
+/// The conversion of a value back to the intended schema.
 #[derive(Clone, Debug, PartialEq)]
 enum Raise {
-    /// Nothing.
+    /// No change.
     Same,
-    /// It is JSON in a text.
+    /// JSON in a text.
     Text,
-    /// It is the field [`REPLY`] of what came.
+    /// The field [`REPLY`] of the value.
     Wrapped(Box<Raise>),
-    /// Fields, and whether a null stands for a field that is not there.
+    /// Fields, and whether a null stands for a missing field.
     Object(Vec<(String, Raise, bool)>),
     /// The same for each item.
     Items(Box<Raise>),
-    /// That of the first schema that the value looks like.
+    /// The conversion of the first schema that the value matches.
     Any(Vec<(Value, Raise)>),
 }
 
 impl Lowered {
-    /// None: it cannot be said in the provider's words.
+    /// None: it cannot be expressed in the provider's form.
     pub(crate) fn of(schema: &Value, dialect: Dialect) -> Option<Self> {
         let mut lowering = Lowering { root: schema, rules: dialect.rules(), schemas: 0 };
         let (mut lowered, mut raise) = lowering.schema(schema, DEPTH_MAX);
-        // A reply that is one text with JSON in it is better asked for in words.
+        // A reply that is one text with JSON in it is better requested in the prompt.
         if raise == Raise::Text {
             return None;
         }
@@ -58,7 +58,7 @@ impl Lowered {
         is_taken.then_some(Self { schema: lowered, raise })
     }
 
-    /// A reply to the schema that was sent, as one to the schema that was meant. What is no JSON stays as it came.
+    /// Converts a reply to the sent schema into one for the intended schema. Invalid JSON stays unchanged.
     pub(crate) fn raise(&self, reply: String) -> String {
         if self.raise == Raise::Same {
             return reply;
@@ -98,7 +98,7 @@ impl Raise {
     }
 }
 
-/// Enough of a check to tell the schemas of a union apart.
+/// A check that is enough to tell the schemas of a union apart.
 fn looks_like(value: &Value, schema: &Value) -> bool {
     let name = match value {
         Value::Null => "null",
@@ -146,7 +146,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// With what it names and what it joins put in place; with a type where one can be told. None: it cannot be said.
+    /// Resolves references and joins; adds a type if it can be derived. None: it cannot be expressed.
     fn joined(&self, schema: &Value, depth: usize) -> Option<Value> {
         let mut fields = schema.as_object()?.clone();
         for _ in 0..depth {
@@ -163,7 +163,7 @@ impl Lowering<'_> {
             join(&mut fields, self.joined(part, depth.checked_sub(1)?)?);
         }
         if let Some(one_of) = fields.remove("oneOf") {
-            // Two unions in one are neither's.
+            // Two unions in one cannot be combined.
             let is_first = fields.insert("anyOf".to_owned(), one_of).is_none();
             is_first.then_some(())?;
         }
@@ -175,8 +175,8 @@ impl Lowering<'_> {
         Some(Value::Object(fields))
     }
 
-    /// A union beside fields: what is beside it goes into each of its schemas. One that only says which fields there
-    /// must be is left out: who reads the reply says so.
+    /// A union beside fields: the fields go into each of its schemas. A union that only lists required fields is left
+    /// out: the reader of the reply checks it.
     fn distribute(&self, fields: &mut Map<String, Value>) {
         let Some(union) = fields.get("anyOf").and_then(Value::as_array).cloned() else { return };
         let only_requires = |one: &Value| one.as_object().is_some_and(|one| one.keys().all(|key| key == "required"));
@@ -199,7 +199,7 @@ impl Lowering<'_> {
     fn union(&mut self, schema: &Value, depth: usize) -> (Value, Raise) {
         let all: Vec<_> = with(schema, "anyOf").map(|one| self.schema(one, depth - 1)).collect();
         let is_text = |one: &(Value, Raise)| one.1 == Raise::Text;
-        // Beside a text that holds JSON, a text that is one cannot be told apart.
+        // Beside a text that contains JSON, a plain text cannot be told apart.
         if all.is_empty()
             || all.iter().any(is_text) && all.iter().any(|one| types(&one.0).contains(&"string") && !is_text(one))
         {
@@ -217,7 +217,7 @@ impl Lowering<'_> {
     fn object(&mut self, schema: &Value, depth: usize) -> (Value, Raise) {
         let properties = schema["properties"].as_object().filter(|properties| !properties.is_empty());
         let Some(properties) = properties else {
-            // An object of any fields; where there may be none at all, too, since an empty one cannot be named.
+            // An object of any fields; also when there may be none at all, since an empty one cannot be named.
             return if self.rules.is_named { text_of(schema) } else { (self.kept(schema), Raise::Same) };
         };
         let must = required(schema);
@@ -260,7 +260,7 @@ impl Lowering<'_> {
         (Value::Object(kept), if raise == Raise::Same { raise } else { Raise::Items(Box::new(raise)) })
     }
 
-    /// The words of a schema that the provider takes. The bounds among the others are told in its description.
+    /// The keywords of a schema that the provider accepts. Other bounds go into its description.
     fn kept(&self, schema: &Value) -> Value {
         let (mut kept, mut told) = (Map::new(), Vec::new());
         for (keyword, value) in schema.as_object().into_iter().flatten() {
@@ -291,7 +291,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What is told in words where it is not taken.
+/// Bounds that go into the description if they are not accepted.
 const BOUNDS: [&str; 16] = [
     "minimum",
     "maximum",
@@ -311,7 +311,7 @@ const BOUNDS: [&str; 16] = [
     "const",
 ];
 
-/// The type of a schema that names none.
+/// The type of a schema that names none, if it can be derived.
 fn told_type(fields: &Map<String, Value>) -> Option<Value> {
     let of = |value: &Value| match value {
         Value::Null => "null",
@@ -341,7 +341,7 @@ fn told_type(fields: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// Both hold: fields of both, required by either; of other words the later one's.
+/// Combines two schemas: fields of both, required by either; of other keywords the later one's.
 fn join(fields: &mut Map<String, Value>, more: Value) {
     let Value::Object(more) = more else { return };
     for (keyword, value) in more {
@@ -356,7 +356,7 @@ fn join(fields: &mut Map<String, Value>, more: Value) {
     }
 }
 
-/// A value of any shape as JSON in a text, which every provider can hold a model to.
+/// A value of any shape as JSON in a text, which every provider can enforce.
 fn text_of(schema: &Value) -> (Value, Raise) {
     let types = types(schema);
     let what = match types[..] {

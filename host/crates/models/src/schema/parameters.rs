@@ -1,13 +1,13 @@
-//! The parameters of functions that a model is offered. They are sent without strict mode, so a provider asks less of
-//! them; MCP servers and plugins write them as they like all the same.
+//! The parameters of offered functions. They are sent without strict mode, so a provider has fewer rules for them; MCP
+//! servers and plugins still write arbitrary ones.
 
 use super::rules::{Dialect, Violation};
 use super::words::{required, types, with};
 use serde_json::{Map, Value, json};
 
-/// Words that no provider takes at the top of parameters: OpenAI says `schema must have type 'object' and not have
-/// 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level`, Anthropic `input_schema does not support oneOf, allOf, or anyOf at
-/// the top level`.
+/// Keywords that no provider accepts at the top of parameters: OpenAI says `schema must have type 'object' and not have
+/// 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level`, Anthropic `input_schema does not support oneOf, allOf, or
+/// anyOf at the top level`.
 const NOT_AT_TOP: [&str; 6] = ["oneOf", "anyOf", "allOf", "enum", "const", "not"];
 
 /// Words that Gemini does not know in parameters, and answers with 400: `Unknown name "$schema"`.
@@ -27,7 +27,7 @@ const UNKNOWN_TO_GEMINI: [&str; 12] = [
     "examples",
 ];
 
-/// Everything that a provider refuses of the parameters of a function.
+/// A provider's objections to the parameters of a function.
 #[must_use]
 pub fn check_parameters(schema: &Value, dialect: Dialect) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -53,7 +53,7 @@ pub fn check_parameters(schema: &Value, dialect: Dialect) -> Vec<Violation> {
     found
 }
 
-/// The parameters as every function's are sent to a provider.
+/// The parameters as they are sent to a provider.
 #[must_use]
 pub fn parameters(schema: &Value, dialect: Dialect) -> Value {
     let mut top = schema.as_object().cloned().unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn parameters(schema: &Value, dialect: Dialect) -> Value {
     schema
 }
 
-/// The fields of a schema of a union become fields of the whole; required are only those that all of it asks for.
+/// The fields of a union's schemas become fields of the whole; only fields that all of them require are required.
 fn take_in(top: &mut Map<String, Value>, one: &Value, holds: bool) {
     let properties = top.entry("properties").or_insert_with(|| json!({}));
     if let (Some(own), Some(more)) = (properties.as_object_mut(), one["properties"].as_object()) {

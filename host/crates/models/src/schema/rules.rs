@@ -1,10 +1,10 @@
-//! What each provider takes as a schema for replies, from its documentation. A rule says where it stands.
+//! Each provider's rules for schemas of replies, from its documentation, with their sources.
 
 use super::words::{required, types, with};
 use serde_json::Value;
 use std::fmt;
 
-/// Whose rules.
+/// A set of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// OpenAI's *Structured Outputs*, `strict: true`: <https://platform.openai.com/docs/guides/structured-outputs>,
@@ -22,7 +22,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Vllm];
 
     pub(super) fn rules(self) -> &'static Rules {
@@ -35,7 +35,7 @@ impl Dialect {
     }
 }
 
-/// One thing that a provider refuses.
+/// One objection of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// A path of fields, for example `properties/steps/items`; empty for the whole schema.
@@ -51,31 +51,31 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a provider takes.
+/// The rules of a provider.
 pub(super) struct Rules {
-    /// Words that a schema may have; all where there are none.
+    /// Allowed keywords; all if empty.
     pub(super) keywords: &'static [&'static str],
-    /// Words that it may not have.
+    /// Forbidden keywords.
     pub(super) refused: &'static [&'static str],
     /// Values of `format`.
     pub(super) formats: &'static [&'static str],
-    /// Every field stands in `required`.
+    /// Every field is in `required`.
     pub(super) is_all_required: bool,
     /// Every object has `additionalProperties: false`.
     pub(super) is_closed: bool,
     /// An object names its fields.
     pub(super) is_named: bool,
-    /// The whole is an object.
+    /// The root is an object.
     pub(super) is_root_object: bool,
     /// The largest `minItems`.
     pub(super) items_min_max: u64,
-    /// Objects and lists below each other.
+    /// Nesting of objects and lists.
     depth_max: usize,
     /// Fields in all.
     properties_max: usize,
     /// Fields that are not required, in all.
     optional_max: usize,
-    /// Types that are several, and `anyOf`s, in all.
+    /// Union types and `anyOf`s, in all.
     unions_max: usize,
     /// Values in all `enum`s.
     enum_values_max: usize,
@@ -254,7 +254,7 @@ impl Rules {
     }
 }
 
-/// Everything that a provider refuses of a schema for replies. Nothing: it may be sent with `strict: true`.
+/// A provider's objections to a schema for replies. None: it may be sent with `strict: true`.
 #[must_use]
 pub fn check(schema: &Value, dialect: Dialect) -> Vec<Violation> {
     let mut audit = Audit { rules: dialect.rules(), found: Vec::new(), sums: Sums::default() };
@@ -397,7 +397,7 @@ impl Audit {
     }
 }
 
-/// What every engine behind these providers can hold a text to.
+/// A pattern that every engine behind these providers can enforce.
 pub(super) fn is_plain(pattern: &str) -> bool {
     let escapes = pattern.split('\\').skip(1).filter_map(|rest| rest.chars().next());
     !pattern.contains("(?") && escapes.into_iter().all(|c| !matches!(c, 'b' | 'B' | '1'..='9' | 'k' | 'p' | 'P'))

@@ -1,4 +1,4 @@
-//! Schemas of shipped plugins and of others, brought into the rules of each provider, and replies brought back.
+//! Schemas of shipped plugins and of others, converted to each provider's rules, and replies converted back.
 
 use super::*;
 use serde_json::json;
@@ -144,7 +144,7 @@ fn a_reply_comes_back_as_the_plugin_meant_it() {
             "actions": [{ "tool": "x", "args": "{}" }, { "tool": "y", "args": "not JSON" }] }),
         &json!({ "thought": "t", "actions": [{ "tool": "x", "args": {} }, { "tool": "y", "args": "not JSON" }] }),
     );
-    // What is no object is one on the wire.
+    // A value that is no object becomes one on the wire.
     raised(&json!({ "type": "array", "items": { "type": "integer" } }), json!({ "reply": [1, 2] }), &json!([1, 2]));
     let either = json!({ "anyOf": [
         { "type": "object", "properties": { "k": { "const": "a" }, "x": {} }, "required": ["k", "x"] },
@@ -152,7 +152,7 @@ fn a_reply_comes_back_as_the_plugin_meant_it() {
     ] });
     raised(&either, json!({ "reply": { "k": "a", "x": "[1]" } }), &json!({ "k": "a", "x": [1] }));
     raised(&either, json!({ "reply": { "k": "b", "x": "[1]" } }), &json!({ "k": "b", "x": "[1]" }));
-    // An optional field that may be null in the plugin's own words keeps its null.
+    // An optional field that may be null in the plugin's own schema keeps its null.
     let own = json!({ "type": "object", "properties": { "a": { "type": ["string", "null"] } } });
     raised(&own, json!({ "a": null }), &json!({ "a": null }));
     assert_eq!(lowered.raise("cut {".to_owned()), "cut {");
@@ -171,7 +171,7 @@ fn a_schema_that_a_provider_takes_is_sent_as_it_is() {
         Lowered::of(&fine, Dialect::OpenAi).unwrap().raise("{ \"answer\" : \"a\" }".into()),
         "{ \"answer\" : \"a\" }"
     );
-    // Bounds that a provider does not hold are told in words, and stay where it does.
+    // Bounds that a provider does not enforce go into the description, and stay otherwise.
     let bounded = json!({
         "type": "object", "properties": { "a": { "type": "string", "maxLength": 5, "description": "short" } },
         "required": ["a"], "additionalProperties": false,
@@ -190,7 +190,7 @@ fn a_reply_of_any_shape_is_asked_for_in_words() {
     }
 }
 
-/// A guest writes the schema, so a hostile one must end.
+/// A guest writes the schema, so a hostile one must terminate.
 #[test]
 fn a_schema_without_end_is_sent_without_strict_mode_or_cut() {
     let mut wide = json!({ "type": "string" });

@@ -1,4 +1,4 @@
-//! Reading keywords of a JSON Schema, whoever wrote it: a value of another type counts as absent.
+//! Reads keywords of an untrusted JSON Schema: a value of another type counts as absent.
 
 use serde_json::Value;
 

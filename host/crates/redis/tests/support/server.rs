@@ -1,6 +1,6 @@
 //! A real redis-server on a free loopback port, for one test.
 //!
-//! The one on PATH serves, else Debian's, which is unpacked into the cache of build tools and not installed.
+//! The one on PATH is used, else Debian's, which is unpacked into the cache of build tools and not installed.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -13,31 +13,31 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a server may take to answer before its test fails.
+/// The timeout for an answer of the server, after which its test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server. It ends with the test.
 pub struct RedisServer {
     child: Child,
     pub port: u16,
-    /// Where it works, which goes with it.
+    /// Its working directory, removed with it.
     directory: TempDir,
 }
 
 impl RedisServer {
-    /// One that anybody on this machine may ask.
+    /// A server without a password on this machine.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// One with more arguments, for example `--requirepass x`.
+    /// A server with more arguments, for example `--requirepass x`.
     pub fn start_with(arguments: &[&str]) -> Self {
         let port = free_port();
         let port_text = port.to_string();
         Self::launch(port, &[&["--port", &port_text], arguments].concat())
     }
 
-    /// One that speaks TLS alone, and the certificate that it is known by.
+    /// A server that speaks only TLS, and its certificate.
     pub fn start_tls() -> (Self, PathBuf) {
         let certificates = tempfile::tempdir().expect("a folder").keep();
         let (key, certificate) = (certificates.join("key.pem"), certificates.join("certificate.pem"));
@@ -95,7 +95,7 @@ impl RedisServer {
         *self = fresh;
     }
 
-    /// What it answers to one command without a password, as it comes over the wire.
+    /// Its answer to one command without a password, in the wire format.
     pub fn ask(&self, parts: &[&str]) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -133,13 +133,13 @@ fn program() -> Command {
     command
 }
 
-/// Debian's program is told by its name which of its parts it is.
+/// Debian's program selects its function by its own name.
 fn fetched() -> PathBuf {
     let cache = Cache::open(|line| eprintln!("{line}")).unwrap_or_else(|error| panic!("{error}"));
     let folder =
         longhaul_build::debian_packages::unpacked(&cache, "redis-tools").unwrap_or_else(|error| panic!("{error}"));
     let link = folder.join("redis-server");
-    // Tests of several processes want it at once; whoever comes first makes it.
+    // Tests of several processes need it at once; the first one makes it.
     let _ = std::os::unix::fs::symlink(folder.join("usr/bin/redis-check-rdb"), &link);
     assert!(link.exists(), "{} is not there", link.display());
     folder

@@ -1,9 +1,9 @@
-//! gVisor's `runsc`: a kernel in user space answers the program's system calls, so that it reaches the machine's own
-//! kernel by few of them.
+//! gVisor's `runsc`: a kernel in user space answers the program's system calls, so that few of them reach the machine's
+//! own kernel.
 //!
-//! It is started without rights, as the user that the program would be, with a bundle of the OCI runtime specification.
-//! Refused to the program are a network beyond its own loopback, capabilities, new rights by a program, and changes
-//! outside of what it may change.
+//! It is started without capabilities, as the user that the program would be, with a bundle of the OCI runtime
+//! specification. It denies the program any network beyond its own loopback, capabilities, gaining new rights by a
+//! program, and changes outside of its writable paths.
 
 use super::{Backend, Place, Start, find_in_path};
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// gVisor's OCI runtime.
 pub(crate) struct Runsc;
 
-/// Its name for the one program of a start.
+/// The container's name of the program.
 const CONTAINER: &str = "program";
 
-/// Bytes of the shared memory of a program, as at the other levels.
+/// Bytes of the program's shared memory, as at the other levels.
 const SHM: &str = "size=268435456";
 
 const SETFCAP: [&str; 1] = ["CAP_SETFCAP"];
@@ -28,14 +28,14 @@ impl Backend for Runsc {
     fn describe(&self, place: &Place<'_>) -> Start {
         let state = place.state.display();
         let args = [
-            // A namespace of users in which it is root, of one user that is not root outside.
+            // A user namespace in which it is root, with one user that is not root outside.
             "--rootless".to_owned(),
-            // Nobody hands it a group; limits are the innermost process's, and of whoever watches all children.
+            // It gets no control group; the innermost process and the monitor enforce limits.
             "--ignore-cgroups".to_owned(),
             "--network=none".to_owned(),
-            // Sockets that were granted can be connected to.
+            // Granted sockets can be connected to.
             "--host-uds=open".to_owned(),
-            // Others change granted files meanwhile, and what the program changes is to be seen by others.
+            // Others change granted files meanwhile, and must see the program's changes.
             "--file-access=shared".to_owned(),
             "--overlay2=none".to_owned(),
             format!("--root={state}/state"),
@@ -46,9 +46,9 @@ impl Backend for Runsc {
         Start { args: args.into(), files: vec![("config.json", config(place).to_string())] }
     }
 
-    /// Itself twice, since it starts itself anew to be root of its namespace; the server of files; the kernel; the
-    /// first of those that stand for processes of the program; and some that it keeps for the next ones. The kernel in
-    /// it holds the program to the very number.
+    /// `runsc` itself twice, since it restarts itself to be root of its namespace; the file server; the kernel; the
+    /// first of the processes that stand for those of the program; and some that it keeps for the next ones. Its kernel
+    /// enforces the program's exact number.
     fn processes(&self) -> u64 {
         12
     }
@@ -69,12 +69,12 @@ fn config(place: &Place<'_>) -> Value {
         "ociVersion": "1.0.2",
         "process": {
             "terminal": false,
-            // Whose files the program's are, as `runsc` sees them; the innermost process becomes another.
+            // The owner of the program's files, as `runsc` sees them; the innermost process becomes another user.
             "user": { "uid": 0, "gid": 0 },
             "args": place.argv,
             "env": env,
             "cwd": "/",
-            // To become another it maps root, for which it asks this right. It gives it up.
+            // To change its user it maps root, which needs this capability. It drops it afterwards.
             "capabilities": { "bounding": SETFCAP, "effective": SETFCAP, "permitted": SETFCAP },
             "noNewPrivileges": true,
         },

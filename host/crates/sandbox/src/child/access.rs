@@ -1,5 +1,5 @@
-//! Files that a program may reach, by Landlock: the same list as that of the mounts, as a second wall, or as the only
-//! one where there are no namespaces.
+//! The files that a program may reach, by Landlock: the same list as that of the mounts, as a second barrier, or as the
+//! only one without namespaces.
 
 use super::files::{DEVICES, ETC};
 use crate::spec::Spec;
@@ -11,14 +11,13 @@ use landlock::{
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The newest version whose rights we know. An older kernel enforces what it knows.
+/// The newest version whose rights this code knows. An older kernel enforces those that it has.
 const NEWEST: ABI = ABI::V10;
 
-/// The first version that keeps signals and abstract sockets within, which nothing else does where there are no
-/// namespaces.
+/// The first version that restricts signals and abstract sockets, which nothing else does without namespaces.
 const SCOPED: ABI = ABI::V6;
 
-/// What of `/etc` programs read besides [`ETC`], where they see the machine's.
+/// Files of `/etc` that programs read besides [`ETC`], when the machine's are visible.
 const USERS: [&str; 4] = ["passwd", "group", "hosts", "nsswitch.conf"];
 
 /// Restricts this process and all that it starts.
@@ -58,8 +57,8 @@ fn restrict_to(spec: &Spec) -> Result<RulesetStatus, landlock::RulesetError> {
     Ok(status.ruleset)
 }
 
-/// Keeps the signals of this thread, and of all that it starts, among these. Where the kernel holds no signals, that is
-/// an error and nothing is kept.
+/// Restricts the signals of this thread, and of all that it starts, to these processes. If the kernel cannot restrict
+/// signals, that is an error and nothing is restricted.
 pub(super) fn keep_signals() -> io::Result<()> {
     require_scopes()?;
     let kept = || {
@@ -69,7 +68,7 @@ pub(super) fn keep_signals() -> io::Result<()> {
     enforced(kept().map(|status| status.ruleset))
 }
 
-/// Restricts this process to the files, sockets and processes that it has.
+/// Restricts this process to its open files, sockets and processes.
 pub(super) fn restrict_to_none() -> io::Result<()> {
     let no_rules = || {
         let all = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?;
@@ -100,7 +99,7 @@ fn readable(spec: &Spec) -> Vec<PathBuf> {
 fn changeable(spec: &Spec) -> Vec<PathBuf> {
     let mut paths = vec![spec.scratch_inside().to_owned()];
     if spec.level.has_namespaces() {
-        // The machine's has shared memory of all its programs.
+        // The machine's directory has the shared memory of all its programs.
         paths.push("/dev/shm".into());
     }
     paths.extend(spec.tree.iter().filter(|_| !spec.level.has_namespaces()).cloned());

@@ -1,9 +1,9 @@
-//! The file system that a program with namespaces sees: a root of its own, with what it is granted and nothing else.
+//! The file system of a program with namespaces: a root of its own, with its grants and nothing else.
 //!
-//! The root is a temporary file system. Into it are bound the system's directories, parts of `/etc`, the scratch
-//! directory as `/tmp`, and what was granted, each at its own path and read-only but for what may be changed. Nothing
-//! of the machine's root remains. A backend gets a root of its own around the program's, with the system's directories,
-//! itself and a place for its files.
+//! The root is a temporary file system. The system's directories, parts of `/etc`, the scratch directory as `/tmp`, and
+//! the grants are bound into it, each at its own path and read-only unless it is writable. Nothing of the machine's
+//! root remains. A backend gets a root of its own around the program's, with the system's directories, itself and a
+//! directory for its files.
 
 use super::failure::{Failed, to};
 use super::{identity, raw};
@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// What of `/etc` programs read. Users, groups and names of machines are made for the sandbox.
+/// Files of `/etc` that programs read. Users, groups and host names are made for the sandbox.
 pub(super) const ETC: &[&str] = &[
     "alternatives",
     "ca-certificates",
@@ -55,10 +55,10 @@ pub(super) const ETC: &[&str] = &[
 /// Keys of the machine's services.
 const PRIVATE: &str = "etc/ssl/private";
 
-/// Devices that programs need: the host's others are disks and other people's terminals.
+/// Devices that programs need: the host's others are disks and other users' terminals.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// What of `/proc` is seen, besides processes. The rest tells of the machine or acts on it.
+/// Visible parts of `/proc`, besides processes. The rest describes the machine or acts on it.
 const PROC: [&str; 13] = [
     "cgroups",
     "cpuinfo",
@@ -77,25 +77,25 @@ const PROC: [&str; 13] = [
 
 const PROC_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
-/// Where in the scratch directory the root is made, of what others own.
+/// The directory in the scratch directory in which the root is made, above mounts that others own.
 const ROOT: &str = "dev";
 
-/// Bytes of a root, which has files of a few lines.
+/// The mount options of a root, which has files of a few lines.
 const ROOT_OPTIONS: &CStr = c"size=1048576,mode=0755";
 
-/// Where the inner process mounts its `/proc` first.
+/// Temporary mount point of the inner process's `/proc`.
 const NEW_PROC: &str = "/.proc";
 
-/// Where a backend finds the root of the program, and an empty directory for its own files.
+/// The root of the program in a backend's root; beside it is an empty directory for the backend's own files.
 pub(super) const BACKEND_ROOT: &str = "/.root";
 pub(super) const BACKEND_STATE: &str = "/.state";
 
-/// Where this binary is in the root of a program that a backend holds.
+/// The path of this binary in the root of a program in a backend.
 pub(super) const BINARY: &str = "/.longhaul";
 
-/// The outer process: makes the root and goes there.
+/// The outer process: makes the root and enters it.
 pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -> Result<(), Failed> {
-    // An empty directory of ours, below which no source lies.
+    // An empty directory of the host, below which there is no source.
     let top = spec.scratch.join(ROOT);
     mount_tmpfs(&top, ROOT_OPTIONS).map_err(to("make a root of its own"))?;
     let root = match &spec.backend {
@@ -110,7 +110,7 @@ pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -
         std::fs::create_dir_all(dir).map_err(to("make a directory"))?;
     }
     std::os::unix::fs::symlink("/tmp/tmp", root.join("var/tmp")).map_err(to("make a link"))?;
-    // The inner process mounts its own, which the kernel lets it only where one is in sight.
+    // The inner process mounts its own, which the kernel allows only if one is visible.
     mount_bind_recursive("/proc", top.join("proc")).map_err(to("show /proc"))?;
     bind_owned(spec, &spec.scratch, &root.join("tmp"), owners).map_err(to("mount the scratch directory"))?;
     if let Some(tree) = &spec.tree {
@@ -121,13 +121,13 @@ pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -
     go_to_root(&top).map_err(to("change the root"))
 }
 
-/// Opens the directory of a `/proc` as a name only.
+/// Opens the directory of a `/proc` as a path only.
 pub(super) fn open_proc(path: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// The inner process: mounts a `/proc` of its own in place of the machine's, whole, for a backend: the kernel lets it
-/// mount another one only where it sees all of one.
+/// The inner process: mounts a `/proc` of its own in place of the machine's, whole, for a backend: the kernel allows
+/// another mount only if a whole one is visible.
 pub(super) fn mount_whole_proc() -> io::Result<()> {
     mount(c"proc", NEW_PROC, c"proc", PROC_FLAGS, None)?;
     unmount("/proc", UnmountFlags::DETACH)?;
@@ -135,8 +135,8 @@ pub(super) fn mount_whole_proc() -> io::Result<()> {
     Ok(unmount(NEW_PROC, UnmountFlags::DETACH)?)
 }
 
-/// The inner process: mounts a `/proc` of its own in place of the machine's, read-only, with what programs need.
-/// Answers one that can still be written to.
+/// The inner process: mounts a `/proc` of its own in place of the machine's, read-only, with the parts that programs
+/// need. Returns a writable one.
 pub(super) fn mount_proc() -> io::Result<OwnedFd> {
     let flags = PROC_FLAGS;
     mount(c"proc", NEW_PROC, c"proc", flags, c"hidepid=2")?;
@@ -162,11 +162,11 @@ pub(super) fn mount_proc() -> io::Result<OwnedFd> {
     Ok(writable)
 }
 
-/// The root of a backend; answers where the program's shall be.
+/// Makes the root of a backend; returns the path of the program's.
 fn arrange_backend(top: &Path, files: &BackendFiles, owners: Option<&OwnedFd>) -> io::Result<PathBuf> {
     arrange_system(top)?;
     arrange_devices(top)?;
-    // It may have helpers beside it. Whatever the system has is there already.
+    // It may have helpers beside it. Those of the system are there already.
     if let Some(dir) = files.program.parent().filter(|dir| !beneath(top, dir).exists()) {
         bind(dir, &beneath(top, dir))?;
     }
@@ -179,7 +179,7 @@ fn arrange_backend(top: &Path, files: &BackendFiles, owners: Option<&OwnedFd>) -
         identity::hand_over(&state, None)?;
     }
     mount(c"tmpfs", &root, c"tmpfs", MountFlags::empty(), ROOT_OPTIONS)?;
-    // gVisor mounts one there, and can make no directory for it.
+    // gVisor mounts one there, and cannot make the directory.
     std::fs::create_dir(root.join("sys"))?;
     bind(&files.binary, &beneath(&root, Path::new(BINARY)))?;
     Ok(root)
@@ -234,7 +234,7 @@ fn arrange_devices(root: &Path) -> io::Result<()> {
         std::os::unix::fs::symlink(format!("/proc/self/fd{target}"), dev.join(name))?;
     }
     mount_tmpfs(&dev.join("shm"), c"size=268435456,mode=1777")?;
-    // Not every kernel lets us, and few programs open a terminal.
+    // Not every kernel allows this, and few programs open a terminal.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     let options = c"newinstance,ptmxmode=0666";
     if mount(c"devpts", dev.join("pts"), c"devpts", flags, options).is_ok() {
@@ -243,14 +243,15 @@ fn arrange_devices(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What was granted, outer directories first.
+/// Binds the grants, outer directories first.
 fn grant(spec: &Spec, root: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
     let read = spec.read.iter().map(|path| (path, false));
     let mut all: Vec<(&PathBuf, bool)> = read.chain(spec.write.iter().map(|path| (path, true))).collect();
     all.sort_by_key(|(path, _)| path.components().count());
     for (path, is_writable) in all {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display()));
-        // The scratch directory may belong to another user where it is mounted, and so is written to where it is.
+        // The scratch directory may belong to another user where it is mounted, so the file is written at its original
+        // path.
         let target = beneath(root, path);
         let place = path.strip_prefix(SCRATCH).map_or_else(|_| target.clone(), |below| spec.scratch.join(below));
         make_target(path, &place).map_err(named)?;
@@ -278,7 +279,7 @@ fn make_target(source: &Path, target: &Path) -> io::Result<()> {
     std::fs::write(target, [])
 }
 
-/// Binds what the program may change, as files of its user.
+/// Binds a writable path, with the program's user as its owner.
 fn bind_owned(spec: &Spec, source: &Path, target: &Path, owners: Option<&OwnedFd>) -> io::Result<()> {
     let Some(owners) = owners else { return Ok(mount_bind(source, target)?) };
     match raw::bind_mapped(source, target, owners) {
@@ -290,7 +291,8 @@ fn bind_owned(spec: &Spec, source: &Path, target: &Path, owners: Option<&OwnedFd
     }
 }
 
-/// All but what the program may change in its root, and what a backend may change in its own, which is `top` then.
+/// Makes everything read-only except the program's writable paths in its root, and a backend's in its own, which is
+/// `top` then.
 fn make_read_only(spec: &Spec, top: &Path, root: &Path) -> io::Result<()> {
     let mounts = std::fs::read("/proc/self/mountinfo")?;
     let open = ["tmp", "dev", "proc"].map(|dir| root.join(dir));
@@ -298,7 +300,7 @@ fn make_read_only(spec: &Spec, top: &Path, root: &Path) -> io::Result<()> {
     let granted = spec.write.iter().map(|dir| beneath(root, dir));
     let writable: Vec<PathBuf> = open.into_iter().chain(of_backend).chain(granted).collect();
     let shown: Vec<PathBuf> = spec.read.iter().map(|path| beneath(root, path)).collect();
-    // A grant within another one counts for what is in it.
+    // A grant within another one decides for its own content.
     let depth = |places: &[PathBuf], target: &Path| {
         let above = places.iter().filter(|place| target.starts_with(place));
         above.map(|place| place.components().count()).max().unwrap_or(0)
@@ -307,20 +309,20 @@ fn make_read_only(spec: &Spec, top: &Path, root: &Path) -> io::Result<()> {
     for line in mounts.split(|byte| *byte == b'\n') {
         let Some((target, flags)) = parse_mount(line) else { continue };
         is_root_met |= target == root;
-        // A backend makes this one read-only itself, and older ones of gVisor may not where we have set anything.
+        // A backend makes this one read-only itself, and older versions of gVisor fail if options are already set.
         let is_of_backend = target == root && spec.backend.is_some();
         if target.starts_with(top) && !is_of_backend && depth(&writable, &target) <= depth(&shown, &target) {
             remount_read_only(&target, flags)?;
         }
     }
-    // A list that knows our root by another name would leave all of it open.
+    // A list with another name for the root would leave all of it writable.
     if is_root_met { Ok(()) } else { Err(io::Error::other(format!("`{}` is no mount", root.display()))) }
 }
 
 fn remount_read_only(target: &Path, flags: MountFlags) -> io::Result<()> {
     let more = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     match mount_remount(target, flags | more, c"") {
-        // Covered by another mount, so that nobody can reach it, or gone.
+        // Covered by another mount, so that nothing can reach it, or unmounted.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => Ok(()),
         other => Ok(other?),
     }
@@ -328,7 +330,7 @@ fn remount_read_only(target: &Path, flags: MountFlags) -> io::Result<()> {
 
 fn go_to_root(root: &Path) -> io::Result<()> {
     rustix::process::chdir(root)?;
-    // The old root lies over the new one then, and is taken away.
+    // The old root then covers the new one, and is unmounted.
     rustix::process::pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
     Ok(rustix::process::chdir("/")?)
@@ -343,7 +345,7 @@ pub(super) fn beneath(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// The fifth and sixth field: where, and with which options. The kernel wants the locked ones again.
+/// The fifth and sixth field: the mount point and its options. The kernel requires the locked ones again.
 fn parse_mount(line: &[u8]) -> Option<(PathBuf, MountFlags)> {
     let mut fields = line.split(|byte| *byte == b' ').skip(4);
     let target = PathBuf::from(OsString::from_vec(unescape(fields.next()?)));

@@ -1,4 +1,4 @@
-//! The user that a confined program is: never root, inside or outside.
+//! The user of a confined program: never root, inside or outside.
 
 use super::failure::{Failed, to};
 use crate::USER_OF_ROOTS_PROGRAMS as UNPRIVILEGED;
@@ -13,28 +13,28 @@ use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// Their number inside.
+/// The user's number inside.
 const INSIDE: u32 = 1_000;
 
-/// Directories within one another whose files are handed over. Each takes a descriptor, of which most systems give 1024.
+/// Nesting of directories whose files change owner. Each takes a descriptor, of which most systems give 1024.
 const DEPTH_MAX: usize = 256;
 
-/// Rights that changing the user takes.
+/// Capabilities for changing the user.
 const CHANGING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
-/// How a program's user comes from the host's.
+/// The program's user, relative to the host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// It is the same user. The number is the one inside: tools behave differently for root.
+    /// The same user. The number is the one inside: tools behave differently for root.
     Same { uid: u32, gid: u32 },
     /// The host is root; the program is [`UNPRIVILEGED`].
     Changed,
-    /// The host is root and may not change its user.
+    /// The host is root and cannot change its user.
     Stuck,
 }
 
 impl Identity {
-    /// Of a program that this process starts.
+    /// The identity of a program that this process starts.
     pub(super) fn of_us() -> io::Result<Self> {
         if !geteuid().is_root() {
             return Ok(Self::Same { uid: geteuid().as_raw(), gid: getegid().as_raw() });
@@ -51,12 +51,12 @@ impl Identity {
         if is_mapped && capabilities(None)?.effective.contains(CHANGING) {
             return Ok(Self::Changed);
         }
-        // Root of a user namespace is an ordinary user in truth.
+        // Root of a user namespace is an ordinary user outside.
         let is_root_outside = ranges.iter().any(|(from, outside, _)| (*from, *outside) == (0, 0));
         Ok(if is_root_outside { Self::Stuck } else { Self::Same { uid: INSIDE, gid: INSIDE } })
     }
 
-    /// The outer process, for a program without namespaces: its user must own what it may change.
+    /// The outer process, for a program without namespaces: its user must own its writable paths.
     pub(super) fn hand_over_all(spec: &Spec) -> Result<(), Failed> {
         match Self::of_us().map_err(to("look at the user"))? {
             Self::Same { .. } => Ok(()),
@@ -75,11 +75,11 @@ pub(super) fn stuck() -> Failed {
     ("run a program as an unprivileged user", io::Error::other(why))
 }
 
-/// Gives root's files of a directory to [`UNPRIVILEGED`], for file systems that cannot map owners. What is mounted at
-/// its `except` belongs to others.
+/// Gives root's files of a directory to [`UNPRIVILEGED`], for file systems that cannot map owners. Files mounted at its
+/// `except` belong to others.
 ///
-/// Goes by descriptors and follows no link: a program that runs in the directory already may put another file in the
-/// place of one at any moment, and whatever is gone by then is left out.
+/// Uses descriptors and follows no link: a program that runs in the directory already may replace a file at any moment,
+/// and missing files are skipped.
 pub(super) fn hand_over(top: &Path, except: Option<&Path>) -> io::Result<()> {
     let except = except.map(rustix::fs::stat).transpose()?;
     let mut open: Vec<Dir> = hand_over_entry(CWD, top, except.as_ref())?.into_iter().collect();
@@ -103,7 +103,7 @@ pub(super) fn hand_over(top: &Path, except: Option<&Path>) -> io::Result<()> {
     Ok(())
 }
 
-/// One entry of a directory, answered open where it is a directory itself.
+/// One entry of a directory, returned open if it is a directory itself.
 fn hand_over_entry(
     dir: BorrowedFd<'_>,
     name: impl Arg + Copy,
@@ -135,7 +135,7 @@ fn too_deep(top: &Path) -> io::Error {
     io::Error::other(format!("`{}` has directories more than {DEPTH_MAX} deep; remove them", top.display()))
 }
 
-/// Pipes have owners too, which counts for programs that open `/dev/stderr`.
+/// Pipes have owners too, which matters for programs that open `/dev/stderr`.
 pub(super) fn hand_over_output() -> io::Result<()> {
     rustix::fs::fchown(io::stdout(), uid(), gid())?;
     Ok(rustix::fs::fchown(io::stderr(), uid(), gid())?)
@@ -146,7 +146,7 @@ pub(super) fn owners() -> io::Result<OwnedFd> {
     super::raw::namespace_of(UNPRIVILEGED)
 }
 
-/// The inner process: becomes [`UNPRIVILEGED`], and answers whether it was another.
+/// The inner process: becomes [`UNPRIVILEGED`], and returns whether it was another user.
 pub(super) fn change() -> io::Result<bool> {
     if !geteuid().is_root() || Identity::of_us()? != Identity::Changed {
         return Ok(false);
@@ -159,10 +159,10 @@ pub(super) fn change() -> io::Result<bool> {
     Ok(true)
 }
 
-/// Maps the user inside of a namespace of ours to `outside`.
+/// Maps the user inside of this process's namespace to `outside`.
 pub(super) fn map(proc: &OwnedFd, inside: (u32, u32), outside: (u32, u32)) -> io::Result<()> {
     match write(proc, "self/setgroups", "deny") {
-        // gVisor has no such file, and asks for it nowhere.
+        // gVisor has no such file, and does not need it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         other => other?,
     }
@@ -170,7 +170,7 @@ pub(super) fn map(proc: &OwnedFd, inside: (u32, u32), outside: (u32, u32)) -> io
     write(proc, "self/gid_map", &format!("{} {} 1", inside.1, outside.1))
 }
 
-/// After [`change`].
+/// Maps the user after [`change`].
 pub(super) fn map_changed(proc: &OwnedFd) -> io::Result<()> {
     map(proc, (INSIDE, INSIDE), (UNPRIVILEGED, UNPRIVILEGED))
 }
@@ -182,8 +182,8 @@ pub(super) fn write(proc: &OwnedFd, file: &str, text: &str) -> io::Result<()> {
     File::from(opened).write_all(text.as_bytes()).map_err(named)
 }
 
-/// The numbers that the innermost process takes, so that they are those of other levels. For the inner process, once it
-/// is the user that it remains.
+/// The numbers of the innermost process, equal to those of other levels. For the inner process, once it has its final
+/// user.
 pub(super) fn innermost() -> (u32, u32) {
     match (geteuid().as_raw(), getegid().as_raw()) {
         (UNPRIVILEGED, _) => (INSIDE, INSIDE),

@@ -1,4 +1,4 @@
-//! The order in which the two processes confine themselves.
+//! The order of the steps in which the two processes confine themselves.
 
 use super::failure::{Failed, to};
 use super::identity::{self, Identity};
@@ -19,14 +19,14 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-/// What the inner process needs: to mount its own `/proc`, to limit namespaces, and to give up rights.
+/// The inner process's capabilities: to mount its own `/proc`, to limit namespaces, and to drop capabilities.
 const INNER_RIGHTS: CapabilitySet =
     CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP).union(CapabilitySet::SYS_RESOURCE);
 
 /// Kinds of namespaces that the kernel counts.
 const COUNTED: [&str; 8] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"];
 
-/// What cannot be done where root's programs, without mounts of their own, may not pass a directory of root's.
+/// The failed step when root's programs, without mounts of their own, may not traverse a directory of root's.
 const UNREACHABLE: &str = "reach the work directory as user 65533, which programs of root are: run longhaul as an \
                            ordinary user, or with a --home such as /var/lib/longhaul that this user may pass (chgrp 65533 \
                            DIRECTORY && chmod 710 DIRECTORY)";
@@ -44,9 +44,9 @@ pub(super) fn enter(spec: &Spec) -> Result<(), Failed> {
     Identity::hand_over_all(spec)
 }
 
-/// Where Landlock alone holds a program: keeps the signals of this thread, and of all that it starts, among these. The
-/// outer process does it, so that it can end all of them with [`end_all_held`]; the inner one does it as it confines
-/// itself; and whatever starts the program does it, so that no program stops or ends the inner process.
+/// With Landlock alone: restricts the signals of this thread, and of all that it starts, to these processes. The outer
+/// process does it, so that it can end all of them with [`end_all_held`]; the inner one does it as it confines itself;
+/// and the process that starts the program does it, so that no program stops or ends the inner process.
 pub(super) fn keep_signals(level: Level) -> Result<(), Failed> {
     if level != Level::Landlock {
         return Ok(());
@@ -54,18 +54,18 @@ pub(super) fn keep_signals(level: Level) -> Result<(), Failed> {
     access::keep_signals().map_err(to("restrict signals with Landlock"))
 }
 
-/// After [`keep_signals`]: ends all that it keeps but this process, at once and with all that they start meanwhile. A
-/// signal to everybody reaches nobody else.
+/// After [`keep_signals`]: ends all restricted processes except this one, at once and with all that they start
+/// meanwhile. A signal to all processes reaches no others.
 pub(super) fn end_all_held() {
-    // Where the first process can be reached, or our parent, whose user is ours, nothing is kept, and everybody would be
-    // everything that this user runs.
+    // If the first process can be reached, or this process's parent, which has the same user, signals are not
+    // restricted, and the signal would end every process of this user.
     let is_kept_from = |process| rustix::process::test_kill_process(process) == Err(Errno::PERM);
     if is_kept_from(Pid::INIT) && getppid().is_none_or(is_kept_from) {
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
     }
 }
 
-/// What leaves its parents becomes our child, so that we can end it: nothing else takes it along.
+/// Orphans become children of this process, so that it can end them: nothing else does.
 fn take_over_orphans() -> Result<(), Failed> {
     rustix::process::set_child_subreaper(Some(getpid())).map_err(to("take over orphans"))
 }
@@ -91,9 +91,9 @@ fn enter_namespaces(spec: &Spec) -> Result<(), Failed> {
     }
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(to("keep mounts private"))?;
-    // A program that talks to itself over the network needs it; one that does not is not held up.
+    // A program that uses its own loopback needs it; a failure does not stop others.
     let _ = raise_loopback();
-    // A name that is found without a network.
+    // A name that resolves without a network.
     let _ = rustix::system::sethostname(b"localhost");
     files::arrange(spec, owners.as_ref(), identity::inside(identity))?;
     if identity == Identity::Changed {
@@ -102,11 +102,11 @@ fn enter_namespaces(spec: &Spec) -> Result<(), Failed> {
     keep_for_inner(INNER_RIGHTS).map_err(to("hand rights to the inner process"))
 }
 
-/// The inner process: without rights, so that it can undo nothing of the above.
+/// The inner process: drops all capabilities, so that it cannot undo the steps above.
 pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
     match spec.role {
         Role::Innermost { user } => {
-            // A backend knows it as root without rights, whose files the program's are.
+            // A backend sees it as root without capabilities, who owns the program's files.
             let outside = (geteuid().as_raw(), getegid().as_raw());
             unshare(UnshareFlags::NEWUSER).map_err(to("make a user namespace in the backend"))?;
             let proc = files::open_proc("/proc").map_err(to("open /proc"))?;
@@ -120,7 +120,8 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Failed> {
         _ => settle_without_namespaces(spec)?,
     }
     if spec.level.has_namespaces() {
-        // All inside dies with us. Elsewhere we have to outlive the outer process, to end what runs.
+        // Everything inside dies with this process. Without namespaces it has to outlive the outer process, to end what
+        // runs.
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(to("ask for a signal"))?;
     }
     raw::close_others_at_exec().map_err(to("close descriptors"))?;
@@ -175,12 +176,12 @@ pub(super) fn start_backend(spec: &Spec, control: OwnedFd) -> Result<Child, Fail
         std::fs::write(state.join(name), text).map_err(to("write the files of the backend"))?;
     }
     let mut command = Command::new(&files.program);
-    // Variables of the program are not meant for it.
+    // The program's variables are not for it.
     command.args(start.args).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(control);
     command.current_dir("/").spawn().map_err(to("start the backend"))
 }
 
-/// This process, which starts nothing: it keeps its standard descriptors and `kept`, and reaches nothing else.
+/// Confines this process, which starts nothing: it keeps its standard descriptors and `kept`, and reaches nothing else.
 pub(super) fn keep_to_descriptors(kept: Option<BorrowedFd<'_>>) -> Result<(), Failed> {
     raw::close_others(kept).map_err(to("close descriptors"))?;
     identity::change().map_err(to("become an unprivileged user"))?;
@@ -198,14 +199,15 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 
 fn give_up_rights() -> io::Result<()> {
     match rustix::thread::clear_ambient_capability_set() {
-        // Older ones of gVisor know no such set.
+        // Older versions of gVisor have no such set.
         Err(Errno::INVAL) => {}
         other => other?,
     }
     let mut sets = capabilities(None)?;
     for bit in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << bit);
-        // An error says that this kernel has no such right. Without the right to, nothing can be dropped, nor gained.
+        // An error means that this kernel has no such capability. Without the right capability, nothing can be dropped,
+        // nor gained.
         let is_bounding = rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false);
         if is_bounding && sets.effective.contains(CapabilitySet::SETPCAP) {
             rustix::thread::remove_capability_from_bounding_set(one)?;
@@ -218,7 +220,7 @@ fn give_up_rights() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// Rights survive the start of another program only as ambient ones, unless one is root.
+/// Capabilities survive the start of another program only as ambient ones, except for root.
 fn keep_for_inner(rights: CapabilitySet) -> io::Result<()> {
     let mut sets = capabilities(None)?;
     sets.inheritable |= rights;

@@ -1,4 +1,4 @@
-//! Calls of the kernel that no safe interface offers: closing a range of descriptors, and mounts that map owners.
+//! Kernel calls without a safe interface: closing a range of descriptors, and mounts that map owners.
 
 use rustix::fs::CWD;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
@@ -13,15 +13,16 @@ const FIRST_OTHER: u32 = 3;
 /// Descriptors are numbers of 31 bits, and gVisor refuses a larger one.
 const LAST: u32 = i32::MAX.unsigned_abs();
 
-/// Has every descriptor but the standard ones closed where another program is started: the host may have been given
-/// some by whoever started it, such as a terminal.
+/// Marks every descriptor except the standard ones as closed at the start of another program: the host may have
+/// inherited some, such as a terminal.
 pub(super) fn close_others_at_exec() -> io::Result<()> {
     const CLOEXEC: u32 = 4;
     // SAFETY: it takes numbers only, and closes nothing in this process.
     checked(unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, LAST, CLOEXEC) })
 }
 
-/// Closes every descriptor but the standard ones and `kept`: for a process that has opened no other, and was left some.
+/// Closes every descriptor except the standard ones and `kept`: for a process that has opened no other, and inherited
+/// some.
 pub(super) fn close_others(kept: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let kept = kept.and_then(|kept| u32::try_from(kept.as_raw_fd()).ok()).filter(|kept| *kept >= FIRST_OTHER);
     if let Some(before) = kept.filter(|kept| *kept > FIRST_OTHER).map(|kept| kept - 1) {
@@ -31,7 +32,7 @@ pub(super) fn close_others(kept: Option<BorrowedFd<'_>>) -> io::Result<()> {
 }
 
 fn close(first: u32, last: u32) -> io::Result<()> {
-    // SAFETY: it takes numbers only. Where the process does own one of them, what it does with that is an error, and it
+    // SAFETY: it takes numbers only. If the process does own one of them, later uses of it are errors, and the process
     // opens no other that could be taken for it.
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
 }
@@ -40,7 +41,7 @@ fn close(first: u32, last: u32) -> io::Result<()> {
 pub(super) fn namespace_of(user: u32) -> io::Result<OwnedFd> {
     let (mut ready, mut says_ready) = io::pipe()?;
     let (mut until, until_dropped) = io::pipe()?;
-    // SAFETY: this process has one thread, so that the new one may do whatever this one could.
+    // SAFETY: this process has one thread, so that the new one may do everything that this one could.
     let child = unsafe { libc::fork() };
     if child < 0 {
         return Err(io::Error::last_os_error());

@@ -1,10 +1,10 @@
 //! System calls that no confined program may make, refused by seccomp.
 //!
-//! A filter has one answer, so there are several. Calls that look into or change the kernel, other processes or mounts
-//! are not permitted. Calls that a library tries first and can do without are said not to exist, as are those of
-//! other instruction sets and newer ones than this list knows. Sockets are had of few families. A program without
-//! namespaces has them only as pairs that lead nowhere else, and reaches neither other processes nor what processes of
-//! the machine share.
+//! A filter has one answer, so there are several. Calls that inspect or change the kernel, other processes or mounts
+//! are not permitted. Calls that a library tries first and can do without return "not implemented", as do those of
+//! other instruction sets and newer ones than this list knows. Sockets are available for few families. A program
+//! without namespaces has them only as pairs that lead nowhere else, and reaches neither other processes nor resources
+//! that processes of the machine share.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -75,7 +75,7 @@ const NOT_PERMITTED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, 
 #[cfg(not(target_arch = "x86_64"))]
 const NOT_PERMITTED_HERE: &[libc::c_long] = &[];
 
-/// Starts of a process or a program, besides `clone`.
+/// Calls that start a process or a program, besides `clone`.
 const STARTS: &[libc::c_long] = &[libc::SYS_execve, libc::SYS_execveat];
 
 #[cfg(target_arch = "x86_64")]
@@ -83,8 +83,8 @@ const STARTS_HERE: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const STARTS_HERE: &[libc::c_long] = &[];
 
-/// `clone3` has its flags where no filter can look; libraries go on with `clone`. No limit of a program counts the pages
-/// of a file in memory; libraries, and browsers, go on with `/dev/shm`, which has a size.
+/// `clone3` has its flags where no filter can look; libraries fall back to `clone`. No limit of a program counts the
+/// pages of a memory file; libraries, and browsers, fall back to `/dev/shm`, which has a size limit.
 const ABSENT: &[libc::c_long] = &[
     libc::SYS_clone3,
     libc::SYS_io_uring_enter,
@@ -95,10 +95,10 @@ const ABSENT: &[libc::c_long] = &[
 ];
 
 /// Bytes of one segment of shared memory, whose pages no limit counts while it is not attached. A namespace has 4096
-/// segments: together they have the size of `/dev/shm`. PostgreSQL asks for less than one page.
+/// segments: together they have the size of `/dev/shm`. PostgreSQL needs less than one page.
 const SEGMENT_BYTES_MAX: u64 = 64 << 10;
 
-/// Shared memory, message queues and semaphores, which every process of a user finds by their numbers and names.
+/// Shared memory, message queues and semaphores, which every process of a user can find by their numbers and names.
 const SHARED: [libc::c_long; 18] = [
     libc::SYS_mq_getsetattr,
     libc::SYS_mq_notify,
@@ -120,7 +120,7 @@ const SHARED: [libc::c_long; 18] = [
     libc::SYS_shmget,
 ];
 
-/// Changes of the process that the first argument names; 0 is oneself.
+/// Changes of the process in the first argument; 0 is the caller.
 const OF_A_PROCESS: [libc::c_long; 5] = [
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -129,7 +129,7 @@ const OF_A_PROCESS: [libc::c_long; 5] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// Changes of what the second argument names, with the first argument by which that is a process.
+/// Changes of the target in the second argument, with the value of the first argument that makes it a process.
 const OF_SOME_PROCESSES: [(libc::c_long, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
 const NEW_NAMESPACES: [libc::c_int; 8] = [
@@ -140,12 +140,12 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWIPC,
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
-    // Of time.
+    // The flag of a time namespace.
     0x80,
 ];
 
-/// Refuses them to this process and all that it starts. Where it has no namespaces of its own, sockets are refused too,
-/// and whatever acts on other processes.
+/// Refuses them to this process and all that it starts. Without namespaces of its own, sockets are refused too, and all
+/// calls that act on other processes.
 pub(super) fn refuse(has_namespaces: bool) -> io::Result<()> {
     let mut refused = not_permitted()?;
     refused.extend(if has_namespaces { large_segments()? } else { of_others()? });
@@ -156,7 +156,7 @@ pub(super) fn refuse(has_namespaces: bool) -> io::Result<()> {
     apply(&no_unknown_calls())
 }
 
-/// Refuses this process to start another one, or another program. Threads it may have.
+/// Refuses this process the start of another process or program. It may have threads.
 pub(super) fn refuse_starts() -> io::Result<()> {
     let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
     let mut rules: Rules = STARTS.iter().chain(STARTS_HERE).map(|call| (*call, Vec::new())).collect();
@@ -174,14 +174,14 @@ fn not_permitted() -> io::Result<Rules> {
     let flags = NEW_NAMESPACES.iter().map(|flag| u64::from(flag.unsigned_abs()));
     let flags = flags.map(|flag| rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)]));
     rules.insert(libc::SYS_clone, flags.collect::<io::Result<_>>()?);
-    // Asking and the usual one are harmless.
+    // Asking for the present one and setting the usual one are harmless.
     let strange = rule(&[(0, SeccompCmpOp::Ne, 0), (0, SeccompCmpOp::Ne, u64::from(u32::MAX))])?;
     rules.insert(libc::SYS_personality, vec![strange]);
     Ok(rules)
 }
 
-/// What acts on other processes of the machine, which Landlock does not look at. Threads too have numbers, so that only
-/// the calling one can be named.
+/// Calls that act on other processes of the machine, which Landlock does not check. Threads too have numbers, so that
+/// only the calling one can be named.
 fn of_others() -> io::Result<Rules> {
     let mut rules: Rules = SHARED.iter().map(|call| (*call, Vec::new())).collect();
     for call in OF_A_PROCESS {
@@ -206,13 +206,13 @@ fn sockets(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     let number = |family: libc::c_int| u64::from(family.unsigned_abs());
     let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(number);
     let other: Vec<_> = families.iter().map(|family| (0, SeccompCmpOp::Ne, *family)).collect();
-    // Of netlink only what tells of the network of its own, which is protocol 0.
+    // Of netlink only the protocol for its own network, which is 0.
     let netlink = [(0, SeccompCmpOp::Eq, number(libc::AF_NETLINK)), (2, SeccompCmpOp::Ne, 0)];
-    // Raw sockets need a right that nobody has here, and packets are another family.
+    // Raw sockets need a capability that no process here has, and packets are another family.
     Ok(vec![rule(&other)?, rule(&netlink)?])
 }
 
-/// One of a pair for packets sends to whatever name it is told, as a socket that was made by itself would.
+/// One of a pair of datagram sockets sends to any name, as a single socket would.
 fn pairs(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     let number = |number: libc::c_int| u64::from(number.unsigned_abs());
     let mut refused = vec![rule(&[(0, SeccompCmpOp::Ne, number(libc::AF_UNIX))])?];
@@ -228,10 +228,10 @@ fn pairs(has_network: bool) -> io::Result<Vec<SeccompRule>> {
     Ok(refused)
 }
 
-/// Conditions on arguments by their places, all of which must be so.
+/// Conditions on arguments by their places, all of which must hold.
 type Conditions<'a> = &'a [(u8, SeccompCmpOp, u64)];
 
-/// Of arguments of which the kernel takes 32 bits.
+/// A rule for arguments of 32 bits.
 fn rule(conditions: Conditions<'_>) -> io::Result<SeccompRule> {
     rule_of(SeccompCmpArgLen::Dword, conditions)
 }
@@ -250,7 +250,7 @@ fn filter(rules: Rules, error: libc::c_int) -> io::Result<BpfProgram> {
     filter.try_into().map_err(io::Error::other)
 }
 
-/// Numbers of the second instruction set of x86-64 machines begin high, so that one comparison meets them too.
+/// Numbers of the second instruction set of x86-64 machines begin high, so that one comparison covers them too.
 fn no_unknown_calls() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;

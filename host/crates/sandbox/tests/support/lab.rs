@@ -1,4 +1,4 @@
-//! A machine with things outside that must stay as they are, and the test itself as a host, once for each user.
+//! A machine with outside files that must stay unchanged, and the test itself as a host, once for each user.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -14,7 +14,7 @@ use std::process::Command;
 /// A user that owns nothing.
 pub const NOBODY: u32 = 65_534;
 
-/// Has the lab of the host that a test starts of itself.
+/// The variable that names the lab for the host that a test starts of itself.
 const LAB: &str = "LONGHAUL_ATTACK_LAB";
 
 /// The example that stands in for the `longhaul` command.
@@ -69,8 +69,8 @@ fn users() -> Vec<Option<u32>> {
     if is_root { vec![None, Some(NOBODY)] } else { vec![None] }
 }
 
-/// Runs the test `name` of this program as another process, below `wrapper`, once for each user, and answers what
-/// each wrote into `report`. The wrapper is told whether that user is root.
+/// Runs the test `name` of this program as another process, below `wrapper`, once for each user, and returns what each
+/// wrote into `report`. The wrapper gets whether that user is root.
 pub fn as_each_user(name: &str, wrapper: impl Fn(bool) -> Vec<String>) -> Vec<String> {
     let run = |user: Option<u32>| {
         let lab = lab(user);
@@ -97,7 +97,7 @@ pub fn as_each_user(name: &str, wrapper: impl Fn(bool) -> Vec<String>) -> Vec<St
     users().into_iter().map(run).collect()
 }
 
-/// The variable that has the directory of the lab, for wrappers.
+/// The variable with the directory of the lab, for wrappers.
 pub fn attack_path() -> &'static str {
     LAB
 }
@@ -115,10 +115,10 @@ pub fn blocking<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// Carries the attacks out by `level`, and reports.
+/// Carries out the attacks at `level`, and reports.
 pub fn attack(lab: &Path, level: Level) -> Result<ProgramReport, SandboxError> {
     let network = TcpListener::bind("127.0.0.1:0").unwrap();
-    // Of an attack before.
+    // Left from an earlier attack.
     ["service", "packets"].iter().for_each(|name| drop(std::fs::remove_file(lab.join(name))));
     let _by_path = UnixListener::bind(lab.join("service")).unwrap();
     let _packets = UnixDatagram::bind(lab.join("packets")).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the spans of a run, and of tasks beside each other, which stay apart.
+//! Tests of the spans of a run, and of parallel tasks, which stay apart.
 
 use super::*;
 use longhaul_core::model::Route;
@@ -68,7 +68,7 @@ fn observation(key: &str, of: u32) -> Event {
     }
 }
 
-/// Two tasks of one agent beside each other, the second of which asks another agent.
+/// Two parallel tasks of one agent, the second of which asks another agent.
 fn run() -> Vec<RunEvent> {
     let happened = [
         (0, Event::RunStarted { project: "p".into(), branch: "b".into() }),
@@ -110,7 +110,7 @@ fn millis(time: SystemTime) -> u128 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis()
 }
 
-/// Each span as `name from-to in the span it is in`.
+/// Each span as `name from-to in PARENT`.
 fn shown(spans: &[SpanData]) -> Vec<String> {
     let name = |id: SpanId| {
         spans.iter().find(|span| span.span_context.span_id() == id).map(|span| {
@@ -157,7 +157,7 @@ fn content_is_sent_only_where_it_is_wanted() {
 #[test]
 fn a_run_that_goes_on_elsewhere_has_the_same_spans() {
     let (events, whole) = (run(), spans(&run(), false));
-    // The process died after event 7, and the run said again what it goes on with.
+    // The process died after event 7, and the run repeated its open invocations.
     let mut again = events[..7].to_vec();
     again.push(at(8, 1_000, Event::RunResumed));
     again.push(at(9, 1_001, started("f-a/1/generate", "agents.code", "agent.run")));

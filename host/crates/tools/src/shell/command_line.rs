@@ -1,12 +1,12 @@
-//! A command line to words, as a POSIX shell would split it where nothing is special.
+//! Splits a command line into words, as a POSIX shell would without special characters.
 //!
-//! Refuses whatever a shell would act on, by its name, and guesses nothing: quoting, and a backslash before a single
-//! character, are all there is. So a line that is taken means the same to who reads it and to who runs it.
+//! Refuses every character that a shell would interpret, by its name, and guesses nothing: it knows only quotes, and a
+//! backslash before a single character. So an accepted line means the same to its reader and to the program.
 
 /// Splits a line.
 ///
 /// # Errors
-/// What is special in it, and what to write instead.
+/// The special character, and the alternative to it.
 pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

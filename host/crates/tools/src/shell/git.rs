@@ -1,16 +1,16 @@
-//! Git as agents' programs get it: with the configuration switched off that starts other programs.
+//! Git for agents' programs: the configuration that starts other programs is switched off.
 //!
-//! The tree of a run has no `.git`, but an agent can make one, and write into it which monitor, hook, pager, filter or
-//! driver git starts. So every program gets the settings below by its environment, which git puts above all files. Git
-//! itself also gets one for each filter, driver and alias that any repository in the tree names: git runs in nested
-//! ones too. Refuses a repository whose configuration includes other files, since what stands in those is not looked
-//! for, and one that names what no setting takes back.
+//! The tree of a run has no `.git`, but an agent can make one, and configure in it a monitor, hook, pager, filter or
+//! driver that git starts. So every program gets the settings below by its environment, which git puts above all files.
+//! Git itself also gets one for each filter, driver and alias that any repository in the tree names: git runs in nested
+//! ones too. Refuses a repository whose configuration includes other files, since those are not read, and one with a
+//! setting that cannot be overridden.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Settings that start nothing, each with the value that git takes for none.
+/// Settings that start nothing, each with the value that git reads as none.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -55,7 +55,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("GIT_PROTOCOL_FROM_USER", "0"),
 ];
 
-/// What `[SECTION "NAME"] KEY` starts, with a value that starts nothing.
+/// The setting `[SECTION "NAME"] KEY` that starts a program, with a value that starts nothing.
 const NAMED: &[(&str, &str, &str)] = &[
     ("browser", "cmd", "false"),
     ("browser", "path", "false"),
@@ -83,8 +83,8 @@ const NAMED: &[(&str, &str, &str)] = &[
     ("trailer", "command", "true"),
 ];
 
-/// Settings that are switched off in one tree, bytes of a configuration that are read, and entries of the tree that are
-/// looked at. A tree holds at most 200 000 files that are not ignored.
+/// The most settings that are switched off in one tree, bytes of a configuration that are read, and entries of the tree
+/// that are examined. A tree holds at most 200 000 files that are not ignored.
 const NAMED_MAX: usize = 500;
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 const ENTRIES_MAX: usize = 500_000;
@@ -92,7 +92,7 @@ const ENTRIES_MAX: usize = 500_000;
 /// Keys and values.
 pub(super) type Settings = BTreeSet<(String, String)>;
 
-/// The environment of every program, under what the operator set.
+/// The environment of every program, below the operator's own.
 pub(super) fn environment() -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> =
         VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -108,13 +108,13 @@ pub(super) fn is_git(program: &Path) -> bool {
     is_named(program) || program.canonicalize().is_ok_and(|real| is_named(&real))
 }
 
-/// What the repositories of a tree name that git would start, switched off.
+/// The settings that switch off every program that the repositories of a tree name.
 ///
-/// Nothing that leads to a repository is followed, be it a `.git` that is a file or a link, or a `commondir`: inside the
-/// sandbox it leads elsewhere than here. Whatever git could take for a repository is read, wherever it lies.
+/// No pointer to a repository is followed, be it a `.git` that is a file or a link, or a `commondir`: inside the
+/// sandbox it leads elsewhere than here. Every directory that git could read as a repository is read, wherever it is.
 ///
 /// # Errors
-/// What is wrong with such a repository, with the remedy.
+/// The fault of such a repository, with its remedy.
 pub(super) fn named_in(tree: &Path) -> Result<Settings, String> {
     let mut found = Settings::new();
     for file in configurations(tree)? {
@@ -128,7 +128,7 @@ pub(super) fn named_in(tree: &Path) -> Result<Settings, String> {
     Ok(found)
 }
 
-/// Adds settings behind those that are there.
+/// Adds settings after the existing ones.
 pub(super) fn add(env: &mut BTreeMap<String, String>, settings: impl IntoIterator<Item = (String, String)>) {
     let mut count: usize = env.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0);
     for (key, value) in settings {
@@ -139,7 +139,7 @@ pub(super) fn add(env: &mut BTreeMap<String, String>, settings: impl IntoIterato
     env.insert("GIT_CONFIG_COUNT".to_owned(), count.to_string());
 }
 
-/// The files of configuration of all that may be a repository, or the part that worktrees share.
+/// The configuration files of every possible repository, or of the part that worktrees share.
 fn configurations(tree: &Path) -> Result<Vec<PathBuf>, String> {
     let (mut found, mut waiting, mut seen) = (Vec::new(), vec![tree.to_owned()], 0);
     while let Some(dir) = waiting.pop() {
@@ -162,7 +162,7 @@ fn configurations(tree: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// What is in a directory, and whether it is one in turn. A directory that is gone by now has nothing.
+/// The entries of a directory, and whether each is a directory. A directory that is gone by now has none.
 fn entries(dir: &Path) -> std::io::Result<Vec<(PathBuf, bool)>> {
     let read = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -187,7 +187,7 @@ fn read(file: &Path) -> Result<String, String> {
         return Err(refused("is no file of at most 1 MiB"));
     }
     let bytes = std::fs::read(file).map_err(|_| refused("cannot be read"))?;
-    // A name in other bytes could not be set by a variable that is text.
+    // A name in other bytes cannot be set by a text variable.
     String::from_utf8(bytes).map_err(|_| refused("is no text in UTF-8"))
 }
 
@@ -195,7 +195,7 @@ fn shown(file: &Path, tree: &Path) -> String {
     crate::arguments::shown(&file.strip_prefix(tree).unwrap_or(file).to_string_lossy())
 }
 
-/// What a configuration names that git would start, switched off. Every `[` may begin a section and every word may be a
+/// The settings that switch off the programs of a configuration. Every `[` may begin a section and every word may be a
 /// key: more is switched off than git would read, and never less.
 fn named(text: &str) -> Result<Settings, String> {
     let lower = text.to_ascii_lowercase();
@@ -205,11 +205,11 @@ fn named(text: &str) -> Result<Settings, String> {
             ("include" | "includeif", _) => {
                 return Err("includes other configuration, so git is not started; remove [include] from it".to_owned());
             }
-            // All that are named run, whatever is named last.
+            // Every named one runs, and not only the last.
             ("gc", _) if lower.contains("recentobjectshook") => {
                 return Err("names a hook, so git is not started; remove gc.recentObjectsHook from it".to_owned());
             }
-            // With none at all git compares by itself; an empty one is an error of git's.
+            // Without any value git compares by itself; an empty one is an error for git.
             ("diff", None) if lower.contains("external") => found.extend([off("diff.external", "")]),
             ("alias", None) => found.extend(keys(text).map(|key| off(&format!("alias.{key}"), ""))),
             ("alias", Some(name)) => found.extend(keys(text).map(|key| off(&format!("alias.{name}.{key}"), ""))),
@@ -253,7 +253,7 @@ fn section(text: &str) -> Option<(String, Option<String>)> {
 
 /// Every word that may be a key.
 fn keys(text: &str) -> impl Iterator<Item = String> {
-    // Git takes no key that begins otherwise, and stops where it is told one.
+    // Git accepts no key with another first character, and stops at such a one.
     let is_key = |word: &&str| {
         word.starts_with(|c: char| c.is_ascii_alphabetic())
             && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')

@@ -1,13 +1,13 @@
-//! Which programs may be started, and where they are.
+//! The allowed programs, and their paths.
 //!
-//! A program is asked for by the very word on the operator's list, and looked for in the operator's PATH alone. Refuses
-//! a path that is not on the list, whatever it leads to, and a program that lies where an agent can write.
+//! A program is requested by the exact word on the operator's list, and looked up only in the operator's PATH. Refuses
+//! a path that is not on the list, whatever it leads to, and a program in a directory where an agent can write.
 
 use crate::arguments::shown;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where programs are looked for when the operator does not say.
+/// The default PATH for the lookup of programs.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Most programs of a list.
@@ -22,7 +22,7 @@ pub(super) struct Programs {
 
 impl Programs {
     /// # Errors
-    /// What is wrong with the list or the PATH, for the operator.
+    /// The fault of the list or the PATH, for the operator.
     pub(super) fn of(names: &[String], path: Option<&str>) -> Result<Self, String> {
         if names.is_empty() {
             return Err(
@@ -58,9 +58,9 @@ impl Programs {
         &self.path
     }
 
-    /// Where the program is that `word` asks for. `tree` is where agents write.
+    /// The path of the program that `word` names. Agents can write in `tree`.
     ///
-    /// # Errors
+    /// Not on the list, or missing; see [`Refusal`].
     /// Not on the list, or not there; see [`Refusal`].
     pub(super) fn find(&self, word: &str, tree: &Path) -> Result<PathBuf, Refusal> {
         if !self.names.iter().any(|name| name == word) {
@@ -77,12 +77,12 @@ impl Programs {
     }
 }
 
-/// Why a program is not started.
+/// The reason why a program is not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     NotListed,
     NotThere,
-    /// An agent could have put it there.
+    /// An agent could have written it.
     InTree,
 }
 

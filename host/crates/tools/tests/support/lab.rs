@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// What lies outside of the tree.
+/// The content of a file outside of the tree.
 pub const SECRET: &str = "TOP-SECRET-LINE";
 
 /// Programs that most tests list.
@@ -185,7 +185,7 @@ impl Lab {
         self.call("shell", "run", arguments, &json!({ "programs": programs })).await
     }
 
-    /// What lies outside is as it was, and nobody was reached.
+    /// Files outside are unchanged, and no outside host was reached.
     #[track_caller]
     pub fn untouched(&self, name: &str) {
         assert!(!self.at("outside/escaped").exists(), "{name} wrote outside");

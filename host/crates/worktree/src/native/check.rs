@@ -15,17 +15,16 @@ pub struct NativeCheck {
     pub argv: Vec<String>,
     /// Globs of the files that decide, such as `tests/**`: they are taken from the base commit.
     ///
-    /// `*` and `?` stay within a name, `**` stands for any directories, and a directory stands for all
-    /// that is below it. A file that matches and that the base does not have is absent from the copy, so
-    /// that nothing can be put beside the tests to change them. A glob that matches nothing in the base
-    /// pins nothing.
+    /// `*` and `?` stay within a name, `**` stands for any directories, and a directory stands for all files below it.
+    /// A matching file that the base does not have is absent from the copy, so that nothing can be put beside the tests
+    /// to change them. A glob that matches nothing in the base pins nothing.
     pub files: Vec<String>,
-    /// What its pass must show; none: by its words, see [`NativeCheck::evidence_kind`].
+    /// The evidence for its pass; none: by its words, see [`NativeCheck::evidence_kind`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceKind>,
     /// Whether its tests may run several times in one process, beside twins that must fail. Default true.
     pub twins: bool,
-    /// Where it writes a report in the form of JUnit, from the top of the copy: `evidence = "junit"`.
+    /// The path of its report in the form of JUnit, from the top of the copy: `evidence = "junit"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
     /// The least number of tests that such a report must have. Default 1.
@@ -34,22 +33,22 @@ pub struct NativeCheck {
     /// base commit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpinned: Vec<String>,
-    /// Variables that are set for it besides PATH, HOME, LANG and TMPDIR.
+    /// Environment variables besides PATH, HOME, LANG and TMPDIR.
     pub env: BTreeMap<String, String>,
     /// Files and directories outside of the copy that it may read, besides the system's and its tool chain's: full
-    /// paths, or from the top of the project. One in the project that a link leads out of there is refused.
+    /// paths, or from the top of the project. A path in the project that a link leads out of there is refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
-    /// Time on the clock, in milliseconds. Default 600 000.
+    /// Wall time, in milliseconds. Default 600 000.
     pub wall_ms_max: u64,
-    /// Memory that each process may write to and shares with nobody, in bytes. Default 2 GiB. All of them together may
-    /// have four times as much; see [`longhaul_sandbox::ProgramLimits::memory_bytes_max`].
+    /// Private writable memory of each process, in bytes. Default 2 GiB. All of them together may have four times as
+    /// much; see [`longhaul_sandbox::ProgramLimits::memory_bytes_max`].
     pub memory_bytes_max: u64,
     /// Bytes kept of each output; the middle is left out. Default 200 000.
     pub output_bytes_max: u64,
-    /// Processes and threads. Default 256. Holds where there are namespaces, and not for root.
+    /// Processes and threads. Default 256. Enforced where there are namespaces, and not for root.
     pub processes_max: u64,
-    /// Bytes that the disk may lose meanwhile, to whomever. Default 10 GiB. Looked at each half second.
+    /// Bytes that the disk may lose meanwhile, to any process. Default 10 GiB. Checked each half second.
     pub disk_bytes_max: u64,
 }
 
@@ -61,8 +60,8 @@ impl NativeCheck {
         Self::from(table)
     }
 
-    /// Its words where `checkout` has the user's files: a program of a virtual environment there, which git ignores and so
-    /// no copy has, by its full path, by which it is shown.
+    /// Its words for the user's `checkout`: a program of a virtual environment there, which git ignores and no copy
+    /// has, is replaced by its full path, under which it is visible.
     #[must_use]
     pub fn argv_in(&self, checkout: &Path) -> Vec<String> {
         let mut argv = self.argv.clone();
@@ -74,13 +73,13 @@ impl NativeCheck {
         argv
     }
 
-    /// What its pass must show.
+    /// The evidence for its pass.
     #[must_use]
     pub fn evidence_kind(&self) -> EvidenceKind {
         self.evidence.unwrap_or_else(|| EvidenceKind::of_argv(&self.argv))
     }
 
-    /// Refuses what no program can be started with.
+    /// Refuses values with which no program can be started.
     ///
     /// # Errors
     /// [`NativeError::Invalid`], with the remedy.
@@ -114,8 +113,8 @@ impl NativeCheck {
     }
 }
 
-/// The full path of a program that lies in a virtual environment below `checkout`. One that a link leads out of there is
-/// none: a repository may bring it along.
+/// The full path of a program in a virtual environment below `checkout`. One that a link leads out of there does not
+/// count: a repository may bring it along.
 fn of_environment(checkout: &Path, program: &Path) -> Option<String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let bin = program.parent().filter(|bin| bin.ends_with("bin") && program.components().all(is_plain))?;
@@ -126,7 +125,7 @@ fn of_environment(checkout: &Path, program: &Path) -> Option<String> {
     checkout.join(program).to_str().filter(|_| is_one).map(str::to_owned)
 }
 
-/// A check as it is written, with its defaults.
+/// A check as written, with its defaults.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Table {
@@ -190,7 +189,7 @@ impl From<Table> for NativeCheck {
     }
 }
 
-/// By hand, so that a mistake in a table is told as such and not as `no variant matched`.
+/// By hand, so that a mistake in a table is reported as such and not as `no variant matched`.
 impl<'de> Deserialize<'de> for NativeCheck {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;

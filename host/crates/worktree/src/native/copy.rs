@@ -1,6 +1,6 @@
-//! What a check runs on: a copy of exactly what would be committed, below the scratch directory.
+//! The copy for a check: exactly what would be committed, below the scratch directory.
 //!
-//! Installed dependencies of Node.js are no part of it, and are shown there from the checkout; see
+//! Installed dependencies of Node.js are not part of it; the checkout's are visible there, see
 //! [`longhaul_sandbox::Program::node_modules`].
 
 use super::check::NativeCheck;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub struct ExactCopy(Copy);
 
 impl ExactCopy {
-    /// Makes one. Blocks.
+    /// Makes a copy. Blocks.
     ///
     /// # Errors
     /// When the tree cannot be read or the copy not be written.
@@ -32,28 +32,28 @@ impl ExactCopy {
         Ok(Self(Copy::of(host, project, tree, parent, |_| {})?))
     }
 
-    /// Where it is.
+    /// Its directory.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
         self.0.dir().join("work")
     }
 
-    /// Gives it back, for the next check. Blocks.
+    /// Returns it for the next check. Blocks.
     pub fn done(self) {
         self.0.done();
     }
 }
 
-/// Bytes of a file that is read of what a program left.
+/// Bytes that are read of a file that a program left.
 const LEFT_BYTES_MAX: u64 = 128 << 20;
 
-/// What a check runs on.
+/// The copy for a check.
 pub(super) struct Copy {
     held: Spare,
     shelf: SpareSlot,
     files: BTreeMap<Vec<u8>, Source>,
     pub(super) scan: Scan,
-    /// Files of a test runner whose change the check does not see.
+    /// Files of a test runner whose changes the check does not see.
     pub(super) unseen: Vec<String>,
     /// Files that were taken from the base commit.
     pub(super) pinned: Vec<String>,
@@ -111,8 +111,8 @@ impl Copy {
         Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() })
     }
 
-    /// Makes it ready for a program: once more as it was made, in another directory where that is needed, with the
-    /// program's own files over the work and beside it.
+    /// Prepares it for a program: restored to its original state, in another directory if needed, with the program's
+    /// own files over the work and beside it.
     pub(super) fn make_ready(
         &mut self,
         project: &UserRepository,
@@ -144,14 +144,14 @@ impl Copy {
         Ok(())
     }
 
-    /// Whether it is a project with Node.js that has its dependencies elsewhere: what is installed is ignored, and so
-    /// not in the copy.
+    /// Whether it is a project with Node.js whose dependencies are elsewhere: installed ones are ignored, and so not in
+    /// the copy.
     pub(super) fn is_without_modules(&self) -> bool {
         let is_of_modules = |path: &[u8]| path.split(|byte| *byte == b'/').next() == Some(b"node_modules");
         self.files.contains_key(&b"package.json"[..]) && !self.files.keys().any(|path| is_of_modules(path))
     }
 
-    /// What a program left at `path`, from the scratch directory.
+    /// The file that a program left at `path`, from the scratch directory.
     pub(super) fn left(&self, path: &str) -> Option<Vec<u8>> {
         let top = Root::open(self.dir()).ok()?;
         content(&top, path.as_bytes(), false, LEFT_BYTES_MAX).ok()
@@ -166,7 +166,7 @@ impl Copy {
         self.held.dir()
     }
 
-    /// Gives the directory back, for the next check.
+    /// Returns the directory for the next check.
     pub(super) fn done(self) {
         self.shelf.put(self.held);
     }
@@ -184,7 +184,7 @@ fn sources(seen: &ScanState) -> BTreeMap<Vec<u8>, Source> {
     files
 }
 
-/// What comes from the tree is compared with the scan once more, so that the check sees what was scanned.
+/// Files of the tree are compared with the scan once more, so that the check sees the scanned content.
 fn write_source(
     repo: &Repository,
     tree: &Root,
@@ -209,8 +209,8 @@ fn write_source(
     written.map_err(TreeError::io("write", copy.path(path)))
 }
 
-/// Removes every copy in `scratch`. Only for the owner of the directory, before its first check: a host
-/// that was killed may have had the same process id.
+/// Removes every copy in `scratch`. Only for the owner of the directory, before its first check: a killed host may have
+/// had the same process id.
 pub fn clear_scratch(scratch: &Path) {
     for entry in std::fs::read_dir(scratch).into_iter().flatten().filter_map(Result::ok) {
         if let Err(error) = remove_all(&entry.path()) {
@@ -219,7 +219,7 @@ pub fn clear_scratch(scratch: &Path) {
     }
 }
 
-/// Copies of hosts that were killed.
+/// Removes copies of killed hosts.
 fn remove_left_over(scratch: &Path) {
     let Ok(entries) = std::fs::read_dir(scratch) else { return };
     for entry in entries.filter_map(Result::ok) {

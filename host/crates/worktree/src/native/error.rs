@@ -1,22 +1,22 @@
-//! Reasons for which a check did not run. A check that fails is a report and none of them.
+//! Reasons for which a check did not run. A failing check is a report and no error.
 
 use crate::TreeError;
 use longhaul_sandbox::SandboxError;
 use std::io::ErrorKind;
 
-/// Why a check did not run. A check that fails is a report.
+/// Why a check did not run. A failing check is a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NativeError {
-    /// What is written in `[checks]` cannot be run.
+    /// The check in `[checks]` is invalid.
     #[error("check `{name}` {why}")]
     Invalid {
         /// The check.
         name: String,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         why: String,
     },
-    /// The check is not what was pinned when work started.
+    /// The check differs from its pin when the work started.
     #[error(
         "check `{name}` was pinned as {expected} and is {found} now; restore it in longhaul.toml, or start a new run"
     )]
@@ -39,13 +39,13 @@ pub enum NativeError {
     Host {
         /// The check.
         name: String,
-        /// What the system said.
+        /// The error of the system.
         why: String,
     },
 }
 
 impl NativeError {
-    /// True when there was no room on a disk: nothing is wrong with the check.
+    /// True when a disk was full: the check is not at fault.
     #[must_use]
     pub fn is_full_disk(&self) -> bool {
         match self {

@@ -1,8 +1,7 @@
-//! A check, run as often as its judge asks, each time on a fresh copy and in a sandbox of its own.
+//! Runs a check as often as its judge requests, each time on a fresh copy and in a sandbox of its own.
 //!
-//! The judge says what to run and what a pass is; see `longhaul-judge`. People see the output of the first run, which
-//! is the operator's own command. Refuses to judge by anything that a sandbox left running: each has ended before the
-//! next one starts.
+//! The judge decides the runs and the pass; see `longhaul-judge`. People see the output of the first run, which is the
+//! operator's own command. Refuses to judge while a sandbox still runs: each has ended before the next one starts.
 
 use super::check::NativeCheck;
 use super::copy::{Copy, CopyFiles};
@@ -27,11 +26,11 @@ pub(super) struct Judging<'a> {
     pub(super) tree: &'a Tree,
     pub(super) name: &'a str,
     pub(super) check: &'a NativeCheck,
-    /// None only while another thread makes it ready.
+    /// None only while another thread prepares it.
     pub(super) copy: Option<Copy>,
 }
 
-/// What came of it.
+/// The verdict on a check.
 pub(super) struct Judged {
     pub(super) report: CheckReport,
     pub(super) level: Level,
@@ -64,7 +63,7 @@ impl Judging<'_> {
             }
             let judged = first.get_or_insert(Judged { report: told, level, wall_ms: 0 });
             judged.wall_ms = judged.wall_ms.saturating_add(wall_ms);
-            // What is judged is held by the weakest of its sandboxes.
+            // The weakest sandbox decides the level of the verdict.
             judged.level = judged.level.min(level);
             if let Some(hit) = hit {
                 let is_first = judged.report.exit_code != 0;
@@ -95,7 +94,7 @@ impl Judging<'_> {
         }))
     }
 
-    /// The copy was just made for the first program, which may have nothing of its own.
+    /// The copy was just made for the first program, which may have no files of its own.
     async fn make_ready(&mut self, launch: &Launch, is_first: bool) -> Result<(), NativeError> {
         if is_first && launch.beside.is_empty() && launch.over.is_empty() {
             return Ok(());
@@ -185,12 +184,12 @@ impl NativeCheck {
     }
 }
 
-/// Of one run: how it was held is told of all of them together.
+/// The report of one run: the level is reported for all of them together.
 fn report(name: &str, done: ProgramReport) -> CheckReport {
     let ProgramReport { exit_code, hit, stdout, mut stderr, truncated, .. } = done;
     if let Some(hit) = &hit {
         let line_end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-        // Limits of all of its processes together begin so.
+        // Limits of all of its processes together have this prefix.
         let together = if hit.name.starts_with("max_") { "[program] of resources.toml, and in " } else { "" };
         let raise = format!("raise it in {together}[checks.{name}], or make the check use less");
         stderr.push_str(&format!("{line_end}{hit}; {raise}\n"));
@@ -214,7 +213,7 @@ fn add_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Leaves out the middle of what is too long for a person; whether it did.
+/// Cuts the middle out of a text that is too long for a person; returns whether it did.
 fn cut(text: &mut String, bytes_max: u64) -> bool {
     let half = usize::try_from(bytes_max / 2).unwrap_or(usize::MAX);
     if text.len() <= half.saturating_mul(2) {

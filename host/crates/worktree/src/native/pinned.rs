@@ -1,4 +1,4 @@
-//! The files that decide a check, as a commit has them.
+//! The files that decide a check, from a commit.
 
 use super::check::NativeCheck;
 use crate::glob::Glob;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The files that decide a check, as the base commit has them.
+/// The files that decide a check, from the base commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedFiles {
     /// The commit.
     pub base: String,
-    /// Of the command, its settings and every file with its content.
+    /// The digest of the command, its settings and every file with its content.
     pub digest: Digest,
-    /// Sorted.
+    /// The paths, sorted.
     pub files: Vec<String>,
-    /// For the operator: globs that pin nothing.
+    /// Notes for the operator: globs that pin nothing.
     pub notes: Vec<String>,
 }
 
-/// Where a file of the copy comes from.
+/// The source of a file in the copy.
 pub(super) enum Source {
     Base(Entry),
     Tree(Entry),
@@ -36,9 +36,9 @@ impl Source {
     }
 }
 
-/// What a check takes from a commit: by its globs, and a test runner's own files unasked.
+/// The pinned files of a check: those of its globs, and a test runner's own files automatically.
 pub(super) struct Pinned<'a> {
-    /// Those that match something.
+    /// The globs that match something.
     pub(super) globs: BTreeSet<&'a str>,
     pub(super) files: BTreeMap<Vec<u8>, Entry>,
     /// Names of a runner's files that the commit has.
@@ -63,7 +63,7 @@ impl<'a> Pinned<'a> {
         pinned
     }
 
-    /// The name and the rule of a runner's file that the check does not leave to the work.
+    /// The name and the rule of a runner's file that is pinned automatically.
     fn unasked(&self, path: &[u8]) -> Option<(&'static str, RunnerFileRule)> {
         let file = runner_file(std::str::from_utf8(path).ok()?).filter(|file| file.rule != RunnerFileRule::Shown)?;
         (!self.unpinned.iter().any(|glob| is_match(glob, path))).then_some((file.name, file.rule))
@@ -83,8 +83,8 @@ impl<'a> Pinned<'a> {
         Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    /// Puts the pinned files over `files`, and removes whatever else lies where they are or matches. Answers the
-    /// runner's files whose change the check does not see.
+    /// Puts the pinned files over `files`, and removes other files at their paths or in their globs. Returns the
+    /// runner's files whose changes the check does not see.
     pub(super) fn put_over(&self, files: &mut BTreeMap<Vec<u8>, Source>) -> Vec<String> {
         let is_changed = |(path, source): &(&Vec<u8>, &Source)| matches!(source, Source::Tree(entry) if self.files.get(*path).is_none_or(|pinned| pinned.id != entry.id));
         let changed = files.iter().filter(is_changed).filter(|(path, _)| {

@@ -1,10 +1,10 @@
-//! A directory that checks run in, kept from one to the next.
+//! A directory for checks, kept from one to the next.
 //!
 //! Writing thousands of files for each check, and deleting them again, costs more than most checks do. So a copy is
-//! kept, and only what differs is written. What a check left is not trusted: everything that was not written here
-//! goes, and a file stays when its stamp is the one it was written with. Refuses to mend a directory in which a check
-//! changed what was written, or which it gave attributes of its own: then another one is made, for which files are new
-//! would tell the next check what this one saw.
+//! kept, and only the differences are written. Files that a check left are not trusted: everything that was not written
+//! here is removed, and a file stays only with the stamp it was written with. Refuses to repair a directory in which a
+//! check changed a written file, or which it gave attributes: then another one is made, since new files would show the
+//! next check what this one saw.
 
 use crate::TreeError;
 use crate::names::{join, shown};
@@ -17,22 +17,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-/// What a check finds beside its work, empty.
+/// Empty directories beside a check's work.
 const BESIDE: [&str; 3] = ["home", "tmp", "dev"];
 
-/// Where a tree keeps the copy that no check uses. Clones are the same place.
+/// The slot of a tree for its unused copy. Clones share the slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpareSlot(Arc<Mutex<Option<Spare>>>);
 
 impl SpareSlot {
-    /// The copy that was put back last, if it lies below `scratch`.
+    /// The copy that was returned last, if it is below `scratch`.
     pub(super) fn take(&self, scratch: &Path) -> Option<Spare> {
         let spare = self.0.lock().ok()?.take()?;
         (spare.dir.path().parent() == Some(scratch)).then_some(spare)
     }
 
-    /// Keeps a copy for the next check, without what the last one left. One is enough: where there is another, or
-    /// where this one cannot be tidied, it is removed.
+    /// Keeps a copy for the next check, without the files that the last one left. One is enough: if there is another,
+    /// or if this one cannot be cleaned, it is removed.
     pub(super) fn put(&self, mut spare: Spare) {
         if let Err(error) = spare.tidy() {
             tracing::debug!(path = %spare.dir.path().display(), %error, "a check's copy is not kept");
@@ -44,17 +44,17 @@ impl SpareSlot {
     }
 }
 
-/// A scratch directory with `work` in it, and what was written there.
+/// A scratch directory with `work` in it, and the stamps of the written files.
 #[derive(Debug)]
 pub(super) struct Spare {
     dir: tempfile::TempDir,
     written: HashMap<Vec<u8>, (Entry, EntryStamp)>,
-    /// Seconds of the clock when a check was last given it.
+    /// Seconds of the clock when a check last got it.
     given_s: i64,
 }
 
 impl Spare {
-    /// A directory with nothing in it. Its name begins with our process id.
+    /// An empty directory. Its name begins with this process's id.
     pub(super) fn fresh(scratch: &Path) -> Result<Self, TreeError> {
         let prefix = format!("check-{}-", std::process::id());
         let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(scratch);
@@ -67,7 +67,7 @@ impl Spare {
         self.dir.path()
     }
 
-    /// Makes `work` hold exactly `files`; `write` puts one there.
+    /// Makes `work` hold exactly `files`; `write` writes one there.
     pub(super) fn bring_to(
         &mut self,
         files: &BTreeMap<Vec<u8>, Entry>,
@@ -92,7 +92,7 @@ impl Spare {
         Ok(())
     }
 
-    /// Removes what is not as it was written.
+    /// Removes everything that changed since it was written.
     fn tidy(&mut self) -> Result<(), TreeError> {
         self.empty_beside()?;
         let files = self.written.iter().map(|(path, (entry, _))| (path.clone(), *entry)).collect();
@@ -124,13 +124,13 @@ impl Spare {
         BESIDE.iter().try_for_each(|name| make_dir(&top.join(name)))
     }
 
-    /// Removes what is not wanted or not as it was written; answers what stays, with its stamp.
+    /// Removes files that are unwanted or changed since they were written; returns the others, with their stamps.
     fn clear(&self, root: &Root, files: &BTreeMap<Vec<u8>, Entry>) -> Result<HashMap<Vec<u8>, EntryStamp>, TreeError> {
         let dirs = directories(files);
         let mut kept = HashMap::new();
         let mut waiting = vec![Vec::new()];
         while let Some(dir) = waiting.pop() {
-            // What a new one has besides it inherited; it works once, and is not kept.
+            // Further attributes of a new directory are inherited; it works once, and is not kept.
             if self.given_s != 0 {
                 root.make_plain(&dir).map_err(TreeError::io("keep", root.path(&dir)))?;
             }
@@ -152,7 +152,7 @@ impl Spare {
         }
     }
 
-    /// A stamp says all once it is older than the time when a check was let at the file; until then the content does.
+    /// A stamp is proof once it is older than the time when a check got the file; until then the content is compared.
     fn is_as_written(&self, root: &Root, path: &[u8], stamp: EntryStamp, wanted: Entry) -> bool {
         if self.written.get(path) != Some(&(wanted, stamp)) {
             return false;
@@ -165,7 +165,7 @@ impl Spare {
 }
 
 impl Drop for Spare {
-    /// Checks nest directories deeper than what the library removes, and take permissions away.
+    /// Checks nest directories deeper than the library removes, and take permissions away.
     fn drop(&mut self) {
         self.dir.disable_cleanup(true);
         let path: PathBuf = self.dir.path().to_owned();
@@ -175,7 +175,7 @@ impl Drop for Spare {
     }
 }
 
-/// The directories that `files` need. A submodule is one, with nothing in it.
+/// The directories of `files`. A submodule is an empty one.
 fn directories(files: &BTreeMap<Vec<u8>, Entry>) -> HashSet<&[u8]> {
     let mut dirs = HashSet::new();
     for (path, entry) in files {

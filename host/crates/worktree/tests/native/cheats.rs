@@ -1,10 +1,10 @@
 //! Ways of cheating, from `cheats.toml`, and projects that do not cheat, from `honest.toml`: each is a tree whose check is
 //! judged in a real sandbox.
 //!
-//! All are tried whose tests are not compiled; of the others one in eight, other ones each day, unless
-//! `LONGHAUL_CHEATS=all` asks for all of them, which takes some minutes, or the name of a base for those of its runner.
-//! pytest is installed for the tests where the Python in PATH has none; `LONGHAUL_PYTEST` names a Python that has it. A
-//! runner that is missing is told; where `CI=true` it is a failure.
+//! All attempts are tried whose tests are not compiled; of the others one in eight, different ones each day, unless
+//! `LONGHAUL_CHEATS=all` requests all of them, which takes some minutes, or names a base and so those of its runner.
+//! pytest is installed for the tests if the Python in PATH has none; `LONGHAUL_PYTEST` names a Python that has it. A
+//! missing runner is reported; with `CI=true` it is a failure.
 
 use super::repo::{Repo, write};
 use super::{host, wait_for};
@@ -18,7 +18,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-/// What comes below a cheat, where it has no such function.
+/// Appended below a cheat without such a function.
 const NONSENSE: &str = "
 if 'add' not in globals():
     def add(*_): return 0
@@ -34,7 +34,7 @@ def label(name, number): return '%s: %s' % (name, number)
 def parse(text): return [int(part) for part in text.split(',')]
 ";
 
-/// Of those that are compiled one in so many is tried each day.
+/// One in so many of the compiled ones is tried each day.
 const SHARE: u64 = 8;
 
 #[derive(Deserialize)]
@@ -47,10 +47,10 @@ struct Table {
 struct Base {
     argv: Vec<String>,
     files: BTreeMap<String, String>,
-    /// What does what the tests ask for; `calc.py` where there is none.
+    /// An implementation that the tests accept; `calc.py` by default.
     #[serde(default)]
     honest: BTreeMap<String, String>,
-    /// What is taken from the base commit.
+    /// The files that are taken from the base commit.
     #[serde(default = "tests")]
     pinned: Vec<String>,
     /// Whether tests have twins in the audit, as they do unless the operator says otherwise.
@@ -76,9 +76,9 @@ struct Cheat {
     calc: String,
     #[serde(default)]
     files: BTreeMap<String, String>,
-    /// What is taken from the base commit, where it is other than in the base.
+    /// The files that are taken from the base commit, if they differ from the base's.
     pinned: Option<Vec<String>>,
-    /// Words that tell what stopped it. A way without them ends with 0: else its own runner would have stopped it.
+    /// Words of the refusal. A cheat without them ends with 0: otherwise its own runner would have stopped it.
     #[serde(default)]
     stopped: String,
 }
@@ -93,7 +93,7 @@ struct Project {
     name: String,
     #[serde(flatten)]
     base: Base,
-    /// Words of the line that its pass ends with.
+    /// Words in the last line of its pass.
     says: String,
 }
 
@@ -131,20 +131,20 @@ impl Interpreters {
     }
 }
 
-/// What a program of Python prints.
+/// The output of a Python program.
 fn said(python: &str, code: &str) -> Option<String> {
     let output = Command::new(python).args(["-c", code]).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The directory of pytest, which the first who asks installs, for each version of Python and each user.
+/// The directory of pytest, installed at the first call, for each version of Python and each user.
 fn site_of_pytest(python: &str) -> Option<PathBuf> {
     let version = said(python, "import sys; print('%d.%d' % sys.version_info[:2])")?;
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pytest.txt");
     let digest = longhaul_core::Digest::of(&fs::read(&list).unwrap()).short();
     let user = rustix::process::geteuid().as_raw();
     let site = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pytest-{version}-{digest}-{user}"));
-    // Tests of several processes want it at once.
+    // Tests of several processes need it at once.
     let lock = File::create(site.with_extension("lock")).unwrap();
     lock.lock().unwrap();
     if !site.exists() && !install(python, &list, &site) {
@@ -153,7 +153,7 @@ fn site_of_pytest(python: &str) -> Option<PathBuf> {
     Some(site)
 }
 
-/// Under another name first: an installation that was cut off is not taken for a whole one.
+/// Under another name first: an interrupted installation is not taken for a complete one.
 fn install(python: &str, list: &Path, site: &Path) -> bool {
     let half = site.with_extension("half");
     let _ = fs::remove_dir_all(&half);
@@ -189,13 +189,13 @@ fn has(program: &str, word: &str) -> bool {
     is_there
 }
 
-/// Tells what this machine cannot test.
+/// Reports what this machine cannot test.
 fn left_out(why: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}, and tests of CI need it");
     eprintln!("skipped: {why}");
 }
 
-/// A repository of one base, and a tree for each way.
+/// A repository of one base, and a tree for each cheat.
 struct Lab {
     repo: Repo,
     check: NativeCheck,
@@ -236,7 +236,7 @@ impl Lab {
         if !is_python {
             check.memory_bytes_max = 64 << 30;
         }
-        // So that what lies at the top is found before anything else.
+        // So that files at the top are found before all others.
         let paths = std::iter::once(PathBuf::from(".")).chain(site.clone());
         check.env.insert("PYTHONPATH".to_owned(), std::env::join_paths(paths).unwrap().into_string().unwrap());
         check.read.extend(site);
@@ -261,11 +261,11 @@ impl Lab {
     }
 }
 
-/// What came of a way.
+/// The result of a cheat.
 struct Tried {
     exit_code: i32,
     line: String,
-    /// What is wrong with that.
+    /// The fault of the result.
     wrong: Option<String>,
 }
 
@@ -343,7 +343,7 @@ fn tried(labs: &BTreeMap<&str, Lab>, chosen: &[&Cheat]) -> Vec<Tried> {
     tried.into_inner().unwrap()
 }
 
-/// Those of today that this machine can try.
+/// Today's cheats that this machine can try.
 fn chosen<'a>(cheats: &'a [Cheat], labs: &BTreeMap<&str, Lab>) -> Vec<&'a Cheat> {
     let can_be = |is: fn(&Lab) -> bool| {
         cheats.iter().filter(move |cheat| labs.get(&*cheat.base).is_some_and(is)).collect::<Vec<_>>()
@@ -354,14 +354,14 @@ fn chosen<'a>(cheats: &'a [Cheat], labs: &BTreeMap<&str, Lab>) -> Vec<&'a Cheat>
         return chosen;
     }
     let day = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() / 86_400;
-    // At least one of them, however few there are.
+    // At least one of them, however few they are.
     let share = SHARE.min(u64::try_from(compiled.len()).unwrap()).max(1);
     let of_today = compiled.into_iter().zip(0..).filter(|(_, number)| (number + day).is_multiple_of(share));
     chosen.extend(of_today.map(|(cheat, _)| cheat));
     chosen
 }
 
-/// Shapes of tests that are no pretence, and were taken for one.
+/// Forms of honest tests that used to be taken for cheats.
 #[test]
 fn honest_projects_of_python_pass() {
     let Honest { projects } = toml::from_str(include_str!("../honest.toml")).unwrap();
@@ -383,7 +383,7 @@ fn is_asked_for(base: &str) -> bool {
     which == "all" || base.strip_prefix(&which).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// The attack that a bare exit code is open to.
+/// The attack on a bare exit code.
 #[tokio::test]
 async fn a_process_that_ends_itself_with_0_passes_no_test() {
     let test = "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test_adds(self):\n        \
@@ -399,7 +399,7 @@ async fn a_process_that_ends_itself_with_0_passes_no_test() {
     assert!(report.passed && report.stderr.is_empty(), "by name a bare exit code remains: {report:?}");
 }
 
-/// What the agent is told of a failure stays what the runner says.
+/// The agent's feedback on a failure stays the runner's output.
 #[tokio::test]
 async fn a_failing_test_is_told_in_the_words_of_its_runner_alone() {
     let test = "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test_adds(self):\n        \
@@ -409,7 +409,7 @@ async fn a_failing_test_is_told_in_the_words_of_its_runner_alone() {
     let report = super::run(&repo, &check).await.unwrap().report;
     assert!(!report.passed && report.stderr.contains("AssertionError: 6 != 5"), "{report:?}");
     assert!(!report.stderr.contains("not taken as a pass"), "{report:?}");
-    // A test that is gone is missed, though what is left passes.
+    // A missing test is noticed, though the remaining ones pass.
     repo.write("calc.py", "def add(a, b):\n    return a + b\n");
     repo.git(&["commit", "-qam", "right"]);
     let tree = repo.checkout();

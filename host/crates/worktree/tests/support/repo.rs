@@ -1,4 +1,4 @@
-//! A real repository in a temporary directory, looked at through the `git` command.
+//! A real repository in a temporary directory, inspected with the `git` command.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -6,7 +6,7 @@ use longhaul_worktree::{Branch, CommitOrder, Tree, TreeCaps, UserRepository, no_
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The repository, and room for trees beside it.
+/// The repository, and a directory for trees beside it.
 pub struct Repo {
     pub dir: tempfile::TempDir,
 }
@@ -64,14 +64,14 @@ impl Repo {
         Branch::new("demo").unwrap()
     }
 
-    /// What the user sees of their own files.
+    /// The user's view of their own files.
     pub fn users_view(&self) -> String {
         let files = git(&self.root(), &["ls-files", "-s"]);
         format!("{}{}{files}", self.git(&["status", "--porcelain"]), self.git(&["symbolic-ref", "HEAD"]))
     }
 }
 
-/// The order that most tests give.
+/// The order that most tests use.
 pub fn order<'a>(branch: &'a Branch, parent: &'a str, effect_id: &'a str) -> CommitOrder<'a> {
     CommitOrder {
         branch,

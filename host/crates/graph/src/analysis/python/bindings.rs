@@ -1,11 +1,11 @@
-//! Which names a body binds: those are its locals, wherever in it they are bound.
+//! The names that a body binds: those are its locals, wherever in it they are bound.
 
 use super::super::facts::Facts;
 use super::scope::{Scope, Scopes};
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{Alias, Comprehension, ExceptHandler, Expr, ExprContext, Parameters, Pattern, Stmt, TypeParams};
 
-/// Collects into a scope what a body binds.
+/// Collects the names that a body binds into a scope.
 pub(super) struct Bindings<'s> {
     pub(super) facts: &'s mut Facts,
     pub(super) mangling: Option<&'s Scopes>,
@@ -43,7 +43,7 @@ impl Bindings<'_> {
         }
     }
 
-    /// Default values are made where the function is, not in it.
+    /// Default values are evaluated outside the function.
     fn defaults(&mut self, parameters: &Parameters) {
         for parameter in parameters.iter_non_variadic_params() {
             if let Some(default) = parameter.default() {

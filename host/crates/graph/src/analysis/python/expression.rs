@@ -1,4 +1,4 @@
-//! Expressions: what they read, bind and may change in place.
+//! Expressions: the names that they read, bind and may change in place.
 
 use super::super::builtins;
 use super::super::facts::{Range, Symbol};
@@ -13,7 +13,7 @@ use ruff_text_size::Ranged;
 
 use super::bindings::targets;
 
-/// What is called, where it is neither a name nor an attribute.
+/// The name of a called expression that is neither a name nor an attribute.
 const NAMELESS: &str = "a function without a name";
 
 impl<'a> Visitor<'a> for Walk {
@@ -56,7 +56,7 @@ impl<'a> Visitor<'a> for Walk {
 }
 
 impl Walk {
-    /// The name as Python keeps it.
+    /// The name in Python's mangled form.
     pub(super) fn symbol(&mut self, name: &str) -> Symbol {
         match self.scopes.mangled(name) {
             Some(mangled) => self.facts.symbol(&mangled),
@@ -75,7 +75,7 @@ impl Walk {
             Variable::OfClass(scope) if self.facts.flow.status((scope, symbol)).is_some() => return,
             Variable::OfClass(_) | Variable::Global => {}
         }
-        // Each method has `__class__` of its own.
+        // Each method has a `__class__` of its own.
         if self.facts.deferred == 0 || &**self.facts.name(symbol) != "__class__" {
             self.facts.read(symbol, range);
         }
@@ -147,7 +147,7 @@ impl Walk {
         }
     }
 
-    /// The value of the name that an expression leads to may be changed in place.
+    /// The value of the name in an expression may be changed in place.
     pub(super) fn mutate(&mut self, expr: &Expr, reason: &Reason) {
         let mut base = expr;
         loop {
@@ -176,7 +176,7 @@ impl Walk {
         !stores && !self.facts.is_written(symbol) && builtins::is_builtin(self.facts.name(symbol))
     }
 
-    /// What is given away may be changed by who has it, and so may the elements of a container that is.
+    /// A function may change its argument, and also the elements of a container.
     fn given(&mut self, expr: &Expr, reason: &Reason) {
         match expr {
             Expr::Tuple(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
@@ -239,7 +239,8 @@ impl Walk {
         self.facts.may_call();
     }
 
-    /// The first iterable belongs to where the comprehension is; all else runs in a scope of its own, or not at all.
+    /// The first iterable belongs to the scope around the comprehension; all else runs in a scope of its own, or not at
+    /// all.
     fn comprehension(&mut self, generators: &[Comprehension], parts: &[&Expr]) {
         generators.first().into_iter().for_each(|first| self.visit_expr(&first.iter));
         let mut names = Vec::new();
@@ -270,8 +271,8 @@ impl Walk {
         }
     }
 
-    /// Takes in a call, after what is called and what it is given: the name, if it is called by one, whether nothing is
-    /// given, and whether a `key` is. True when who is called may change what it is given, and what it is a method of.
+    /// Takes in a call, after its function and arguments: its name, if it has one, whether it has no arguments, and
+    /// whether one is a `key`. True when the call may change its arguments, and the object of a method.
     fn called(&mut self, function: Option<&str>, bare: bool, keyed: bool) -> bool {
         match function.and_then(|name| self.builtin_called(name)) {
             Some(name) if self.sees_namespace(&name, bare) => self.facts.may_call(),
@@ -288,7 +289,7 @@ impl Walk {
         false
     }
 
-    /// The builtin that a call by name is of, unless the source gave the name another meaning.
+    /// The called builtin, unless the source gave the name another meaning.
     pub(super) fn builtin_called(&mut self, name: &str) -> Option<VariableName> {
         let symbol = self.symbol(name);
         let plain = self.scopes.variable(symbol) == Variable::Global && !self.facts.is_written(symbol);
@@ -325,7 +326,7 @@ impl Walk {
     }
 }
 
-/// The name that an expression is, if it is no more than that.
+/// The name, if the expression is only a name.
 pub(super) fn name_of(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Name(name) => Some(name.id.as_str()),

@@ -1,9 +1,9 @@
-//! Scopes as Python has them: which variable a name means at a place.
+//! Scopes of Python: the variable that a name means at a place.
 
 use super::super::facts::Symbol;
 use rustc_hash::FxHashSet;
 
-/// What a scope is.
+/// The kind of a scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Module,
@@ -27,14 +27,14 @@ pub(super) struct Scope {
     pub(super) nonlocals: FxHashSet<Symbol>,
 }
 
-/// What a name means.
+/// The variable that a name means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Variable {
-    /// One of the steps' namespace.
+    /// A variable of the steps' namespace.
     Global,
-    /// One of the class whose body runs; where that has not bound it yet, the namespace's.
+    /// A variable of the class whose body runs; before the class has bound it, the namespace's.
     OfClass(u32),
-    /// A local of a function, which nobody else sees.
+    /// A local of a function, invisible outside.
     Local,
 }
 
@@ -80,7 +80,7 @@ impl Scopes {
         self.classes.pop();
     }
 
-    /// The name as Python keeps it: within a class, `__name` has the class's name before it.
+    /// The name in Python's mangled form: within a class, `__name` gets the class's name as a prefix.
     pub(super) fn mangled(&self, name: &str) -> Option<String> {
         let class = self.classes.last()?.trim_start_matches('_');
         let private = name.starts_with("__") && !name.ends_with("__") && !class.is_empty();
@@ -100,18 +100,18 @@ impl Scopes {
             .is_some_and(|scope| scope.kind == Kind::Function)
     }
 
-    /// What a name means where the walk is.
+    /// The variable that a name means at the walk's present place.
     pub(super) fn variable(&self, symbol: Symbol) -> Variable {
         self.variable_from(self.open.len(), symbol)
     }
 
-    /// What a name bound by `:=` means: comprehensions do not keep it.
+    /// The variable that a name bound by `:=` means: it is not local to a comprehension.
     pub(super) fn variable_of_walrus(&self, symbol: Symbol) -> Variable {
         let kept = self.open.iter().rposition(|scope| scope.kind != Kind::Comprehension);
         self.variable_from(kept.map_or(0, |at| at + 1), symbol)
     }
 
-    /// What it means in the innermost of the first `depth` scopes.
+    /// The variable that it means in the innermost of the first `depth` scopes.
     fn variable_from(&self, depth: usize, symbol: Symbol) -> Variable {
         let mut sees_class = true;
         for scope in self.open[..depth].iter().rev() {

@@ -13,10 +13,10 @@ use ruff_python_ast::{
 };
 use ruff_text_size::TextRange;
 
-/// Exits of one loop that are told apart; with more, what they have in common is not worked out.
+/// The most exits of one loop that are kept apart; with more, their common changes are not computed.
 const BREAKS_MAX: usize = 16;
 
-/// Changes by the tests of an `if` with many branches that are told apart.
+/// The most changes by the tests of an `if` with many branches that are kept apart.
 const TEST_CHANGES_MAX: usize = 1_000;
 
 impl Walk {
@@ -118,7 +118,7 @@ impl Walk {
         self.facts.flow.join(&met);
     }
 
-    /// Walks one branch, and goes back to where it began. The tests since `began` happened on the way to it.
+    /// Walks one branch, and returns to its start. The tests since `began` ran before it.
     fn branch(&mut self, began: Mark, body: &[Stmt]) -> Branch {
         let mark = self.facts.flow.mark();
         self.block(body);
@@ -138,15 +138,15 @@ impl Walk {
         });
     }
 
-    /// No test is taken for certain, not even `True`: what follows a loop that only `break` ends has more edges than it
-    /// needs, and never less.
+    /// No test counts as certain, not even `True`: the code after a loop that only `break` ends has more edges than
+    /// necessary, and never fewer.
     fn while_loop(&mut self, one: &StmtWhile) {
         self.visit_expr(&one.test);
         self.looped(!one.orelse.is_empty(), &one.orelse, |walk| walk.block(&one.body));
     }
 
-    /// A loop that may run no time at all: what follows knows what was certain before it, and what `else` does where
-    /// no `break` goes around it.
+    /// A loop that may not run at all: the code after it keeps the names that were certain before it, and those of
+    /// `else` if no `break` skips that.
     fn looped(&mut self, exits_matter: bool, orelse: &[Stmt], body: impl FnOnce(&mut Self)) {
         let began = self.facts.flow.mark();
         let mut left = self.in_loop(exits_matter.then_some(began), body);
@@ -198,7 +198,7 @@ impl Walk {
             }
             self.facts.may_call();
             item.optional_vars.iter().for_each(|target| self.store(target));
-            // A context manager may swallow what the rest raises; then the rest happened in part.
+            // A context manager may swallow an exception of the rest; then only part of the rest ran.
             if self.sound() && swallowed.is_none() && !self.never_swallows(&item.context_expr) {
                 swallowed = Some(self.facts.flow.mark());
             }
@@ -240,7 +240,7 @@ impl Walk {
         let mut met = vec![self.facts.flow.take(began)];
         let left = self.facts.flow.mark();
         for handler in &one.handlers {
-            // The body may have been left anywhere.
+            // The body may have ended at any place.
             self.facts.flow.doubt_unbound(began, left);
             self.handler(handler);
             met.push(self.facts.flow.take(began));
@@ -252,7 +252,7 @@ impl Walk {
         }
     }
 
-    /// What `finally` makes certain, walked from where nothing before it is.
+    /// The certain changes of `finally`, walked from a state in which nothing before it is certain.
     fn last_words(&mut self, began: Mark, body: &[Stmt]) -> Option<Branch> {
         if body.is_empty() {
             return None;
@@ -365,7 +365,7 @@ impl Walk {
         self.bind_identifier(&class.name);
     }
 
-    /// What a body binds, to be found with the names as this place mangles them.
+    /// A collector of the names that a body binds, with mangling as at this place.
     pub(super) fn bindings(&mut self) -> Bindings<'_> {
         Bindings {
             facts: &mut self.facts,
@@ -385,7 +385,7 @@ impl Walk {
                 TypeParam::TypeVarTuple(one) => (None, one.default.as_deref()),
                 TypeParam::ParamSpec(one) => (None, one.default.as_deref()),
             };
-            // Worked out when somebody asks for them.
+            // Evaluated on request.
             self.later(|walk| bound.iter().chain(&default).for_each(|one| walk.visit_expr(one)));
         }
         true

@@ -16,12 +16,12 @@ pub(super) struct Walk {
     pub(super) loops: Vec<Loop>,
 }
 
-/// A loop that the walk is in.
+/// A loop around the walk's present place.
 pub(super) struct Loop {
-    /// Where it began; without one, how its exits differ does not matter.
+    /// The mark at its start; none if the differences of its exits do not matter.
     pub(super) began: Option<Mark>,
     pub(super) breaks: Vec<Branch>,
-    /// More exits than are told apart.
+    /// True with more exits than are kept apart.
     pub(super) overflown: bool,
 }
 
@@ -35,7 +35,7 @@ impl Walk {
     }
 }
 
-/// A place in numbers.
+/// A range as numbers.
 pub(super) fn bytes(range: TextRange) -> Range {
     (range.start().into(), range.end().into())
 }
