@@ -4,10 +4,12 @@
 pub mod wire;
 
 use crate::service::{Answer, Request, RunNotification, RunRef, Service, watch_here};
+use longhaul_api::operations::{Operation, OperationCall, Transport};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::stream::StreamToken;
 use longhaul_home::Home;
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -29,6 +31,18 @@ pub enum Client {
     },
     /// Another process owns it.
     Far(Home),
+}
+
+impl Transport for Client {
+    async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        match self {
+            Self::Own { service, .. } => service.call(request).await,
+            Self::Far(home) => {
+                let response = call_owner(home, OperationCall::of(&request)?).await?;
+                serde_json::from_value(response).context(NOT_UNDERSTOOD)
+            }
+        }
+    }
 }
 
 impl Client {
@@ -122,7 +136,20 @@ impl Client {
     }
 }
 
+/// What a client says of an answer that it cannot read.
+const NOT_UNDERSTOOD: &str = "the owner's answer is not understood; client and owner may be of different versions";
+
 type Lines = BufReader<UnixStream>;
+
+/// Has the owner of the data directory carry out an operation.
+async fn call_owner(home: &Home, call: OperationCall) -> fault::Result<Value> {
+    let mut lines = send(home, &ClientMessage::Operation(call)).await?;
+    match next_line(&mut lines).await?.ok_or(OwnerGone)? {
+        ServerMessage::Reply(SocketReply::Response(response)) => Ok(response),
+        ServerMessage::Reply(SocketReply::Error(wire)) => bail!(wire),
+        other => bail!(Fault::internal(format!("the owner answered something else: {other:?}"))),
+    }
+}
 
 async fn send(home: &Home, call: &ClientMessage) -> fault::Result<Lines> {
     let mut stream = wire::connect(home).await?;
@@ -140,7 +167,7 @@ async fn next_line(lines: &mut Lines) -> fault::Result<Option<ServerMessage>> {
         return Ok(None);
     }
     let understood = serde_json::from_str(&line).map(Some);
-    understood.context("the owner's answer is not understood; client and owner may be of different versions")
+    understood.context(NOT_UNDERSTOOD)
 }
 
 /// The run that a command means: the one it names, else the newest of the project it stands in.

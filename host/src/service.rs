@@ -80,6 +80,8 @@ use crate::notify::Notifier;
 use crate::run::RunHandle;
 use crate::toolbox::plugin_host::PluginHost;
 use keyed_lock::KeyedLock;
+use longhaul_api::operations::{Handling, Operation, Transport};
+use longhaul_api::paths::expect_whole_paths;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
@@ -106,7 +108,7 @@ pub use longhaul_api::runs::{
 };
 pub use longhaul_api::security::{GrantUsage, RunGrants, SecurityRequest, SecurityResponse};
 pub use longhaul_api::seen::RunNotification;
-pub use longhaul_api::tokens::{AccessToken, IssuedToken, TokenRequest, TokenScope, TokenTtl};
+pub use longhaul_api::tokens::{AccessToken, IssuedToken, TokenScope, TokenTtl};
 pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter, TrajectoryStep};
 pub use longhaul_api::upkeep::{MaintenanceRequest, MaintenanceResponse};
 pub use served::FollowerGuard;
@@ -182,6 +184,19 @@ struct CachedRun {
     has_approvals: bool,
 }
 
+/// The operations of a service, once it is certain that they may begin: what each one does.
+struct ServiceOperations<'a>(&'a Arc<Service>);
+
+/// A client in the process of the service.
+#[derive(Clone)]
+pub struct InProcess(pub Arc<Service>);
+
+impl Transport for InProcess {
+    async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        self.0.call(request).await
+    }
+}
+
 struct Active {
     handle: RunHandle,
     task: tokio::task::JoinHandle<()>,
@@ -236,9 +251,30 @@ impl Service {
         self.respond(request).await.map_err(classified)
     }
 
+    /// Carries out one operation.
+    ///
+    /// # Errors
+    /// With a code, whatever it is.
+    pub async fn call<O: Operation>(self: &Arc<Self>, request: O) -> fault::Result<O::Response> {
+        self.perform(request).await.map_err(classified)
+    }
+
+    async fn perform<O: Operation>(self: &Arc<Self>, request: O) -> fault::Result<O::Response> {
+        expect_whole_paths(&request)?;
+        let _answering = self.served.begin(O::HANDLING).await;
+        self.resources.watch();
+        // Before anybody sees a run whose branch has moved and whose features have not.
+        self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
+        let _naming = match O::HANDLING {
+            Handling::Maintain => None,
+            Handling::Look | Handling::Repeat | Handling::Once => Some(self.naming.read().await),
+        };
+        request.carry_out(&ServiceOperations(self)).await
+    }
+
     async fn respond(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
         request.expect_whole_paths()?;
-        let _answering = self.served.begin(&request).await;
+        let _answering = self.served.begin(handling(&request)).await;
         self.resources.watch();
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
@@ -319,7 +355,6 @@ impl Service {
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
             Request::Metrics => self.metrics(),
-            Request::Tokens { wanted } => self.tokens(wanted).await,
             Request::Approvals { run } => self.approvals(run.as_ref()),
             Request::Approval { id } => self.approval(&id),
             Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,
@@ -371,5 +406,19 @@ impl Service {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a request is treated while this process ends.
+fn handling(request: &Request) -> Handling {
+    match request {
+        Request::Status { .. }
+        | Request::Events { .. }
+        | Request::Runs
+        | Request::Projects
+        | Request::Journal { .. }
+        | Request::Approvals { .. }
+        | Request::Approval { .. } => Handling::Look,
+        _ => Handling::Repeat,
     }
 }

@@ -9,6 +9,7 @@ use super::owner;
 use crate::client::Client;
 use crate::client::wire::OwnerGone;
 use crate::service::{Answer, Request};
+use longhaul_api::operations::{Handling, Operation, Transport};
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,32 @@ impl CommandClient {
         answered
     }
 
+    async fn call_now<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        if self.keeps.load(Ordering::Relaxed) {
+            return self.kept().await?.call(request).await;
+        }
+        let client = self.open().await?;
+        let answered = client.call(request).await;
+        owner::hand_over(client).await;
+        answered
+    }
+
+    /// For an operation that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
+    async fn call_again<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        let mut tries = OWNERS_MAX;
+        loop {
+            let answered = self.call_now(request.clone()).await;
+            tries -= 1;
+            match answered {
+                Err(error) if error.is::<OwnerGone>() && tries > 0 => {
+                    self.let_go_of_other_owner().await;
+                    tokio::time::sleep(OWNER_PAUSE).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
     /// The client that is kept, opened where there is none yet.
     async fn kept(&self) -> fault::Result<RwLockReadGuard<'_, Client>> {
         loop {
@@ -133,5 +160,18 @@ impl CommandClient {
     /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then.
     async fn let_go_of_other_owner(&self) {
         drop(self.kept.write().await.take_if(|client| !client.is_owner()));
+    }
+}
+
+impl Transport for CommandClient {
+    async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        match O::HANDLING {
+            Handling::Look | Handling::Repeat => self.call_again(request).await,
+            Handling::Once | Handling::Maintain => {
+                // Whoever owned the data directory may have stopped since the last question.
+                self.let_go_of_other_owner().await;
+                self.call_now(request).await
+            }
+        }
     }
 }

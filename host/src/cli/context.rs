@@ -7,6 +7,7 @@ use super::arguments::RunArg;
 use super::command_client::CommandClient;
 use crate::client::{Client, which};
 use crate::service::{Answer, Request, RunRef, SecurityRequest, SecurityResponse};
+use longhaul_api::operations::{Operation, Transport};
 use longhaul_core::fault::{self, bail};
 use longhaul_home::Home;
 use std::path::PathBuf;
@@ -22,6 +23,12 @@ pub(super) struct Context {
     /// Whether longhaul.toml is agreed to without a question.
     pub(super) trust: bool,
     pub(super) client: CommandClient,
+}
+
+impl Transport for Context {
+    async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        self.client.call(request).await
+    }
 }
 
 impl Context {

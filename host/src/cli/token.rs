@@ -3,10 +3,10 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages::moment;
-use crate::service::{Answer, Request};
 use clap::{Subcommand, ValueEnum};
-use longhaul_api::tokens::{AccessToken, TokenRequest, TokenScope, TokenTtl};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::TokenOperations as _;
+use longhaul_api::tokens::{AccessToken, AddToken, ListTokens, RemoveToken, TokenScope, TokenTtl};
+use longhaul_core::fault;
 
 #[derive(Subcommand, Debug)]
 pub enum TokenCommand {
@@ -56,25 +56,34 @@ impl From<ScopeArg> for TokenScope {
 
 /// Runs the command.
 pub async fn run(context: &Context, command: TokenCommand) -> fault::Result<Exit> {
-    let wanted = match command {
+    match command {
         TokenCommand::Add { name, scopes, expires } => {
             let scopes = scopes.into_iter().map(Into::into).collect();
-            TokenRequest::Add { name, scopes, lasts_ms: expires.map(|TokenTtl(ms)| ms) }
+            let lasts_ms = expires.map(|TokenTtl(ms)| ms);
+            let made = context.add_token(AddToken { name, scopes, lasts_ms }).await?;
+            if context.json {
+                outln!("{}", serde_json::to_string(&made)?);
+            } else {
+                outln!("{}", made.shown.expose());
+                errln!("keep it: it is not shown again");
+            }
         }
-        TokenCommand::List => TokenRequest::List,
-        TokenCommand::Remove { name } => TokenRequest::Remove { name },
-    };
-    let is_list = matches!(wanted, TokenRequest::List);
-    // Asked once: a token that an owner made before it stopped can no longer be shown.
-    match context.ask_once(Request::Tokens { wanted }).await? {
-        answer if context.json => outln!("{}", serde_json::to_string(&answer)?),
-        Answer::TokenMade { shown, .. } => {
-            outln!("{}", shown.expose());
-            errln!("keep it: it is not shown again");
+        TokenCommand::List => {
+            let list = context.tokens(ListTokens {}).await?;
+            if context.json {
+                outln!("{}", serde_json::to_string(&list)?);
+            } else {
+                list.tokens.iter().for_each(line);
+            }
         }
-        Answer::Tokens { tokens } if is_list => tokens.iter().for_each(line),
-        Answer::Tokens { tokens } => tokens.iter().for_each(|token| outln!("removed {}", token.name)),
-        _ => bail!("the service answered something else"),
+        TokenCommand::Remove { name } => {
+            let removed = context.remove_token(RemoveToken { name }).await?;
+            if context.json {
+                outln!("{}", serde_json::to_string(&removed)?);
+            } else {
+                removed.tokens.iter().for_each(|token| outln!("removed {}", token.name));
+            }
+        }
     }
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@
 //! alone. The token is a file that no sandbox shows. Refuses an owner that is another user's.
 
 use crate::service::{Answer, Request};
+use longhaul_api::operations::OperationCall;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, Context, FaultWire, bail};
@@ -12,6 +13,7 @@ use longhaul_core::stream::StreamToken;
 use longhaul_home::Home;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::Write as _;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -31,6 +33,8 @@ pub enum ClientMessage {
     /// client of today by an owner of that time, each in a sentence about versions that the other one reads.
     #[serde(rename = "request")]
     Ask(Box<Request>),
+    /// One operation, one reply.
+    Operation(OperationCall),
     /// A run's events from a number on, then whatever comes, until the run is gone.
     Watch {
         /// The run.
@@ -71,6 +75,8 @@ pub enum ServerMessage {
 pub enum SocketReply {
     /// It is done.
     Answer(Box<Answer>),
+    /// The response of an operation.
+    Response(Value),
     /// It is not; the text says what to do.
     Error(FaultWire),
 }

@@ -7,11 +7,14 @@
 //! It takes no decision: a call becomes a request of the service, and the answer goes back as it is.
 
 use crate::client::wire::{CALL_BYTES_MAX, ClientMessage, ServerMessage, SocketReply, TOKEN_DIGITS, make_token};
-use crate::service::{RunNotification, Service, watch_here};
+use crate::service::{InProcess, RunNotification, Service, watch_here};
+use longhaul_api::operations::{OperationCall, handler};
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, Context, FaultWire};
+use longhaul_core::fault::{self, Context, Fault, FaultWire};
+use longhaul_core::text::printable;
 use longhaul_home::Home;
 use rustix::process::geteuid;
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
@@ -19,6 +22,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+/// Bytes of the name of an unknown operation that are told back.
+const NAME_BYTES_MAX: usize = 80;
 
 /// Serves until aborted. `seed` is randomness for the token.
 pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> fault::Result<JoinHandle<()>> {
@@ -67,11 +73,30 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
             };
             let _ = write(&mut stream, &ServerMessage::Reply(reply)).await;
         }
+        Ok(ClientMessage::Operation(call)) => {
+            let reply = match carry_out(service, call).await {
+                Ok(response) => SocketReply::Response(response),
+                Err(error) => SocketReply::Error(FaultWire::from(&error)),
+            };
+            let _ = write(&mut stream, &ServerMessage::Reply(reply)).await;
+        }
         Ok(ClientMessage::Watch { run, after }) => watch(&mut stream, service, run, after).await,
         Err(error) => {
             let text = format!("the call is not understood ({error}); client and owner may be of different versions");
             let _ = write(&mut stream, &refused(text)).await;
         }
+    }
+}
+
+/// Carries out an operation, if this version has it.
+async fn carry_out(service: &Arc<Service>, OperationCall { name, request }: OperationCall) -> fault::Result<Value> {
+    let service = InProcess(Arc::clone(service));
+    match handler::<InProcess>(&name) {
+        Some(handle) => handle(&service, request).await,
+        None => Err(Fault::msg(format!(
+            "there is no operation `{}`; client and owner may be of different versions",
+            printable(&name, NAME_BYTES_MAX)
+        ))),
     }
 }
 
@@ -134,8 +159,8 @@ async fn write(stream: &mut UnixStream, line: &ServerMessage) -> std::io::Result
 mod tests {
     use super::*;
     use crate::service::Request;
-    use longhaul_core::fault::{Fault, FaultCode};
-    use serde_json::{Value, json};
+    use longhaul_core::fault::FaultCode;
+    use serde_json::json;
 
     fn written(line: &ServerMessage) -> Value {
         serde_json::to_value(line).expect("it is written")

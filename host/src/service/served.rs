@@ -2,7 +2,7 @@
 //!
 //! Decides nothing about runs; `handover.rs` ends what is kept here.
 
-use longhaul_api::request::Request;
+use longhaul_api::operations::Handling;
 use longhaul_core::RunId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,8 +64,8 @@ impl Served {
     }
 
     /// Begins to answer. Never returns for what would begin something once the end has begun.
-    pub(super) async fn begin(&self, request: &Request) -> Answering<'_> {
-        if only_looks(request) {
+    pub(super) async fn begin(&self, handling: Handling) -> Answering<'_> {
+        if handling == Handling::Look {
             return Answering(None);
         }
         self.answering.send_modify(|count| *count += 1);
@@ -76,18 +76,4 @@ impl Served {
         }
         answering
     }
-}
-
-/// Whether a request can be answered while this process ends: who follows a run looks what became of it.
-fn only_looks(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::Status { .. }
-            | Request::Events { .. }
-            | Request::Runs
-            | Request::Projects
-            | Request::Journal { .. }
-            | Request::Approvals { .. }
-            | Request::Approval { .. }
-    )
 }

@@ -4,10 +4,10 @@
 //! Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a token is shown
 //! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
 
-use super::Service;
+use super::{Service, ServiceOperations};
 use crate::audit::AuditEvent;
-use longhaul_api::answer::Answer;
-use longhaul_api::tokens::{AccessToken, IssuedToken, TokenRequest, TokenScope};
+use longhaul_api::operations::TokenOperations;
+use longhaul_api::tokens::{AccessToken, AddToken, IssuedToken, ListTokens, NewToken, RemoveToken, TokenList};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Table};
@@ -52,20 +52,24 @@ struct StoredToken {
     digest: Digest,
 }
 
-impl Service {
-    pub(super) async fn tokens(&self, wanted: TokenRequest) -> fault::Result<Answer> {
-        match wanted {
-            TokenRequest::Add { name, scopes, lasts_ms } => self.add_token(name, scopes, lasts_ms).await,
-            TokenRequest::List => {
-                let mut tokens: Vec<AccessToken> =
-                    self.kept_tokens()?.into_iter().map(|(_, kept)| kept.token).collect();
-                tokens.sort_by(|a, b| a.name.cmp(&b.name));
-                Ok(Answer::Tokens { tokens })
-            }
-            TokenRequest::Remove { name } => self.remove_token(&name).await,
-        }
+#[async_trait::async_trait]
+impl TokenOperations for ServiceOperations<'_> {
+    async fn add_token(&self, request: AddToken) -> fault::Result<NewToken> {
+        self.0.add_token(request).await
     }
 
+    async fn tokens(&self, ListTokens {}: ListTokens) -> fault::Result<TokenList> {
+        let mut tokens: Vec<AccessToken> = self.0.kept_tokens()?.into_iter().map(|(_, kept)| kept.token).collect();
+        tokens.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(TokenList { tokens })
+    }
+
+    async fn remove_token(&self, RemoveToken { name }: RemoveToken) -> fault::Result<TokenList> {
+        self.0.remove_token(&name).await
+    }
+}
+
+impl Service {
     /// The token that a client sent; none where it lets nobody in, for whatever reason.
     pub fn token(&self, sent: &str) -> fault::Result<Option<AccessToken>> {
         let Some(PresentedToken { id, secret }) = PresentedToken::parse(sent) else { return Ok(None) };
@@ -82,9 +86,8 @@ impl Service {
         self.tokens_removed.subscribe()
     }
 
-    async fn add_token(&self, name: String, scopes: Vec<TokenScope>, lasts_ms: Option<u64>) -> fault::Result<Answer> {
+    async fn add_token(&self, AddToken { name, mut scopes, lasts_ms }: AddToken) -> fault::Result<NewToken> {
         check_name(&name)?;
-        let mut scopes = scopes;
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() {
@@ -111,10 +114,10 @@ impl Service {
         self.host.store.commit(Batch::new().insert(Table::States, key(&id), serde_json::to_vec(&kept)?)).await?;
         let (name, scopes) = (token.name.clone(), token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect());
         self.host.audit.note(AuditEvent::TokenMade { name, scopes }).await?;
-        Ok(Answer::TokenMade { token, shown: IssuedToken::of(&format!("{PREFIX}{id}_{secret}")) })
+        Ok(NewToken { token, shown: IssuedToken::of(&format!("{PREFIX}{id}_{secret}")) })
     }
 
-    async fn remove_token(&self, name: &str) -> fault::Result<Answer> {
+    async fn remove_token(&self, name: &str) -> fault::Result<TokenList> {
         let found = self.kept_tokens()?.into_iter().find(|(_, kept)| kept.token.name == name);
         let (row, kept) = found
             .or_unknown(|| format!("there is no token `{}`; `longhaul token list` lists them", truncate(name, 80)))?;
@@ -123,7 +126,7 @@ impl Service {
         self.host.store.commit(batch).await?;
         self.tokens_removed.send_modify(|removed| *removed += 1);
         self.host.audit.note(AuditEvent::TokenRemoved { name: kept.token.name.clone() }).await?;
-        Ok(Answer::Tokens { tokens: vec![kept.token] })
+        Ok(TokenList { tokens: vec![kept.token] })
     }
 
     /// Each with its row.

@@ -7,7 +7,6 @@ use crate::memory::MemoryItem;
 use crate::resources::ResourcesView;
 use crate::runs::{CarriedInvocation, FeatureRecheck, ProjectSummary, ReplayResult, RevertOutcome, RunSummary, Status};
 use crate::security::SecurityResponse;
-use crate::tokens::{AccessToken, IssuedToken};
 use crate::trajectories::Trajectory;
 use crate::upkeep::MaintenanceResponse;
 use longhaul_approval::{Approval, RunRule};
@@ -230,18 +229,6 @@ pub enum Answer {
     Metrics {
         /// In Prometheus' text format.
         text: String,
-    },
-    /// Tokens.
-    Tokens {
-        /// By name; the one that was removed.
-        tokens: Vec<AccessToken>,
-    },
-    /// A token is made.
-    TokenMade {
-        /// What is kept of it.
-        token: AccessToken,
-        /// All of it, for the only time.
-        shown: IssuedToken,
     },
     /// What an MCP server says of its tools.
     McpTools {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `request.rs`, `paths.rs` | requests, and that each path in them is whole |
 //! | `answer.rs` | answers |
+//! | `operations.rs` | the operations of each resource as a trait, with their clients |
 //! | `seen.rs` | what a watcher of a run receives |
 //! | `runs.rs` | projects, runs, questions, and what replays, rechecks and reverts gave |
 //! | `checks.rs` | what is wrong with a project |
@@ -26,6 +27,7 @@ pub mod checkpoints;
 pub mod checks;
 pub mod graphs;
 pub mod memory;
+pub mod operations;
 pub mod paths;
 pub mod request;
 pub mod resources;

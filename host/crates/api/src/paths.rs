@@ -4,6 +4,7 @@
 
 use crate::checkpoints::CheckpointRequest;
 use crate::graphs::GraphRequest;
+use crate::operations::Operation;
 use crate::request::Request;
 use longhaul_core::fault::Fault;
 use longhaul_models::set::ModelOptions;
@@ -44,6 +45,14 @@ impl Request {
 fn with_models<'a>(directory: &'a Path, models: &'a ModelOptions) -> Vec<&'a Path> {
     let files = models.replay_from.iter().chain(&models.record_to).map(PathBuf::as_path);
     std::iter::once(directory).chain(files).collect()
+}
+
+/// Refuses a request with a relative path.
+///
+/// # Errors
+/// The first of them.
+pub fn expect_whole_paths(operation: &impl Operation) -> Result<(), Fault> {
+    operation.paths().into_iter().try_for_each(expect_whole)
 }
 
 /// Refuses a path that means something else in another directory.

@@ -7,7 +7,6 @@ use crate::memory::MemoryRequest;
 use crate::resources::ResourceRequest;
 use crate::runs::{AskRequest, RunRef};
 use crate::security::SecurityRequest;
-use crate::tokens::TokenRequest;
 use crate::trajectories::TrajectoryFilter;
 use crate::upkeep::MaintenanceRequest;
 use longhaul_core::decision::DecisionOutcome;
@@ -358,11 +357,6 @@ pub enum Request {
         run: RunRef,
         /// The rule.
         rule: String,
-    },
-    /// Who is let in over HTTP.
-    Tokens {
-        /// What of them.
-        wanted: TokenRequest,
     },
     /// Start an MCP server and look at what it says of its tools.
     DescribeMcp {

@@ -59,26 +59,44 @@ impl AccessToken {
     }
 }
 
-/// What is asked of the tokens.
+/// Make a token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenRequest {
-    /// Make one.
-    Add {
-        /// What it is called; no other one may be.
-        name: String,
-        /// What it allows; not empty.
-        scopes: Vec<TokenScope>,
-        /// How long it lets in, in milliseconds; none: until it is removed.
-        lasts_ms: Option<u64>,
-    },
-    /// All of them, those that are over included.
-    List,
-    /// Let it in no more.
-    Remove {
-        /// What it is called.
-        name: String,
-    },
+pub struct AddToken {
+    /// Its name. No other token may have it.
+    pub name: String,
+    /// What it allows; not empty.
+    pub scopes: Vec<TokenScope>,
+    /// How long it lets in, in milliseconds; none: until it is removed.
+    pub lasts_ms: Option<u64>,
+}
+
+/// List the tokens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListTokens {}
+
+/// Remove a token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemoveToken {
+    /// Its name.
+    pub name: String,
+}
+
+/// A token that was made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename = "token_made")]
+pub struct NewToken {
+    /// The token without its value.
+    pub token: AccessToken,
+    /// The value, which is shown this once.
+    pub shown: IssuedToken,
+}
+
+/// Tokens without their values.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename = "tokens")]
+pub struct TokenList {
+    /// By name.
+    pub tokens: Vec<AccessToken>,
 }
 
 /// A token as it is shown once.

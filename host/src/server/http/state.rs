@@ -6,7 +6,9 @@ use super::problem::Problem;
 use super::rate::RateLimiter;
 use crate::exec::{ExecError, Executor, ExecutorPaths};
 use crate::service::{Answer, Request, Service};
+use longhaul_api::operations::{Operation, Transport};
 use longhaul_config::server::ServerSettings;
+use longhaul_core::fault;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -44,6 +46,12 @@ pub(crate) struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         (self.of)(&self.state).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Transport for AppState {
+    async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        self.service.call(request).await
     }
 }
 
