@@ -100,17 +100,16 @@ use tokio::task::JoinSet;
 pub use codes::{classified, code_of};
 pub use longhaul_api::answer::Answer;
 pub use longhaul_api::checkpoints::CheckpointRequest;
-pub use longhaul_api::memory::{MemoryItem, MemoryRequest, MemoryScope};
+pub use longhaul_api::memory::{MemoryItem, MemoryScope};
 pub use longhaul_api::request::Request;
 pub use longhaul_api::runs::{
     AskRequest, CarriedInvocation, FeatureRecheck, OpenQuestion, ProjectSummary, ReplayResult, RunRef, RunSummary,
     Status,
 };
-pub use longhaul_api::security::{GrantUsage, RunGrants, SecurityRequest, SecurityResponse};
+pub use longhaul_api::security::{GrantUsage, RunGrants};
 pub use longhaul_api::seen::RunNotification;
 pub use longhaul_api::tokens::{AccessToken, IssuedToken, TokenScope, TokenTtl};
 pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter, TrajectoryStep};
-pub use longhaul_api::upkeep::{MaintenanceRequest, MaintenanceResponse};
 pub use served::FollowerGuard;
 pub use watch::watch_here;
 
@@ -278,12 +277,8 @@ impl Service {
         self.resources.watch();
         // Before anybody sees a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
-        let _naming = match &request {
-            Request::Upkeep { .. } => None,
-            _ => Some(self.naming.read().await),
-        };
+        let _naming = self.naming.read().await;
         match request {
-            Request::Upkeep { wanted } => self.upkeep(wanted).await,
             Request::Run { directory, models, plan, plan_only, sessions, again } => {
                 let until = if plan_only { StopCondition::Plan } else { StopCondition::sessions(sessions) };
                 self.start(&directory, models, plan, until, again, None).await
@@ -313,7 +308,6 @@ impl Service {
             Request::TakeBackAnswer { run, feature, question } => {
                 self.take_back(&run, feature.as_deref(), question.as_deref()).await
             }
-            Request::Resources { wanted } => self.resources(wanted).await,
             Request::Runs => self.runs(),
             Request::Status { run } => Ok(Answer::Status(Box::new(self.status(&self.find(&run)?)?))),
             Request::Journal { run, invocation, after } => self.journal(&self.find(&run)?, invocation, after),
@@ -329,11 +323,6 @@ impl Service {
                     events: record::events_after(&*self.host.store, &stored.record.run, after, 1_000)?,
                 })
             }
-            Request::Decisions { run, question, limit } => self.decisions(&self.find(&run)?, question, limit),
-            Request::Decision { run, id } => self.show_decision(&self.find(&run)?, &id),
-            Request::JudgeDecision { run, id, outcome, score, lesson } => {
-                self.judge_decision(&self.find(&run)?, &id, outcome, score, lesson).await
-            }
             Request::AddFeature { run, spec } => self.order(&run, Input::FeatureAdded { spec }).await,
             Request::EditFeature { run, spec } => self.order(&run, Input::FeatureEdited { spec }).await,
             Request::DropFeature { run, feature } => self.order(&run, Input::FeatureDropped { feature }).await,
@@ -344,21 +333,9 @@ impl Service {
             Request::Graph { wanted, token } => self.graphs(wanted, &token).await,
             Request::Agents { wanted } => self.agents(wanted).await,
             Request::Schedules { wanted } => self.schedules(wanted).await,
-            Request::Memory { run, wanted } => self.memory(&run, wanted).await,
-            Request::Trajectories { run, wanted } => self.trajectories(&run, &wanted),
-            Request::Trajectory { run, invocation } => self.trajectory(&run, invocation).await,
-            Request::AnnotateTrajectory { run, invocation, rating, correction } => {
-                self.annotate(&run, invocation, rating, correction).await
-            }
             Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,
-            Request::Security { wanted } => self.security(wanted).await,
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),
-            Request::Metrics => self.metrics(),
-            Request::Approvals { run } => self.approvals(run.as_ref()),
-            Request::Approval { id } => self.approval(&id),
-            Request::AnswerApproval { id, text } => self.answer_approval(&id, &text).await,
-            Request::RevokeRule { run, rule } => self.revoke_rule(&run, &rule).await,
         }
     }
 
@@ -416,9 +393,7 @@ fn handling(request: &Request) -> Handling {
         | Request::Events { .. }
         | Request::Runs
         | Request::Projects
-        | Request::Journal { .. }
-        | Request::Approvals { .. }
-        | Request::Approval { .. } => Handling::Look,
+        | Request::Journal { .. } => Handling::Look,
         _ => Handling::Repeat,
     }
 }

@@ -3,12 +3,12 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
-use super::order::order;
-use crate::service::{Answer, Request};
+use super::order::print_done;
 use clap::{Args, Subcommand};
+use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
+use longhaul_api::operations::ApprovalOperations as _;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, RunRule, banner, visible};
-use longhaul_core::RunId;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault;
 
 #[derive(Args, Debug)]
 pub struct ApprovalsArgs {
@@ -55,14 +55,15 @@ pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> 
         Some(ApprovalsCommand::Answer { id, answer }) => answer_one(context, id, answer.join(" ")).await,
         Some(ApprovalsCommand::Revoke { run, rule }) => {
             let run = context.which(RunArg { named: Some(run) });
-            order(context, Request::RevokeRule { run, rule }, "revoked the rule in").await
+            print_done(context, &context.revoke_rule(RevokeRule { run, rule }).await?, "revoked the rule in")
         }
     }
 }
 
 async fn list(context: &Context, run: Option<RunArg>) -> fault::Result<Exit> {
     let of_one = run.is_some();
-    let (approvals, rules) = asked(context, Request::Approvals { run: run.map(|run| context.which(run)) }).await?;
+    let request = ListApprovals { run: run.map(|run| context.which(run)) };
+    let ApprovalList { approvals, rules } = context.approvals(request).await?;
     if context.json {
         outln!("{}", serde_json::json!({ "approvals": approvals, "rules": rules }));
         return Ok(Exit::Done);
@@ -88,22 +89,18 @@ fn line(one: &Approval) -> String {
 }
 
 async fn show(context: &Context, id: String) -> fault::Result<Exit> {
-    let (approvals, _) = asked(context, Request::Approval { id }).await?;
-    for one in &approvals {
-        if context.json {
-            outln!("{}", serde_json::to_string(one)?);
-        } else {
-            outtext!(banner(one));
-            outln!("{}", visible(&one.words()));
-        }
+    let one = context.approval(ShowApproval { id }).await?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&one)?);
+    } else {
+        outtext!(banner(&one));
+        outln!("{}", visible(&one.words()));
     }
     Ok(Exit::Done)
 }
 
 async fn answer_one(context: &Context, id: String, text: String) -> fault::Result<Exit> {
-    let Answer::Approved { approval, rule, active } = context.ask(Request::AnswerApproval { id, text }).await? else {
-        bail!("the service answered something else")
-    };
+    let ApprovalOutcome { approval, rule, active } = context.answer_approval(AnswerApproval { id, text }).await?;
     if context.json {
         outln!("{}", serde_json::json!({ "approval": approval, "rule": rule, "active": active }));
         return Ok(Exit::Done);
@@ -122,12 +119,5 @@ pub fn tell(approval: &Approval, rule: Option<&RunRule>) {
     if let Some(rule) = rule {
         let run = approval.subject.invocation.run();
         outln!("rule {}: {}; revoke it with: longhaul approvals revoke {run} {}", rule.id, rule.text(), rule.id);
-    }
-}
-
-async fn asked(context: &Context, request: Request) -> fault::Result<(Vec<Approval>, Vec<(RunId, RunRule)>)> {
-    match context.ask(request).await? {
-        Answer::Approvals { approvals, rules } => Ok((approvals, rules)),
-        _ => bail!("the service answered something else"),
     }
 }

@@ -3,8 +3,10 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages::{counted, moment};
-use crate::service::{GrantUsage, SecurityRequest, SecurityResponse};
+use crate::service::GrantUsage;
 use clap::Subcommand;
+use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::security::{ListAudit, ShowGrants, VerifyAudit};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
@@ -43,15 +45,12 @@ pub async fn run(context: &Context, command: Option<AuditCommand>) -> fault::Res
 }
 
 async fn grants(context: &Context) -> fault::Result<Exit> {
-    let wanted = SecurityRequest::Grants { directory: context.project.clone() };
-    let SecurityResponse::Grants(grants) = context.security(wanted).await? else {
-        bail!("the service answered something else")
-    };
+    let grants = context.grant_usage(ShowGrants { directory: context.project.clone() }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&grants)?);
         return Ok(Exit::Done);
     }
-    let GrantUsage { unused, unknown, runs } = *grants;
+    let GrantUsage { unused, unknown, runs } = grants;
     for run in &runs {
         let all = run.used.len() + run.unknown.len() + run.unused.len();
         outln!("run {}: used {} of {}", run.run, run.used.len(), counted(all, "grant"));
@@ -78,10 +77,7 @@ async fn grants(context: &Context) -> fault::Result<Exit> {
 }
 
 async fn log(context: &Context, limit: usize) -> fault::Result<Exit> {
-    let SecurityResponse::Audit(records) = context.security(SecurityRequest::AuditLog { limit }).await? else {
-        bail!("the service answered something else")
-    };
-    for record in &records {
+    for record in &context.audit_log(ListAudit { limit }).await? {
         if context.json {
             outln!("{}", serde_json::to_string(record)?);
         } else {
@@ -106,9 +102,7 @@ fn line(record: &AuditRecord) -> fault::Result<String> {
 }
 
 async fn verify(context: &Context, expect: Option<Digest>) -> fault::Result<Exit> {
-    let SecurityResponse::Verified(verified) = context.security(SecurityRequest::VerifyAudit { expect }).await? else {
-        bail!("the service answered something else")
-    };
+    let verified = context.verify_audit(VerifyAudit { expect }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&verified)?);
     }

@@ -6,9 +6,10 @@ use super::exit::Exit;
 use super::owner;
 use crate::backup::RestoreOptions;
 use crate::report::messages::counted;
-use crate::service::{Answer, MaintenanceRequest, MaintenanceResponse, Request};
 use clap::Args;
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::MaintenanceOperations as _;
+use longhaul_api::upkeep::WriteBackup;
+use longhaul_core::fault;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -36,10 +37,7 @@ pub struct RestoreArgs {
 
 /// `longhaul backup`: asks the owner of the data directory, also while runs are worked on.
 pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> fault::Result<Exit> {
-    let wanted = MaintenanceRequest::Backup { file: std::path::absolute(file)?, with_secrets };
-    let MaintenanceResponse::Backup(written) = upkeep(context, wanted).await? else {
-        bail!("the service answered something else")
-    };
+    let written = context.write_backup(WriteBackup { file: std::path::absolute(file)?, with_secrets }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&written)?);
         return Ok(Exit::Done);
@@ -92,12 +90,4 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit
     }
     outln!("  runs go on from where they stood; do not go on with them in the directory that was backed up, too");
     Ok(Exit::Done)
-}
-
-pub(super) async fn upkeep(context: &Context, wanted: MaintenanceRequest) -> fault::Result<MaintenanceResponse> {
-    // Not repeated at the next owner: a backup that was cut off may have been made.
-    let Answer::Upkeep { done } = context.ask_once(Request::Upkeep { wanted }).await? else {
-        bail!("the service answered something else")
-    };
-    Ok(*done)
 }

@@ -6,9 +6,9 @@
 use super::arguments::RunArg;
 use super::command_client::CommandClient;
 use crate::client::{Client, which};
-use crate::service::{Answer, Request, RunRef, SecurityRequest, SecurityResponse};
+use crate::service::{Answer, Request, RunRef};
 use longhaul_api::operations::{Operation, Transport};
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::PathBuf;
 
@@ -32,13 +32,6 @@ impl Transport for Context {
 }
 
 impl Context {
-    pub(super) async fn security(&self, wanted: SecurityRequest) -> fault::Result<SecurityResponse> {
-        let Answer::Security { done } = self.ask(Request::Security { wanted }).await? else {
-            bail!("the service answered something else")
-        };
-        Ok(*done)
-    }
-
     /// See [`CommandClient::take`].
     pub(super) async fn client(&self) -> fault::Result<Client> {
         self.client.take().await

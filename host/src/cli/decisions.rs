@@ -2,8 +2,10 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::service::{Answer, Request, RunRef};
+use crate::service::RunRef;
 use clap::{Args, Subcommand, ValueEnum};
+use longhaul_api::decisions::{JudgeDecision, ListDecisions, ShowDecision};
+use longhaul_api::operations::DecisionOperations as _;
 use longhaul_core::decision::{Decision, DecisionHit, DecisionOutcome};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
@@ -86,7 +88,7 @@ pub async fn run(
 ) -> fault::Result<Exit> {
     match command.unwrap_or(DecisionsCommand::List(list)) {
         DecisionsCommand::List(ListArgs { query, limit }) => {
-            let hits = ask(context, Request::Decisions { run, question: query, limit }).await?;
+            let hits = context.decisions(ListDecisions { run, question: query, limit }).await?;
             if !context.json && hits.is_empty() {
                 outln!("no decisions");
             }
@@ -99,7 +101,7 @@ pub async fn run(
             }
         }
         DecisionsCommand::Show { id } => {
-            show_whole(context, &ask(context, Request::Decision { run, id }).await?)?;
+            show_whole(context, &context.decision(ShowDecision { run, id }).await?.decision)?;
         }
         DecisionsCommand::Feedback(FeedbackArgs { id, outcome, score, lesson }) => {
             if outcome.is_none() && score.is_none() && lesson.is_none() {
@@ -108,19 +110,11 @@ pub async fn run(
             if score.is_some_and(f64::is_nan) {
                 bail!("a score is a number from -1 to 1");
             }
-            let request =
-                Request::JudgeDecision { run, id, outcome: outcome.map(DecisionOutcome::from), score, lesson };
-            show_whole(context, &ask(context, request).await?)?;
+            let request = JudgeDecision { run, id, outcome: outcome.map(DecisionOutcome::from), score, lesson };
+            show_whole(context, &context.judge_decision(request).await?.decision)?;
         }
     }
     Ok(Exit::Done)
-}
-
-async fn ask(context: &Context, request: Request) -> fault::Result<Vec<DecisionHit>> {
-    match context.ask(request).await? {
-        Answer::Decisions { hits } => Ok(hits),
-        _ => bail!("the service answered something else"),
-    }
 }
 
 fn show_line(DecisionHit { decision, why, .. }: &DecisionHit) {
@@ -133,30 +127,27 @@ fn show_line(DecisionHit { decision, why, .. }: &DecisionHit) {
     }
 }
 
-fn show_whole(context: &Context, hits: &[DecisionHit]) -> fault::Result<()> {
-    for DecisionHit { decision, .. } in hits {
-        if context.json {
-            outln!("{}", serde_json::to_string(decision)?);
-            continue;
-        }
-        let Decision { id, run, by, feature, context, decision, reasoning, tags, outcome, score, lesson, .. } =
-            decision;
-        let rows = [
-            ("id", id.clone()),
-            ("run", run.clone()),
-            ("by", by.clone()),
-            ("feature", feature.clone().unwrap_or_default()),
-            ("about", context.clone()),
-            ("decided", decision.clone()),
-            ("because", reasoning.clone()),
-            ("tags", tags.join(", ")),
-            ("outcome", outcome.as_str().to_owned()),
-            ("score", score.map(|score| score.to_string()).unwrap_or_default()),
-            ("lesson", lesson.clone().unwrap_or_default()),
-        ];
-        for (name, text) in rows.iter().filter(|(_, text)| !text.is_empty()) {
-            outln!("{name:<8} {}", printable(text, TEXT_BYTES_MAX));
-        }
+fn show_whole(context: &Context, decision: &Decision) -> fault::Result<()> {
+    if context.json {
+        outln!("{}", serde_json::to_string(decision)?);
+        return Ok(());
+    }
+    let Decision { id, run, by, feature, context, decision, reasoning, tags, outcome, score, lesson, .. } = decision;
+    let rows = [
+        ("id", id.clone()),
+        ("run", run.clone()),
+        ("by", by.clone()),
+        ("feature", feature.clone().unwrap_or_default()),
+        ("about", context.clone()),
+        ("decided", decision.clone()),
+        ("because", reasoning.clone()),
+        ("tags", tags.join(", ")),
+        ("outcome", outcome.as_str().to_owned()),
+        ("score", score.map(|score| score.to_string()).unwrap_or_default()),
+        ("lesson", lesson.clone().unwrap_or_default()),
+    ];
+    for (name, text) in rows.iter().filter(|(_, text)| !text.is_empty()) {
+        outln!("{name:<8} {}", printable(text, TEXT_BYTES_MAX));
     }
     Ok(())
 }

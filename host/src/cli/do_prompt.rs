@@ -10,8 +10,10 @@ use super::command_client::CommandClient;
 use super::context::Context;
 use super::exit::Exit;
 use super::{detect, follow};
-use crate::service::{Request, SecurityRequest};
+use crate::service::Request;
 use clap::Args;
+use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::security::TrustProject;
 use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_harness::detect::{Detected, detect};
@@ -71,7 +73,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
 async fn work(own: &Context, request: Request) -> fault::Result<Exit> {
     own.client.keep();
     // The user wrote all of this file: the template is theirs.
-    own.security(SecurityRequest::Trust { directory: own.project.clone(), digest: None }).await?;
+    own.trust_project(TrustProject { directory: own.project.clone(), digest: None }).await?;
     follow::start(own, request, if own.json { OutputFormat::Json } else { OutputFormat::Words }).await
 }
 

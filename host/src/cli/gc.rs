@@ -5,8 +5,9 @@ use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages::counted;
 use clap::Args;
-use longhaul_api::upkeep::{GcOptions, GcReport, MaintenanceRequest, MaintenanceResponse};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::MaintenanceOperations as _;
+use longhaul_api::upkeep::{GcOptions, GcReport};
+use longhaul_core::fault;
 
 #[derive(Args, Debug)]
 pub struct GcArgs {
@@ -34,8 +35,7 @@ pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
         runs_older_ms: args.runs_older_than,
         cache_bytes_max: args.cache_mb.map(|mb| mb.saturating_mul(1 << 20)),
     };
-    let done = super::backup::upkeep(context, MaintenanceRequest::Collect { wanted }).await?;
-    let MaintenanceResponse::Collect(swept) = done else { bail!("the service answered something else") };
+    let swept = context.collect_garbage(wanted).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&swept)?);
     } else {

@@ -5,10 +5,12 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::{terminal, trajectories};
-use crate::service::{Answer, Request, RunRef};
 use clap::{Subcommand, ValueEnum};
-use longhaul_api::memory::{MemoryItem, MemoryRequest, MemoryScope};
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_api::memory::{
+    ForgetMemory, ListMemory, MemoryItem, MemoryScope, PromoteMemory, SearchMemory, ShowMemory,
+};
+use longhaul_api::operations::MemoryOperations as _;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use serde_json::json;
 use std::io::Write as _;
@@ -118,22 +120,22 @@ impl From<KindArg> for MemoryScope {
 pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exit> {
     match command {
         MemoryCommand::List { run, prefix, limit } => {
-            let ask = MemoryRequest::List { prefix, limit: limit as usize };
-            show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
+            let request = ListMemory { run: context.which(run), prefix, limit: limit as usize };
+            show_lines(context, &context.memories(request).await?)?;
         }
         MemoryCommand::Search { query, run, limit } => {
-            let ask = MemoryRequest::Search { query, limit };
-            show_lines(context, &self::ask(context, context.which(run), ask).await?)?;
+            let request = SearchMemory { run: context.which(run), query, limit };
+            show_lines(context, &context.search_memory(request).await?)?;
         }
         MemoryCommand::Show { key, kind, run } => {
-            let ask = MemoryRequest::Show { key, shelf: kind.map(Into::into) };
-            for one in self::ask(context, context.which(run), ask).await? {
+            let request = ShowMemory { run: context.which(run), key, shelf: kind.map(Into::into) };
+            for one in context.memory(request).await? {
                 show(context, &one)?;
             }
         }
         MemoryCommand::Promote { key, kind, run } => {
-            let ask = MemoryRequest::Promote { key, shelf: kind.map(Into::into) };
-            for one in self::ask(context, context.which(run), ask).await? {
+            let request = PromoteMemory { run: context.which(run), key, shelf: kind.map(Into::into) };
+            for one in context.promote_memory(request).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {
@@ -142,8 +144,8 @@ pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exi
             }
         }
         MemoryCommand::Forget { key, kind, run } => {
-            let ask = MemoryRequest::Forget { key, shelf: kind.map(Into::into) };
-            for one in self::ask(context, context.which(run), ask).await? {
+            let request = ForgetMemory { run: context.which(run), key, shelf: kind.map(Into::into) };
+            for one in context.forget_memory(request).await? {
                 if context.json {
                     outln!("{}", serde_json::to_string(&one)?);
                 } else {
@@ -152,19 +154,12 @@ pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exi
             }
         }
         MemoryCommand::Export { run, output } => {
-            let ask = MemoryRequest::List { prefix: String::new(), limit: usize::MAX };
-            export(&self::ask(context, context.which(run), ask).await?, output)?;
+            let request = ListMemory { run: context.which(run), prefix: String::new(), limit: usize::MAX };
+            export(&context.memories(request).await?, output)?;
         }
         MemoryCommand::Conversation { one } => return trajectories::conversation(context, one).await,
     }
     Ok(Exit::Done)
-}
-
-async fn ask(context: &Context, run: RunRef, ask: MemoryRequest) -> fault::Result<Vec<MemoryItem>> {
-    match context.ask(Request::Memory { run, wanted: ask }).await? {
-        Answer::Memories { memories } => Ok(memories),
-        _ => bail!("the service answered something else"),
-    }
 }
 
 fn show_lines(context: &Context, memories: &[MemoryItem]) -> fault::Result<()> {

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::service::{Answer, Request};
+use longhaul_api::runs::AffectedRun;
 use longhaul_core::fault;
 
 /// Sends a request and reports that it is done.
@@ -19,4 +20,13 @@ pub(super) fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Re
         outln!("run {run}: {done}");
     }
     Ok(())
+}
+
+/// Prints that something was done to a run.
+pub(super) fn print_done(context: &Context, affected: &AffectedRun, done: &str) -> fault::Result<Exit> {
+    match context.json {
+        true => outln!("{}", serde_json::to_string(affected)?),
+        false => outln!("run {}: {done}", affected.run),
+    }
+    Ok(Exit::Done)
 }

@@ -3,8 +3,10 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages;
-use crate::service::{Answer, ProjectSummary, Request, SecurityRequest, SecurityResponse};
+use crate::service::{Answer, ProjectSummary, Request};
 use clap::Subcommand;
+use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::security::{IdentifyProject, JoinProject, ProjectIdentity};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _, bail};
 use std::path::Path;
@@ -23,12 +25,9 @@ pub enum ProjectCommand {
 /// Runs `longhaul project`.
 pub async fn run(context: &Context, command: ProjectCommand) -> fault::Result<Exit> {
     let directory = context.project.clone();
-    let wanted = match command {
-        ProjectCommand::Id => SecurityRequest::Project { directory },
-        ProjectCommand::SameAs { other } => SecurityRequest::SameAs { directory, other },
-    };
-    let SecurityResponse::Project { id, told } = context.security(wanted).await? else {
-        bail!("the service answered something else")
+    let ProjectIdentity { id, told } = match command {
+        ProjectCommand::Id => context.identify_project(IdentifyProject { directory }).await?,
+        ProjectCommand::SameAs { other } => context.join_project(JoinProject { directory, other }).await?,
     };
     if context.json {
         outln!("{}", serde_json::json!({ "id": id }))

@@ -6,10 +6,12 @@
 use super::approvals;
 use super::context::Context;
 use crate::client::Client;
-use crate::service::{Answer, Request, RunRef};
+use crate::service::RunRef;
+use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals, ShowApproval};
+use longhaul_api::operations::ApprovalOperations as _;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, banner, visible};
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 use std::io::{IsTerminal, Write as _};
@@ -189,12 +191,11 @@ fn show_prompt(approval: &Approval) {
 
 /// Sends a line as the answer. Returns false, and prints the reason, if it was not accepted.
 async fn answered(client: &Client, approval: &Approval, line: String) -> fault::Result<bool> {
-    match client.ask(Request::AnswerApproval { id: approval.id.clone(), text: line }).await {
-        Ok(Answer::Approved { approval, rule, .. }) => {
+    match client.answer_approval(AnswerApproval { id: approval.id.clone(), text: line }).await {
+        Ok(ApprovalOutcome { approval, rule, .. }) => {
             approvals::tell(&approval, rule.as_ref());
             Ok(true)
         }
-        Ok(_) => bail!("the service answered something else"),
         Err(error) => {
             outln!("{error:#}");
             Ok(false)
@@ -218,21 +219,11 @@ fn listen() -> mpsc::UnboundedReceiver<String> {
 
 async fn open(client: &Client, run: &RunId) -> fault::Result<Vec<Approval>> {
     let which = Some(RunRef::Named(run.to_string()));
-    let mut found = found(client, Request::Approvals { run: which }).await?;
+    let mut found = client.approvals(ListApprovals { run: which }).await?.approvals;
     found.retain(|approval| approval.standing == ApprovalStatus::Open);
     Ok(found)
 }
 
 async fn shown(client: &Client, id: &str) -> fault::Result<Approval> {
-    match found(client, Request::Approval { id: id.to_owned() }).await?.pop() {
-        Some(approval) => Ok(approval),
-        None => bail!("approval `{id}` is gone"),
-    }
-}
-
-async fn found(client: &Client, request: Request) -> fault::Result<Vec<Approval>> {
-    match client.ask(request).await? {
-        Answer::Approvals { approvals, .. } => Ok(approvals),
-        _ => bail!("the service answered something else"),
-    }
+    client.approval(ShowApproval { id: id.to_owned() }).await
 }

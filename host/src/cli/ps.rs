@@ -6,10 +6,10 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages::counted;
-use crate::service::{Answer, Request};
 use clap::Args;
-use longhaul_api::resources::{ChildView, GuestView, ResourceRequest, ResourcesView};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::ResourceOperations as _;
+use longhaul_api::resources::{ChildView, EndChild, EndedChild, GuestView, ListSamples, ReadResources, ResourcesView};
+use longhaul_core::fault;
 use longhaul_core::text::truncate;
 use longhaul_resources::{PartialLimits, ProcessUsage};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
@@ -61,8 +61,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
 }
 
 async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Resources { wanted: ResourceRequest::End { pid } }).await?;
-    let Answer::ChildEnded { asked, killed } = answer else { bail!("the service answered something else") };
+    let EndedChild { asked, killed } = context.end_child(EndChild { pid }).await?;
     if context.json {
         outln!("{}", serde_json::json!({ "asked": asked, "killed": killed }));
     } else {
@@ -73,9 +72,7 @@ async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
 
 async fn history(context: &Context, minutes: u32) -> fault::Result<Exit> {
     let limit = usize::try_from(minutes).unwrap_or(usize::MAX).saturating_mul(12);
-    let wanted = ResourceRequest::History { after_ms: 0, limit };
-    let answer = context.ask(Request::Resources { wanted }).await?;
-    let Answer::ResourceHistory { samples } = answer else { bail!("the service answered something else") };
+    let samples = context.resource_history(ListSamples { after_ms: 0, limit }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&samples)?);
         return Ok(Exit::Done);
@@ -123,9 +120,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
 }
 
 async fn now(context: &Context) -> fault::Result<ResourcesView> {
-    let answer = context.ask(Request::Resources { wanted: ResourceRequest::Now }).await?;
-    let Answer::Resources { resources } = answer else { bail!("the service answered something else") };
-    Ok(*resources)
+    context.resources(ReadResources {}).await
 }
 
 /// Pressed keys, read on a thread that ends with the process.

@@ -4,8 +4,9 @@
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::service::{SecurityRequest, SecurityResponse};
 use clap::{Args, Subcommand};
+use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::security::{IdentifyProject, NoteSecret, ProjectIdentity};
 use longhaul_config::secrets::{SecretConfig, check_name};
 use longhaul_config::tools::mcp::sent_to;
 use longhaul_config::{Config, FILE, PluginConfig};
@@ -65,7 +66,7 @@ pub async fn run(context: &Context, command: SecretsCommand) -> fault::Result<Ex
         SecretsCommand::Remove { name } => {
             context.client.keep();
             secret_store.remove(&name, project(context).await?.as_deref())?;
-            context.security(SecurityRequest::SecretChanged { name: name.clone(), bound: None }).await?;
+            context.note_secret(NoteSecret { name: name.clone(), bound: None }).await?;
             said(context, "removed", &name);
         }
         SecretsCommand::List => list(context, &secret_store.list(project(context).await?.as_deref())?),
@@ -78,10 +79,8 @@ async fn project(context: &Context) -> fault::Result<Option<String>> {
     if !context.project.join(FILE).is_file() {
         return Ok(None);
     }
-    let wanted = SecurityRequest::Project { directory: context.project.clone() };
-    let SecurityResponse::Project { id, told } = context.security(wanted).await? else {
-        bail!("the service answered something else")
-    };
+    let request = IdentifyProject { directory: context.project.clone() };
+    let ProjectIdentity { id, told } = context.identify_project(request).await?;
     told.iter().for_each(|told| errln!("{told}"));
     Ok(Some(id))
 }
@@ -99,7 +98,7 @@ async fn set(context: &Context, secret_store: &SecretStore, args: SetArgs) -> fa
     secret_store.set(&name, &Secret::new(&value(&name)?)?, project.as_deref(), bound.clone())?;
     let whose = if any_project { "every project, " } else { "this project, " };
     let told = format!("{whose}{bound}");
-    context.security(SecurityRequest::SecretChanged { name: name.clone(), bound: Some(told.clone()) }).await?;
+    context.note_secret(NoteSecret { name: name.clone(), bound: Some(told.clone()) }).await?;
     said(context, "set", &name);
     if !context.json {
         errln!("for {told}");

@@ -5,6 +5,8 @@ use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages;
 use crate::service::{Answer, Request, RunRef, RunSummary, Status};
+use longhaul_api::operations::ResourceOperations as _;
+use longhaul_api::resources::ReadMetrics;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::text::printable;
@@ -57,13 +59,11 @@ fn print_status(status: &Status) {
 
 /// `longhaul metrics`.
 pub async fn metrics(context: &Context) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Metrics).await?;
-    if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
-        return Ok(Exit::Done);
+    let metrics = context.metrics(ReadMetrics {}).await?;
+    match context.json {
+        true => outln!("{}", serde_json::to_string(&metrics)?),
+        false => outtext!(metrics.text),
     }
-    let Answer::Metrics { text } = answer else { bail!("the service answered something else") };
-    outtext!(text);
     Ok(Exit::Done)
 }
 

@@ -5,9 +5,11 @@ use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
 use crate::report::messages;
-use crate::service::{Annotation, Answer, InvocationEnding, Request, RunRef, Trajectory, TrajectoryFilter};
+use crate::service::{Annotation, InvocationEnding, RunRef, Trajectory, TrajectoryFilter};
 use clap::{Args, Subcommand, ValueEnum};
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_api::operations::TrajectoryOperations as _;
+use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -143,7 +145,8 @@ impl From<TrajectoryFilterArgs> for TrajectoryFilter {
 pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Result<Exit> {
     match command {
         TrajectoriesCommand::List { run, wanted } => {
-            let found = ask(context, Request::Trajectories { run: context.which(run), wanted: wanted.into() }).await?;
+            let request = ListTrajectories { run: context.which(run), wanted: wanted.into() };
+            let found = context.trajectories(request).await?;
             if context.json {
                 outln!("{}", serde_json::to_string(&found)?);
             } else if found.is_empty() {
@@ -163,7 +166,7 @@ pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Resu
         TrajectoriesCommand::Export { run, wanted, format, output } => {
             let run = context.which(run);
             context.client.keep();
-            let found = ask(context, Request::Trajectories { run, wanted: wanted.into() }).await?;
+            let found = context.trajectories(ListTrajectories { run, wanted: wanted.into() }).await?;
             export(context, &found, format, output).await?;
         }
     }
@@ -186,16 +189,8 @@ pub async fn conversation(context: &Context, one: TrajectoryArg) -> fault::Resul
     Ok(Exit::Done)
 }
 
-async fn ask(context: &Context, request: Request) -> fault::Result<Vec<Trajectory>> {
-    match context.ask(request).await? {
-        Answer::Trajectories { trajectories } => Ok(trajectories),
-        _ => bail!("the service answered something else"),
-    }
-}
-
 async fn whole(context: &Context, run: RunRef, invocation: String) -> fault::Result<Trajectory> {
-    let found = ask(context, Request::Trajectory { run, invocation }).await?;
-    found.into_iter().next().context("the service answered nothing")
+    context.trajectory(ShowTrajectory { run, invocation }).await
 }
 
 async fn annotate(
@@ -205,8 +200,8 @@ async fn annotate(
     correction: Option<String>,
 ) -> fault::Result<()> {
     let run = context.which(one.run);
-    let request = Request::AnnotateTrajectory { run, invocation: one.invocation, rating, correction };
-    let found = ask(context, request).await?.into_iter().next().context("the service answered nothing")?;
+    let request = AnnotateTrajectory { run, invocation: one.invocation, rating, correction };
+    let found = context.annotate_trajectory(request).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&found)?);
     } else {

@@ -4,8 +4,11 @@
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::service::{SecurityRequest, SecurityResponse};
 use clap::Subcommand;
+use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::security::{
+    DistrustProject, ExpectTrust, IdentifyProject, ListTrusted, SetSigner, ShowTrust, TrustProject, TrustedList,
+};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, bail};
 use longhaul_security::signing::SigningKey;
@@ -47,18 +50,16 @@ pub async fn run(context: &Context, command: Option<TrustCommand>, yes: bool) ->
         }
         Some(TrustCommand::List) => list(context).await,
         Some(TrustCommand::Add { key }) => {
-            context.security(SecurityRequest::Signer { key, known: true }).await?;
+            context.set_signer(SetSigner { key, known: true }).await?;
             Ok(Exit::Done)
         }
         Some(TrustCommand::Remove { what }) => {
             let directory = context.project.join(&what);
             let is_directory = directory.is_dir() || what.contains('/') && !what.starts_with("RW");
-            context
-                .security(match is_directory {
-                    true => SecurityRequest::Untrust { directory },
-                    false => SecurityRequest::Signer { key: what, known: false },
-                })
-                .await?;
+            match is_directory {
+                true => context.distrust_project(DistrustProject { directory }).await?,
+                false => context.set_signer(SetSigner { key: what, known: false }).await?,
+            }
             Ok(Exit::Done)
         }
     }
@@ -76,10 +77,7 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
     }
     let directory = context.project.clone();
     // A file that cannot be read is reported by its next reader, with all errors.
-    let Ok(SecurityResponse::Standing(standing)) = context.security(SecurityRequest::Standing { directory }).await
-    else {
-        return Ok(());
-    };
+    let Ok(standing) = context.trust_status(ShowTrust { directory }).await else { return Ok(()) };
     if standing.is_trusted {
         return Ok(());
     }
@@ -96,18 +94,14 @@ pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
 pub async fn expect(context: &Context) -> fault::Result<()> {
     context.client.keep();
     ask_first(context, context.trust).await?;
-    let wanted = SecurityRequest::Expect { directory: context.project.clone() };
-    context.security(wanted).await?;
+    context.expect_trust(ExpectTrust { directory: context.project.clone() }).await?;
     context.client.release().await;
     Ok(())
 }
 
 async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
     context.client.keep();
-    let wanted = SecurityRequest::Standing { directory: context.project.clone() };
-    let SecurityResponse::Standing(standing) = context.security(wanted).await? else {
-        bail!("the service answered something else")
-    };
+    let standing = context.trust_status(ShowTrust { directory: context.project.clone() }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&standing)?);
     } else {
@@ -133,13 +127,11 @@ async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
 
 async fn send(context: &Context, standing: &TrustStatus) -> fault::Result<()> {
     // The project is known from now on, so the person hears of other projects that have or had its name.
-    let wanted = SecurityRequest::Project { directory: context.project.clone() };
-    if let SecurityResponse::Project { told, .. } = context.security(wanted).await? {
-        told.iter().for_each(|told| errln!("{told}"));
-    }
+    let identity = context.identify_project(IdentifyProject { directory: context.project.clone() }).await?;
+    identity.told.iter().for_each(|told| errln!("{told}"));
     // Exactly the powers that were shown, and none that the file asked for since.
     let (directory, digest) = (context.project.clone(), Some(standing.digest));
-    context.security(SecurityRequest::Trust { directory, digest }).await.map(drop)
+    context.trust_project(TrustProject { directory, digest }).await.map(drop)
 }
 
 fn show(standing: &TrustStatus, tell: impl Fn(&str)) {
@@ -164,9 +156,7 @@ fn is_yes(question: &str) -> fault::Result<bool> {
 }
 
 async fn list(context: &Context) -> fault::Result<Exit> {
-    let SecurityResponse::Trusted { files, signers } = context.security(SecurityRequest::Trusted).await? else {
-        bail!("the service answered something else")
-    };
+    let TrustedList { files, signers } = context.trusted(ListTrusted {}).await?;
     if context.json {
         outln!("{}", json!({ "files": files, "signers": signers }));
         return Ok(Exit::Done);

@@ -3,6 +3,7 @@
 use super::gather::{RequestHandler, gather};
 use super::{RunReport, html, markdown};
 use crate::service::RunRef;
+use longhaul_api::operations::DecisionOperations;
 use longhaul_core::fault;
 
 /// How a report is written.
@@ -17,7 +18,11 @@ pub enum ReportFormat {
 }
 
 /// The report of a run, of which `handler` is asked.
-pub async fn of(handler: &impl RequestHandler, which: RunRef, format: ReportFormat) -> fault::Result<String> {
+pub async fn of(
+    handler: &(impl RequestHandler + DecisionOperations),
+    which: RunRef,
+    format: ReportFormat,
+) -> fault::Result<String> {
     write(&gather(handler, which).await?, format)
 }
 

@@ -1,13 +1,14 @@
 //! What a report is made of: what the service says of the run, request by request, and whether Longhaul runs as root.
 
 use super::{RunReport, TimelineRow};
-use crate::service::{Answer, Request, RunRef, Service};
+use crate::service::{Answer, InProcess, Request, RunRef};
+use longhaul_api::decisions::ListDecisions;
+use longhaul_api::operations::DecisionOperations;
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, bail};
 use longhaul_records::decisions::DECISIONS_MAX;
-use std::sync::Arc;
 
 /// What a report says where Longhaul is root.
 const AS_ROOT: &str = "Longhaul runs as root, and native programs as user 65533; run it as an ordinary user";
@@ -18,13 +19,16 @@ pub trait RequestHandler {
     fn answer(&self, request: Request) -> impl Future<Output = fault::Result<Answer>> + Send;
 }
 
-impl RequestHandler for Arc<Service> {
+impl RequestHandler for InProcess {
     async fn answer(&self, request: Request) -> fault::Result<Answer> {
-        Service::answer(self, request).await
+        self.0.answer(request).await
     }
 }
 
-pub(super) async fn gather(handler: &impl RequestHandler, which: RunRef) -> fault::Result<RunReport> {
+pub(super) async fn gather(
+    handler: &(impl RequestHandler + DecisionOperations),
+    which: RunRef,
+) -> fault::Result<RunReport> {
     let Answer::Status(status) = handler.answer(Request::Status { run: which }).await? else {
         bail!("the service answered something else")
     };
@@ -57,11 +61,8 @@ async fn events(handler: &impl RequestHandler, run: &RunRef) -> fault::Result<Ve
 }
 
 /// What was decided in the run, oldest first.
-async fn decisions(handler: &impl RequestHandler, run: RunRef, id: &RunId) -> fault::Result<Vec<Decision>> {
-    let request = Request::Decisions { run, question: None, limit: DECISIONS_MAX };
-    let Answer::Decisions { hits } = handler.answer(request).await? else {
-        bail!("the service answered something else")
-    };
+async fn decisions(handler: &impl DecisionOperations, run: RunRef, id: &RunId) -> fault::Result<Vec<Decision>> {
+    let hits = handler.decisions(ListDecisions { run, question: None, limit: DECISIONS_MAX }).await?;
     let own = hits.into_iter().rev().map(|hit| hit.decision).filter(|decision| decision.run == id.as_str());
     Ok(own.collect())
 }

@@ -1,7 +1,10 @@
 //! Approvals and the rules of runs: listed, answered, revoked.
 
-use super::{Answer, RunRef, Service};
+use super::{RunRef, Service, ServiceOperations};
 use crate::audit::AuditEvent;
+use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
+use longhaul_api::operations::ApprovalOperations;
+use longhaul_api::runs::AffectedRun;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, RunRule};
 use longhaul_core::RunId;
 use longhaul_core::approval::CallDecision;
@@ -16,14 +19,15 @@ use std::sync::Arc;
 /// Longest text of a rule in the audit log, in bytes.
 const RULE_BYTES_MAX: usize = 400;
 
-impl Service {
-    /// Those of one run, or of all.
-    pub(super) fn approvals(&self, which: Option<&RunRef>) -> fault::Result<Answer> {
-        let store = &*self.host.store;
-        let runs = match which {
-            Some(which) => vec![self.find(which)?.record.run],
+#[async_trait::async_trait]
+impl ApprovalOperations for ServiceOperations<'_> {
+    async fn approvals(&self, ListApprovals { run }: ListApprovals) -> fault::Result<ApprovalList> {
+        let service = self.0;
+        let store = &*service.host.store;
+        let runs = match run {
+            Some(which) => vec![service.find(&which)?.record.run],
             None => {
-                let asked = self.in_short()?.into_iter().filter(|one| one.has_approvals);
+                let asked = service.in_short()?.into_iter().filter(|one| one.has_approvals);
                 asked.map(|one| one.summary.run).collect()
             }
         };
@@ -31,23 +35,42 @@ impl Service {
         for run in runs {
             let mut of_run = approvals::list(store, &run)?;
             if of_run.iter().any(|one| one.standing == ApprovalStatus::Open) {
-                let awaited = self.awaited(&run)?;
+                let awaited = service.awaited(&run)?;
                 of_run.retain(|one| one.standing != ApprovalStatus::Open || awaited.contains(one));
             }
             found.extend(of_run);
             rules.extend(approvals::rules(store, &run)?.into_iter().map(|rule| (run.clone(), rule)));
         }
-        Ok(Answer::Approvals { approvals: found, rules })
+        Ok(ApprovalList { approvals: found, rules })
     }
 
-    pub(super) fn approval(&self, id: &str) -> fault::Result<Answer> {
-        let found = approvals::find(&*self.host.store, id)?;
-        Ok(Answer::Approvals { approvals: vec![found], rules: Vec::new() })
+    async fn approval(&self, ShowApproval { id }: ShowApproval) -> fault::Result<Approval> {
+        approvals::find(&*self.0.host.store, &id)
     }
 
+    async fn answer_approval(&self, AnswerApproval { id, text }: AnswerApproval) -> fault::Result<ApprovalOutcome> {
+        self.0.answer_approval(&id, &text).await
+    }
+
+    async fn revoke_rule(&self, RevokeRule { run, rule: id }: RevokeRule) -> fault::Result<AffectedRun> {
+        let service = self.0;
+        let run = service.find(&run)?.record.run;
+        let rules = approvals::rules(&*service.host.store, &run)?;
+        let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
+        let rule = rule.or_unknown(|| {
+            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
+        })?;
+        let revoked = RunRule { revoked_ms: Some(service.host.clock.now_ms()), ..rule };
+        service.host.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
+        service.host.audit.note(AuditEvent::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
+        Ok(AffectedRun { run })
+    }
+}
+
+impl Service {
     /// Keeps the answer, then tells the run. A kill in between leaves a run that waits though its answer is there; see
     /// [`Service::told_of_answers`].
-    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> fault::Result<Answer> {
+    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> fault::Result<ApprovalOutcome> {
         let before = approvals::find(&*self.host.store, id)?;
         let run = before.subject.invocation.run();
         if self.is_over(&run)? {
@@ -82,20 +105,7 @@ impl Service {
             }
         }
         let active = self.handle(&run).is_some();
-        Ok(Answer::Approved { approval: Box::new(now), rule, active })
-    }
-
-    pub(super) async fn revoke_rule(&self, which: &RunRef, id: &str) -> fault::Result<Answer> {
-        let run = self.find(which)?.record.run;
-        let rules = approvals::rules(&*self.host.store, &run)?;
-        let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
-        let rule = rule.or_unknown(|| {
-            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
-        })?;
-        let revoked = RunRule { revoked_ms: Some(self.host.clock.now_ms()), ..rule };
-        self.host.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
-        self.host.audit.note(AuditEvent::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
-        Ok(Answer::Run { run })
+        Ok(ApprovalOutcome { approval: now, rule, active })
     }
 
     /// The one open question of a run, or of a feature of it, that words can answer.

@@ -1,36 +1,39 @@
 //! Upkeep of a data directory: copied into a file, read from end to end, and cleared of what nobody needs.
 
-use super::Service;
+use super::{Service, ServiceOperations};
 use crate::backup;
 use crate::checkpoint::{self, SnapshotStore};
 use crate::gc;
 use crate::toolbox::plugin_host::PluginHost;
-use longhaul_api::answer::Answer;
-use longhaul_api::upkeep::{AuditHead, GcOptions, GcReport, MaintenanceRequest, MaintenanceResponse, WrittenArchive};
+use longhaul_api::operations::MaintenanceOperations;
+use longhaul_api::upkeep::{AuditHead, CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
+use longhaul_core::store::ReadTotals;
 use longhaul_core::text::count;
 use longhaul_records::record;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-impl Service {
-    pub(super) async fn upkeep(self: &Arc<Self>, wanted: MaintenanceRequest) -> fault::Result<Answer> {
-        let done = match wanted {
-            MaintenanceRequest::Backup { file, with_secrets } => {
-                MaintenanceResponse::Backup(self.back_up(file, with_secrets).await?)
-            }
-            MaintenanceRequest::Check => {
-                let store = Arc::clone(&self.host.store);
-                MaintenanceResponse::Check(tokio::task::spawn_blocking(move || store.read_all()).await??)
-            }
-            MaintenanceRequest::Collect { wanted } => MaintenanceResponse::Collect(self.collect(&wanted).await?),
-        };
-        Ok(Answer::Upkeep { done: Box::new(done) })
+#[async_trait::async_trait]
+impl MaintenanceOperations for ServiceOperations<'_> {
+    async fn write_backup(&self, WriteBackup { file, with_secrets }: WriteBackup) -> fault::Result<WrittenArchive> {
+        self.0.back_up(file, with_secrets).await
     }
 
+    async fn check_store(&self, CheckStore {}: CheckStore) -> fault::Result<ReadTotals> {
+        let store = Arc::clone(&self.0.host.store);
+        Ok(tokio::task::spawn_blocking(move || store.read_all()).await??)
+    }
+
+    async fn collect_garbage(&self, wanted: GcOptions) -> fault::Result<GcReport> {
+        self.0.collect(&wanted).await
+    }
+}
+
+impl Service {
     async fn back_up(&self, file: PathBuf, with_secrets: bool) -> fault::Result<WrittenArchive> {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());

@@ -1,33 +1,48 @@
 //! The decisions of a project: listed, found, judged.
 
-use super::{Answer, Service};
-use longhaul_core::decision::{Decision, DecisionHit, DecisionOutcome, relevant};
+use super::{Service, ServiceOperations};
+use longhaul_api::decisions::{JudgeDecision, ListDecisions, ShowDecision};
+use longhaul_api::operations::DecisionOperations;
+use longhaul_core::decision::{Decision, DecisionHit, relevant};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_harness::decisions::clamp_score;
 use longhaul_records::decisions;
 use longhaul_records::record::StoredRun;
 
-impl Service {
-    pub(super) fn decisions(
-        &self,
-        stored: &StoredRun,
-        question: Option<String>,
-        limit: usize,
-    ) -> fault::Result<Answer> {
-        let all = decisions::all(&*self.host.store, stored.record.scope())?;
-        let hits = match question {
-            Some(question) => relevant(all, &question, self.host.clock.now_ms(), limit),
-            None => {
-                let hit = |decision| DecisionHit { decision, relevance: 0.0, why: String::new() };
-                all.into_iter().take(limit).map(hit).collect()
-            }
-        };
-        Ok(Answer::Decisions { hits })
+#[async_trait::async_trait]
+impl DecisionOperations for ServiceOperations<'_> {
+    async fn decisions(&self, request: ListDecisions) -> fault::Result<Vec<DecisionHit>> {
+        let ListDecisions { run, question, limit } = request;
+        let host = &self.0.host;
+        let all = decisions::all(&*host.store, self.0.find(&run)?.record.scope())?;
+        Ok(match question {
+            Some(question) => relevant(all, &question, host.clock.now_ms(), limit),
+            None => all.into_iter().take(limit).map(plain_hit).collect(),
+        })
     }
 
+    async fn decision(&self, ShowDecision { run, id }: ShowDecision) -> fault::Result<DecisionHit> {
+        Ok(plain_hit(self.0.decision(&self.0.find(&run)?, &id)?))
+    }
+
+    async fn judge_decision(&self, request: JudgeDecision) -> fault::Result<DecisionHit> {
+        let JudgeDecision { run, id, outcome, score, lesson } = request;
+        let stored = self.0.find(&run)?;
+        let mut decision = self.0.decision(&stored, &id)?;
+        decision.outcome = outcome.unwrap_or(decision.outcome);
+        decision.score = score.map(clamp_score).or(decision.score);
+        decision.lesson = lesson.or(decision.lesson);
+        let store = &*self.0.host.store;
+        let batch = longhaul_core::decision::put(store, Batch::new(), stored.record.scope(), &decision)?;
+        store.commit(batch).await?;
+        Ok(plain_hit(decision))
+    }
+}
+
+impl Service {
     /// The decision of that id, or the one whose id begins so.
-    pub(super) fn decision(&self, stored: &StoredRun, id: &str) -> fault::Result<Decision> {
+    fn decision(&self, stored: &StoredRun, id: &str) -> fault::Result<Decision> {
         let all = decisions::all(&*self.host.store, stored.record.scope())?;
         if let Some(exact) = all.iter().find(|decision| decision.id == id) {
             return Ok(exact.clone());
@@ -41,31 +56,9 @@ impl Service {
             (None, _) => bail!(Fault::unknown(format!("there is no decision `{id}`; `longhaul decisions` lists them"))),
         }
     }
-
-    /// One decision, by the beginning of its id.
-    pub(super) fn show_decision(&self, stored: &StoredRun, id: &str) -> fault::Result<Answer> {
-        Ok(one_hit(self.decision(stored, id)?))
-    }
-
-    pub(super) async fn judge_decision(
-        &self,
-        stored: &StoredRun,
-        id: &str,
-        outcome: Option<DecisionOutcome>,
-        score: Option<f64>,
-        lesson: Option<String>,
-    ) -> fault::Result<Answer> {
-        let mut decision = self.decision(stored, id)?;
-        decision.outcome = outcome.unwrap_or(decision.outcome);
-        decision.score = score.map(clamp_score).or(decision.score);
-        decision.lesson = lesson.or(decision.lesson);
-        let store = &*self.host.store;
-        let batch = longhaul_core::decision::put(store, Batch::new(), stored.record.scope(), &decision)?;
-        store.commit(batch).await?;
-        Ok(one_hit(decision))
-    }
 }
 
-fn one_hit(decision: Decision) -> Answer {
-    Answer::Decisions { hits: vec![DecisionHit { decision, relevance: 0.0, why: String::new() }] }
+/// A decision that no question was asked about.
+fn plain_hit(decision: Decision) -> DecisionHit {
+    DecisionHit { decision, relevance: 0.0, why: String::new() }
 }

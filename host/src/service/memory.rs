@@ -1,9 +1,11 @@
 //! What a project remembers: listed, searched, shown, forgotten, exported.
 
-use super::Service;
+use super::{Service, ServiceOperations};
 use crate::memory::{self, episodes_of, facts_of};
-use longhaul_api::answer::Answer;
-use longhaul_api::memory::{MemoryItem, MemoryRequest, MemoryScope};
+use longhaul_api::memory::{
+    ForgetMemory, ListMemory, MemoryItem, MemoryScope, PromoteMemory, SearchMemory, ShowMemory,
+};
+use longhaul_api::operations::MemoryOperations;
 use longhaul_api::runs::RunRef;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
@@ -58,36 +60,63 @@ impl Service {
         all.spawn(one);
     }
 
-    pub(super) async fn memory(&self, which: &RunRef, ask: MemoryRequest) -> fault::Result<Answer> {
+    /// The memory of the project of a run, once earlier runs are in it.
+    async fn open_memory(&self, which: &RunRef) -> fault::Result<ProjectMemory> {
         self.remember_due().await;
         let record = self.find(which)?.record;
         let config = record.config_now()?;
         self.expect_trust(&record.directory, &config)?;
         let factory = &*self.memories;
         let memory = memory::open(&self.host, factory, &config, &record.pins, &record.directory).await?;
-        let memories = match ask {
-            MemoryRequest::List { prefix, limit } => listed(&*memory, &record, &prefix, limit).await?,
-            MemoryRequest::Search { query, limit } => {
-                let by_meaning = config.memory.embeddings.is_some();
-                searched(&*memory, &record, &query, limit, by_meaning).await?
-            }
-            MemoryRequest::Show { key, shelf } => of_key(&*memory, &record, &key, shelf).await?,
-            MemoryRequest::Promote { key, shelf } => {
-                let mut promoted = Vec::new();
-                for one in of_key(&*memory, &record, &key, shelf).await? {
-                    promoted.push(promote(&*memory, &record, one).await?);
-                }
-                promoted
-            }
-            MemoryRequest::Forget { key, shelf } => {
-                let found = of_key(&*memory, &record, &key, shelf).await?;
-                for one in &found {
-                    memory.delete(&namespace(one.shelf, &record), &key).await?;
-                }
-                found
-            }
-        };
-        Ok(Answer::Memories { memories })
+        Ok(ProjectMemory { memory, record, by_meaning: config.memory.embeddings.is_some() })
+    }
+}
+
+/// The memory of a project, as a run of it sees it.
+struct ProjectMemory {
+    memory: Arc<dyn MemoryBackend>,
+    record: RunRecord,
+    /// Whether episodes are found by their meaning, too.
+    by_meaning: bool,
+}
+
+#[async_trait::async_trait]
+impl MemoryOperations for ServiceOperations<'_> {
+    async fn memories(&self, request: ListMemory) -> fault::Result<Vec<MemoryItem>> {
+        let ListMemory { run, prefix, limit } = request;
+        let ProjectMemory { memory, record, .. } = self.0.open_memory(&run).await?;
+        listed(&*memory, &record, &prefix, limit).await
+    }
+
+    async fn search_memory(&self, request: SearchMemory) -> fault::Result<Vec<MemoryItem>> {
+        let SearchMemory { run, query, limit } = request;
+        let ProjectMemory { memory, record, by_meaning } = self.0.open_memory(&run).await?;
+        searched(&*memory, &record, &query, limit, by_meaning).await
+    }
+
+    async fn memory(&self, ShowMemory { run, key, shelf }: ShowMemory) -> fault::Result<Vec<MemoryItem>> {
+        let ProjectMemory { memory, record, .. } = self.0.open_memory(&run).await?;
+        of_key(&*memory, &record, &key, shelf).await
+    }
+
+    async fn promote_memory(&self, request: PromoteMemory) -> fault::Result<Vec<MemoryItem>> {
+        let PromoteMemory { run, key, shelf } = request;
+        let ProjectMemory { memory, record, .. } = self.0.open_memory(&run).await?;
+        let mut promoted = Vec::new();
+        for one in of_key(&*memory, &record, &key, shelf).await? {
+            promoted.push(promote(&*memory, &record, one).await?);
+        }
+        Ok(promoted)
+    }
+
+    async fn forget_memory(&self, request: ForgetMemory) -> fault::Result<Vec<MemoryItem>> {
+        let ForgetMemory { run, key, shelf } = request;
+        let ProjectMemory { memory, record, .. } = self.0.open_memory(&run).await?;
+        let found = of_key(&*memory, &record, &key, shelf).await?;
+        for one in &found {
+            memory.delete(&namespace(one.shelf, &record), &key).await?;
+        }
+        Ok(found)
     }
 }
 

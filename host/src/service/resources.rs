@@ -1,37 +1,46 @@
 //! What is used of the machine: asked of who watches it, with the runs that it knows nothing of.
 
-use super::Service;
+use super::{Service, ServiceOperations};
 use longhaul_api::agents::{ScheduleRequest, ScheduleResponse, StatusFilter};
-use longhaul_api::answer::Answer;
-use longhaul_api::resources::{ResourceRequest, ResourcesView, RunUse, TaskUse};
+use longhaul_api::operations::ResourceOperations;
+use longhaul_api::resources::{
+    EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView, RunUse, TaskUse,
+};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_records::record;
+use longhaul_resources::Sample;
 
 /// Tasks that are shown of each kind.
 const TASKS_MAX: usize = 50;
 
-impl Service {
-    pub(super) async fn resources(&self, wanted: ResourceRequest) -> fault::Result<Answer> {
-        let monitor = &self.resources;
-        Ok(match wanted {
-            ResourceRequest::Now => {
-                let mut resources = monitor.now().await?;
-                resources.runs = self.uses(&resources)?;
-                resources.tasks = self.tasks(StatusFilter::Running).await?;
-                let pending = self.tasks(StatusFilter::Pending).await?;
-                resources.tasks.extend(pending.into_iter().filter(|task| task.waits.is_some()));
-                Answer::Resources { resources: Box::new(resources) }
-            }
-            ResourceRequest::History { after_ms, limit } => {
-                Answer::ResourceHistory { samples: monitor.history(after_ms, limit) }
-            }
-            ResourceRequest::End { pid } => {
-                let ended = monitor.end(pid).await?;
-                Answer::ChildEnded { asked: ended.asked, killed: ended.killed }
-            }
-        })
+#[async_trait::async_trait]
+impl ResourceOperations for ServiceOperations<'_> {
+    async fn resources(&self, ReadResources {}: ReadResources) -> fault::Result<ResourcesView> {
+        let service = self.0;
+        let mut resources = service.resources.now().await?;
+        resources.runs = service.uses(&resources)?;
+        resources.tasks = service.tasks(StatusFilter::Running).await?;
+        let pending = service.tasks(StatusFilter::Pending).await?;
+        resources.tasks.extend(pending.into_iter().filter(|task| task.waits.is_some()));
+        Ok(resources)
     }
 
+    async fn resource_history(&self, request: ListSamples) -> fault::Result<Vec<Sample>> {
+        let ListSamples { after_ms, limit } = request;
+        Ok(self.0.resources.history(after_ms, limit))
+    }
+
+    async fn end_child(&self, EndChild { pid }: EndChild) -> fault::Result<EndedChild> {
+        let ended = self.0.resources.end(pid).await?;
+        Ok(EndedChild { asked: ended.asked, killed: ended.killed })
+    }
+
+    async fn metrics(&self, ReadMetrics {}: ReadMetrics) -> fault::Result<MetricsText> {
+        self.0.metrics()
+    }
+}
+
+impl Service {
     async fn tasks(&self, status: StatusFilter) -> fault::Result<Vec<TaskUse>> {
         let runs = matches!(status, StatusFilter::Running);
         let wanted = ScheduleRequest::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };

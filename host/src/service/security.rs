@@ -1,14 +1,17 @@
 //! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
 
-use super::Service;
-use crate::audit::AuditEvent;
+use super::{Service, ServiceOperations};
+use crate::audit::{AuditEvent, AuditRecord, AuditVerification};
 use crate::config::Config;
-use crate::identity;
+use crate::identity::{self, Checkout};
 use crate::powers::{self, Power};
 use crate::signing::Signers;
 use crate::trust::{self, TrustStatus};
-use longhaul_api::answer::Answer;
-use longhaul_api::security::{SecurityRequest, SecurityResponse};
+use longhaul_api::operations::SecurityOperations;
+use longhaul_api::security::{
+    DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
+    NoteSecret, ProjectIdentity, SetSigner, ShowGrants, ShowTrust, TrustProject, TrustedList, VerifyAudit,
+};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_records::record::RunRecord;
@@ -18,71 +21,85 @@ use std::path::{Path, PathBuf};
 /// Records of the audit log that are answered at most.
 const RECORDS_MAX: usize = 10_000;
 
-impl Service {
-    pub(super) async fn security(&self, wanted: SecurityRequest) -> fault::Result<Answer> {
-        let (store, audit) = (&*self.host.store, &self.host.audit);
-        let done = match wanted {
-            SecurityRequest::AuditLog { limit } => SecurityResponse::Audit(audit.newest(limit.min(RECORDS_MAX))?),
-            SecurityRequest::VerifyAudit { expect } => SecurityResponse::Verified(audit.verify(expect)?),
-            SecurityRequest::Grants { directory } => {
-                SecurityResponse::Grants(Box::new(self.grants_of(&place(&directory)?)?))
-            }
-            SecurityRequest::Project { directory } => {
-                let directory = place(&directory)?;
-                let claimed = self.claimed(&directory, &Config::read(&directory)?).await?;
-                SecurityResponse::Project { id: claimed.id, told: claimed.told }
-            }
-            SecurityRequest::Checkouts => SecurityResponse::Checkouts(identity::list(store)?),
-            SecurityRequest::SameAs { directory, other } => {
-                let directory = place(&directory)?;
-                let config = Config::read(&directory)?;
-                let _alone = self.locks.take([super::keyed_lock::of_directory(&directory)]).await;
-                let id = identity::join(store, &directory, &config.project.name, &other).await?;
-                audit.note(AuditEvent::ProjectJoined { directory, id: id.clone() }).await?;
-                SecurityResponse::Project { id, told: None }
-            }
-            SecurityRequest::SecretChanged { name, bound } => {
-                audit
-                    .note(match bound {
-                        Some(bound) => AuditEvent::SecretSet { name, bound },
-                        None => AuditEvent::SecretRemoved { name },
-                    })
-                    .await?;
-                SecurityResponse::Done
-            }
-            SecurityRequest::Standing { directory } => {
-                let directory = place(&directory)?;
-                let config = Config::read(&directory)?;
-                let powers = powers::of_project(&config, &directory);
-                SecurityResponse::Standing(Box::new(trust::of_file(store, &directory, &config, &powers)?))
-            }
-            SecurityRequest::Expect { directory } => {
-                let directory = place(&directory)?;
-                self.expect_trust(&directory, &Config::read(&directory)?)?;
-                SecurityResponse::Done
-            }
-            SecurityRequest::Trust { directory, digest } => {
-                SecurityResponse::Standing(Box::new(self.trust(&place(&directory)?, digest).await?))
-            }
-            SecurityRequest::Untrust { directory } => {
-                let directory = place(&directory).unwrap_or(directory);
-                if !trust::withdraw(store, &directory).await? {
-                    bail!(Fault::unknown(format!("nothing in `{}` is trusted", directory.display())));
-                }
-                audit.note(AuditEvent::Untrusted { directory }).await?;
-                SecurityResponse::Done
-            }
-            SecurityRequest::Trusted => {
-                SecurityResponse::Trusted { files: trust::list(store)?, signers: Signers::of(&self.host.home).list()? }
-            }
-            SecurityRequest::Signer { key, known } => {
-                self.signer(key, known).await?;
-                SecurityResponse::Done
-            }
-        };
-        Ok(Answer::Security { done: Box::new(done) })
+#[async_trait::async_trait]
+impl SecurityOperations for ServiceOperations<'_> {
+    async fn audit_log(&self, ListAudit { limit }: ListAudit) -> fault::Result<Vec<AuditRecord>> {
+        self.0.host.audit.newest(limit.min(RECORDS_MAX))
     }
 
+    async fn verify_audit(&self, VerifyAudit { expect }: VerifyAudit) -> fault::Result<AuditVerification> {
+        self.0.host.audit.verify(expect)
+    }
+
+    async fn grant_usage(&self, ShowGrants { directory }: ShowGrants) -> fault::Result<GrantUsage> {
+        self.0.grants_of(&place(&directory)?)
+    }
+
+    async fn identify_project(&self, request: IdentifyProject) -> fault::Result<ProjectIdentity> {
+        let directory = place(&request.directory)?;
+        let claimed = self.0.claimed(&directory, &Config::read(&directory)?).await?;
+        Ok(ProjectIdentity { id: claimed.id, told: claimed.told })
+    }
+
+    async fn checkouts(&self, ListCheckouts {}: ListCheckouts) -> fault::Result<Vec<Checkout>> {
+        identity::list(&*self.0.host.store)
+    }
+
+    async fn join_project(&self, JoinProject { directory, other }: JoinProject) -> fault::Result<ProjectIdentity> {
+        let host = &self.0.host;
+        let directory = place(&directory)?;
+        let config = Config::read(&directory)?;
+        let _alone = self.0.locks.take([super::keyed_lock::of_directory(&directory)]).await;
+        let id = identity::join(&*host.store, &directory, &config.project.name, &other).await?;
+        host.audit.note(AuditEvent::ProjectJoined { directory, id: id.clone() }).await?;
+        Ok(ProjectIdentity { id, told: None })
+    }
+
+    async fn note_secret(&self, NoteSecret { name, bound }: NoteSecret) -> fault::Result<()> {
+        let event = match bound {
+            Some(bound) => AuditEvent::SecretSet { name, bound },
+            None => AuditEvent::SecretRemoved { name },
+        };
+        self.0.host.audit.note(event).await
+    }
+
+    async fn trust_status(&self, ShowTrust { directory }: ShowTrust) -> fault::Result<TrustStatus> {
+        let directory = place(&directory)?;
+        let config = Config::read(&directory)?;
+        let powers = powers::of_project(&config, &directory);
+        trust::of_file(&*self.0.host.store, &directory, &config, &powers)
+    }
+
+    async fn expect_trust(&self, ExpectTrust { directory }: ExpectTrust) -> fault::Result<()> {
+        let directory = place(&directory)?;
+        self.0.expect_trust(&directory, &Config::read(&directory)?)
+    }
+
+    async fn trust_project(&self, request: TrustProject) -> fault::Result<TrustStatus> {
+        let TrustProject { directory, digest } = request;
+        self.0.trust(&place(&directory)?, digest).await
+    }
+
+    async fn distrust_project(&self, DistrustProject { directory }: DistrustProject) -> fault::Result<()> {
+        let host = &self.0.host;
+        let directory = place(&directory).unwrap_or(directory);
+        if !trust::withdraw(&*host.store, &directory).await? {
+            bail!(Fault::unknown(format!("nothing in `{}` is trusted", directory.display())));
+        }
+        host.audit.note(AuditEvent::Untrusted { directory }).await
+    }
+
+    async fn trusted(&self, ListTrusted {}: ListTrusted) -> fault::Result<TrustedList> {
+        let host = &self.0.host;
+        Ok(TrustedList { files: trust::list(&*host.store)?, signers: Signers::of(&host.home).list()? })
+    }
+
+    async fn set_signer(&self, SetSigner { key, known }: SetSigner) -> fault::Result<()> {
+        self.0.signer(key, known).await
+    }
+}
+
+impl Service {
     async fn signer(&self, key: String, known: bool) -> fault::Result<()> {
         let signers = Signers::of(&self.host.home);
         if known {

@@ -1,7 +1,8 @@
 //! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
 
 use super::exporters::{EventTotals, TelemetryReporter};
-use super::{Answer, RunNotification, Service, watch_here};
+use super::{RunNotification, Service, watch_here};
+use longhaul_api::resources::MetricsText;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_home::variable;
@@ -68,7 +69,7 @@ impl Service {
 
     /// All runs of the data directory, summed up. What was counted before is not read again, and stays counted when a run
     /// is removed.
-    pub(super) fn metrics(&self) -> fault::Result<Answer> {
+    pub(super) fn metrics(&self) -> fault::Result<MetricsText> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let EventTotals { totals, last } = &mut *counted;
         for record in record::records(&*self.host.store)? {
@@ -80,7 +81,7 @@ impl Service {
                 page.iter().for_each(|event| totals.add(event));
             }
         }
-        Ok(Answer::Metrics { text: totals.text() })
+        Ok(MetricsText { text: totals.text() })
     }
 }
 

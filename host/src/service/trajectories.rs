@@ -5,10 +5,11 @@
 //! person adds: a rating and a correction. Refuses a rating out of its range, and ones of what is no agent's
 //! invocation or has not ended.
 
-use super::{Service, replay};
-use longhaul_api::answer::Answer;
-use longhaul_api::runs::RunRef;
-use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter, TrajectoryStep};
+use super::{Service, ServiceOperations, replay};
+use longhaul_api::operations::TrajectoryOperations;
+use longhaul_api::trajectories::{
+    AnnotateTrajectory, Annotation, InvocationEnding, ListTrajectories, ShowTrajectory, Trajectory, TrajectoryStep,
+};
 use longhaul_capabilities::{ConversationUpdate, Watch};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::journal::{Began, JournalEntry};
@@ -33,63 +34,60 @@ const CORRECTION_BYTES_MAX: usize = 256 << 10;
 /// Entries of one journal that are read at once; more than an invocation may have.
 const ENTRIES_MAX: usize = 100_000;
 
-impl Service {
-    /// Those of a run, or of all runs of its project, without their messages.
-    pub(super) fn trajectories(&self, which: &RunRef, wanted: &TrajectoryFilter) -> fault::Result<Answer> {
-        let record = self.find(which)?.record;
+#[async_trait::async_trait]
+impl TrajectoryOperations for ServiceOperations<'_> {
+    async fn trajectories(&self, request: ListTrajectories) -> fault::Result<Vec<Trajectory>> {
+        let ListTrajectories { run, wanted } = request;
+        let service = self.0;
+        let record = service.find(&run)?.record;
         let records = match wanted.all_runs {
             true => {
-                record::records(&*self.host.store)?.into_iter().filter(|one| one.scope() == record.scope()).collect()
+                let all = record::records(&*service.host.store)?;
+                all.into_iter().filter(|one| one.scope() == record.scope()).collect()
             }
             false => vec![record],
         };
         let mut trajectories = Vec::new();
         for record in &records {
-            for invocation in self.invocations(&record.run, None)? {
-                trajectories.extend(self.facts(record, &invocation)?.filter(|one| wanted.takes(one)));
+            for invocation in service.invocations(&record.run, None)? {
+                trajectories.extend(service.facts(record, &invocation)?.filter(|one| wanted.takes(one)));
             }
         }
-        Ok(Answer::Trajectories { trajectories })
+        Ok(trajectories)
     }
 
-    /// One, with its messages.
-    pub(super) async fn trajectory(&self, which: &RunRef, named: String) -> fault::Result<Answer> {
-        let record = self.find(which)?.record;
-        let mut found = self.named(&record, named)?;
+    async fn trajectory(&self, request: ShowTrajectory) -> fault::Result<Trajectory> {
+        let ShowTrajectory { run, invocation } = request;
+        let service = self.0;
+        let record = service.find(&run)?.record;
+        let mut found = service.named(&record, invocation)?;
         let recorder = Arc::new(ConversationRecorder::default());
+        let watch = Arc::clone(&recorder) as Arc<dyn Watch>;
         if found.ending == InvocationEnding::Unfinished {
-            let watch = Arc::clone(&recorder) as Arc<dyn Watch>;
-            let heard = replay::so_far(&self.host, &record, found.id.clone(), watch).await;
+            let heard = replay::so_far(&service.host, &record, found.id.clone(), watch).await;
             let why = heard.map_or_else(|error| format!("{error:#}"), |()| "it has not ended".to_owned());
             found.incomplete = Some(why);
         } else {
-            let replayed =
-                replay::one(&self.host, &record, found.id.clone(), None, Arc::clone(&recorder) as Arc<dyn Watch>).await;
-            found.incomplete = match replayed {
+            found.incomplete = match replay::one(&service.host, &record, found.id.clone(), None, watch).await {
                 Ok(replayed) => replayed.difference,
                 Err(error) => Some(format!("{error:#}")),
             };
         }
         found.conversations = recorder.conversations();
-        Ok(Answer::Trajectories { trajectories: vec![found] })
+        Ok(found)
     }
 
-    /// Keeps a rating or a correction, in place of what was there of it.
-    pub(super) async fn annotate(
-        &self,
-        which: &RunRef,
-        named: String,
-        rating: Option<u8>,
-        correction: Option<String>,
-    ) -> fault::Result<Answer> {
+    async fn annotate_trajectory(&self, request: AnnotateTrajectory) -> fault::Result<Trajectory> {
+        let AnnotateTrajectory { run, invocation, rating, correction } = request;
         if let Some(rating) = rating.filter(|rating| !(RATING_MIN..=RATING_MAX).contains(rating)) {
             bail!("a rating is a number from {RATING_MIN}, bad, to {RATING_MAX}, good; this one is {rating}");
         }
         if let Some(bytes) = correction.as_ref().map(String::len).filter(|bytes| *bytes > CORRECTION_BYTES_MAX) {
             bail!("a correction has at most {CORRECTION_BYTES_MAX} bytes, this one {bytes}");
         }
-        let record = self.find(which)?.record;
-        let mut found = self.named(&record, named)?;
+        let service = self.0;
+        let record = service.find(&run)?.record;
+        let mut found = service.named(&record, invocation)?;
         if found.ending == InvocationEnding::Unfinished {
             bail!(Fault::conflict(format!(
                 "`{}` has not ended, so there is nothing to judge; resume its run",
@@ -99,14 +97,16 @@ impl Service {
         let annotation = Annotation {
             rating: rating.or(found.annotation.rating),
             correction: correction.or(found.annotation.correction),
-            at_ms: self.host.clock.now_ms(),
+            at_ms: service.host.clock.now_ms(),
         };
         let batch = Batch::new().put(Table::States, key(&record.run, &found.id), serde_json::to_vec(&annotation)?);
-        self.host.store.commit(batch).await?;
+        service.host.store.commit(batch).await?;
         found.annotation = annotation;
-        Ok(Answer::Trajectories { trajectories: vec![found] })
+        Ok(found)
     }
+}
 
+impl Service {
     /// The one that is meant, by the name of its invocation or the beginning of it.
     fn named(&self, record: &RunRecord, named: String) -> fault::Result<Trajectory> {
         let [id] = &self.invocations(&record.run, Some(named.clone()))?[..] else {

@@ -3,21 +3,13 @@
 use crate::agents::{AgentResponse, ScheduleResponse};
 use crate::checkpoints::{Checkpoint, SavedSnapshot};
 use crate::checks::{Finding, Overview};
-use crate::memory::MemoryItem;
-use crate::resources::ResourcesView;
 use crate::runs::{CarriedInvocation, FeatureRecheck, ProjectSummary, ReplayResult, RevertOutcome, RunSummary, Status};
-use crate::security::SecurityResponse;
-use crate::trajectories::Trajectory;
-use crate::upkeep::MaintenanceResponse;
-use longhaul_approval::{Approval, RunRule};
-use longhaul_core::decision::DecisionHit;
 use longhaul_core::event::RunEvent;
 use longhaul_core::graph;
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_mcp::Definition;
 use longhaul_records::proposals::Proposal;
-use longhaul_resources::Sample;
 use longhaul_worktree::Logged;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,11 +110,6 @@ pub enum Answer {
         /// One for each invocation.
         invocations: Vec<ReplayResult>,
     },
-    /// Decisions.
-    Decisions {
-        /// Each with why it is among them.
-        hits: Vec<DecisionHit>,
-    },
     /// Events.
     Events {
         /// In order.
@@ -132,22 +119,6 @@ pub enum Answer {
     Proposals {
         /// Oldest first, the decided ones included.
         proposals: Vec<Proposal>,
-    },
-    /// Approvals, oldest first in each run.
-    Approvals {
-        /// The answered ones included.
-        approvals: Vec<Approval>,
-        /// The revoked ones included.
-        rules: Vec<(RunId, RunRule)>,
-    },
-    /// An approval has its answer.
-    Approved {
-        /// With the answer.
-        approval: Box<Approval>,
-        /// What the answer allows from now on.
-        rule: Option<RunRule>,
-        /// Whether its run is worked on in this moment.
-        active: bool,
     },
     /// Where runs can be gone on from.
     Checkpoints {
@@ -188,47 +159,10 @@ pub enum Answer {
         /// As it was asked for.
         said: Box<ScheduleResponse>,
     },
-    /// What is remembered.
-    Memories {
-        /// In the order of the request.
-        memories: Vec<MemoryItem>,
-    },
-    /// Trajectories.
-    Trajectories {
-        /// In the order in which they started.
-        trajectories: Vec<Trajectory>,
-    },
     /// Who carried out what.
     Parts {
         /// In the order in which they started; a delegation follows the one that asked for it.
         parts: Vec<CarriedInvocation>,
-    },
-    /// What upkeep came to.
-    Upkeep {
-        /// What was done.
-        done: Box<MaintenanceResponse>,
-    },
-    /// What is used of the machine.
-    Resources {
-        /// Now.
-        resources: Box<ResourcesView>,
-    },
-    /// What was used of it.
-    ResourceHistory {
-        /// Oldest first.
-        samples: Vec<Sample>,
-    },
-    /// A child is ended.
-    ChildEnded {
-        /// Processes that went when they were asked.
-        asked: usize,
-        /// Processes that had to be killed.
-        killed: usize,
-    },
-    /// All runs summed up.
-    Metrics {
-        /// In Prometheus' text format.
-        text: String,
     },
     /// What an MCP server says of its tools.
     McpTools {
@@ -236,11 +170,6 @@ pub enum Answer {
         digest: String,
         /// Each tool.
         tools: Vec<Definition>,
-    },
-    /// What was asked of the audit log, of trust, or of projects.
-    Security {
-        /// As it was asked for.
-        done: Box<SecurityResponse>,
     },
     /// It is accepted.
     Accepted {

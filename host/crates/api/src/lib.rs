@@ -11,6 +11,8 @@
 //! | `operations.rs` | the operations of each resource as a trait, with their clients |
 //! | `seen.rs` | what a watcher of a run receives |
 //! | `runs.rs` | projects, runs, questions, and what replays, rechecks and reverts gave |
+//! | `approvals.rs` | what people are asked about calls of tools |
+//! | `decisions.rs` | the decisions of a project |
 //! | `checks.rs` | what is wrong with a project |
 //! | `checkpoints.rs` | runs as they stand |
 //! | `trajectories.rs` | what agents were told, said and did |
@@ -23,8 +25,10 @@
 
 pub mod agents;
 pub mod answer;
+pub mod approvals;
 pub mod checkpoints;
 pub mod checks;
+pub mod decisions;
 pub mod graphs;
 pub mod memory;
 pub mod operations;

@@ -1,50 +1,65 @@
 //! What a project remembers, as it is asked for and shown. Opens no memory.
 
+use crate::runs::RunRef;
 use longhaul_core::memory::{MemoryEntry, MemoryNote};
 use serde::{Deserialize, Serialize};
 
-/// What is asked of a project's memory.
+/// List everything, in the order of keys.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryRequest {
-    /// Everything, in the order of keys.
-    List {
-        /// Only keys that start so.
-        prefix: String,
-        /// At most so many of each shelf.
-        limit: usize,
-    },
-    /// What bears on a question, the best first.
-    Search {
-        /// The question.
-        query: String,
-        /// At most so many of each shelf.
-        limit: u32,
-    },
-    /// One whole.
-    Show {
-        /// Its key.
-        key: String,
-        /// Only there; none: wherever it is.
-        #[serde(default)]
-        shelf: Option<MemoryScope>,
-    },
-    /// Marks it as a person's own words, and answers what it is now.
-    Promote {
-        /// Its key.
-        key: String,
-        /// Only there; none: wherever it is.
-        #[serde(default)]
-        shelf: Option<MemoryScope>,
-    },
-    /// Removes it, and answers what it was.
-    Forget {
-        /// Its key.
-        key: String,
-        /// Only there; none: wherever it is.
-        #[serde(default)]
-        shelf: Option<MemoryScope>,
-    },
+pub struct ListMemory {
+    /// A run of the project.
+    pub run: RunRef,
+    /// Only keys that start so.
+    pub prefix: String,
+    /// At most so many of each scope.
+    pub limit: usize,
+}
+
+/// Search for what bears on a question, the best first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SearchMemory {
+    /// A run of the project.
+    pub run: RunRef,
+    /// The question.
+    pub query: String,
+    /// At most so many of each scope.
+    pub limit: u32,
+}
+
+/// Show what has a key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowMemory {
+    /// A run of the project.
+    pub run: RunRef,
+    /// The key.
+    pub key: String,
+    /// Only there; none: wherever it is.
+    #[serde(default)]
+    pub shelf: Option<MemoryScope>,
+}
+
+/// Mark what has a key as a person's own words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PromoteMemory {
+    /// A run of the project.
+    pub run: RunRef,
+    /// The key.
+    pub key: String,
+    /// Only there; none: wherever it is.
+    #[serde(default)]
+    pub shelf: Option<MemoryScope>,
+}
+
+/// Delete what has a key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ForgetMemory {
+    /// A run of the project.
+    pub run: RunRef,
+    /// The key.
+    pub key: String,
+    /// Only there; none: wherever it is.
+    #[serde(default)]
+    pub shelf: Option<MemoryScope>,
 }
 
 /// Where something is remembered.

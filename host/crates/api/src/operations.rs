@@ -11,8 +11,26 @@
 //!
 //! Requests and responses are types of the modules of their resource. This file opens no connection and answers nothing.
 
+use crate::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
+use crate::decisions::{JudgeDecision, ListDecisions, ShowDecision};
+use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
+use crate::resources::{EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
+use crate::runs::AffectedRun;
+use crate::security::{
+    DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
+    NoteSecret, ProjectIdentity, SetSigner, ShowGrants, ShowTrust, TrustProject, TrustedList, VerifyAudit,
+};
 use crate::tokens::{AddToken, ListTokens, NewToken, RemoveToken, TokenList};
+use crate::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory, Trajectory};
+use crate::upkeep::{CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
+use longhaul_approval::Approval;
+use longhaul_core::decision::DecisionHit;
 use longhaul_core::fault::{self, Fault};
+use longhaul_core::store::ReadTotals;
+use longhaul_resources::Sample;
+use longhaul_security::audit::{AuditRecord, AuditVerification};
+use longhaul_security::identity::Checkout;
+use longhaul_security::trust::TrustStatus;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -171,12 +189,152 @@ operations! {
     }
 }
 
-/// All operations of the service.
-pub trait Api: TokenOperations {}
+operations! {
+    /// Maintenance of the data directory.
+    pub trait MaintenanceOperations {
+        /// Write the whole data directory into a new file.
+        fn write_backup(WriteBackup) -> WrittenArchive, Maintain;
+        /// Read the whole store.
+        fn check_store(CheckStore) -> ReadTotals, Maintain;
+        /// Delete expired data: saved checkpoints, old runs, orphaned worktrees, unreferenced content, compiled code.
+        fn collect_garbage(GcOptions) -> GcReport, Maintain;
+    }
+}
 
-impl<S: TokenOperations> Api for S {}
+operations! {
+    /// The resources of the machine, and the sums of what runs did.
+    pub trait ResourceOperations {
+        /// What the machine, runs, child processes and instances use now.
+        fn resources(ReadResources) -> ResourcesView, Repeat;
+        /// Samples of the last two hours, one each five seconds, the oldest first.
+        fn resource_history(ListSamples) -> Vec<Sample>, Repeat;
+        /// End a child process of the owner with all that it started.
+        fn end_child(EndChild) -> EndedChild, Repeat;
+        /// All runs summed up, in the text format of Prometheus.
+        fn metrics(ReadMetrics) -> MetricsText, Repeat;
+    }
+}
+
+operations! {
+    /// The audit log, grants, trust in files and signers, and the identity of projects.
+    pub trait SecurityOperations {
+        /// The newest records of the audit log, the oldest of them first.
+        fn audit_log(ListAudit) -> Vec<AuditRecord>, Repeat;
+        /// Verify the chain of the audit log.
+        fn verify_audit(VerifyAudit) -> AuditVerification, Repeat;
+        /// The grants of a project, and their use by its runs.
+        fn grant_usage(ShowGrants) -> GrantUsage, Repeat;
+        /// The project that a checkout belongs to. It is known from then on.
+        fn identify_project(IdentifyProject) -> ProjectIdentity, Repeat;
+        /// Every known checkout, by directory.
+        fn checkouts(ListCheckouts) -> Vec<Checkout>, Repeat;
+        /// Link a checkout to the project of another one.
+        fn join_project(JoinProject) -> ProjectIdentity, Repeat;
+        /// Record in the audit log that a secret was set, or removed.
+        fn note_secret(NoteSecret) -> (), Repeat;
+        /// The trust in the file of a project.
+        fn trust_status(ShowTrust) -> TrustStatus, Repeat;
+        /// Refuse a file whose powers nobody agreed to.
+        fn expect_trust(ExpectTrust) -> (), Repeat;
+        /// Agree to the powers of a file.
+        fn trust_project(TrustProject) -> TrustStatus, Repeat;
+        /// Withdraw the agreement to the powers of a file.
+        fn distrust_project(DistrustProject) -> (), Repeat;
+        /// All trusted files and signers.
+        fn trusted(ListTrusted) -> TrustedList, Repeat;
+        /// Trust the key of a signer, or do so no more.
+        fn set_signer(SetSigner) -> (), Repeat;
+    }
+}
+
+operations! {
+    /// The memory of a project.
+    pub trait MemoryOperations {
+        /// Everything, in the order of keys.
+        fn memories(ListMemory) -> Vec<MemoryItem>, Repeat;
+        /// What bears on a question, the best first.
+        fn search_memory(SearchMemory) -> Vec<MemoryItem>, Repeat;
+        /// What has a key, one of each scope at most.
+        fn memory(ShowMemory) -> Vec<MemoryItem>, Repeat;
+        /// Mark what has a key as a person's own words. Answers what it is now.
+        fn promote_memory(PromoteMemory) -> Vec<MemoryItem>, Repeat;
+        /// Delete what has a key. Answers what it was.
+        fn forget_memory(ForgetMemory) -> Vec<MemoryItem>, Repeat;
+    }
+}
+
+operations! {
+    /// What agents were told, said and did, and what a person says of it.
+    pub trait TrajectoryOperations {
+        /// Trajectories of a run or of its project, without the messages, in the order in which they started.
+        fn trajectories(ListTrajectories) -> Vec<Trajectory>, Repeat;
+        /// One trajectory with its messages.
+        fn trajectory(ShowTrajectory) -> Trajectory, Repeat;
+        /// Rate or correct a trajectory.
+        fn annotate_trajectory(AnnotateTrajectory) -> Trajectory, Repeat;
+    }
+}
+
+operations! {
+    /// The decisions of a project.
+    pub trait DecisionOperations {
+        /// Decisions, each with why it is among them.
+        fn decisions(ListDecisions) -> Vec<DecisionHit>, Repeat;
+        /// One decision.
+        fn decision(ShowDecision) -> DecisionHit, Repeat;
+        /// Record what came of a decision.
+        fn judge_decision(JudgeDecision) -> DecisionHit, Repeat;
+    }
+}
+
+operations! {
+    /// What people are asked about calls of tools, and the rules that came of it.
+    pub trait ApprovalOperations {
+        /// Approvals and rules, the oldest of each run first.
+        fn approvals(ListApprovals) -> ApprovalList, Look;
+        /// One approval.
+        fn approval(ShowApproval) -> Approval, Look;
+        /// Answer an approval.
+        fn answer_approval(AnswerApproval) -> ApprovalOutcome, Repeat;
+        /// Revoke a rule of a run.
+        fn revoke_rule(RevokeRule) -> AffectedRun, Repeat;
+    }
+}
+
+/// All operations of the service.
+pub trait Api:
+    ApprovalOperations
+    + DecisionOperations
+    + MaintenanceOperations
+    + MemoryOperations
+    + ResourceOperations
+    + SecurityOperations
+    + TokenOperations
+    + TrajectoryOperations
+{
+}
+
+impl<
+    S: ApprovalOperations
+        + DecisionOperations
+        + MaintenanceOperations
+        + MemoryOperations
+        + ResourceOperations
+        + SecurityOperations
+        + TokenOperations
+        + TrajectoryOperations,
+> Api for S
+{
+}
 
 /// The handler of the operation of a name; none if there is no such operation.
 pub fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
-    <dyn TokenOperations>::handler(name)
+    <dyn ApprovalOperations>::handler(name)
+        .or_else(|| <dyn DecisionOperations>::handler(name))
+        .or_else(|| <dyn MaintenanceOperations>::handler(name))
+        .or_else(|| <dyn MemoryOperations>::handler(name))
+        .or_else(|| <dyn ResourceOperations>::handler(name))
+        .or_else(|| <dyn SecurityOperations>::handler(name))
+        .or_else(|| <dyn TokenOperations>::handler(name))
+        .or_else(|| <dyn TrajectoryOperations>::handler(name))
 }

@@ -3,13 +3,7 @@
 use crate::agents::{AgentRequest, ScheduleRequest};
 use crate::checkpoints::CheckpointRequest;
 use crate::graphs::GraphRequest;
-use crate::memory::MemoryRequest;
-use crate::resources::ResourceRequest;
 use crate::runs::{AskRequest, RunRef};
-use crate::security::SecurityRequest;
-use crate::trajectories::TrajectoryFilter;
-use crate::upkeep::MaintenanceRequest;
-use longhaul_core::decision::DecisionOutcome;
 use longhaul_core::journal::Resolution;
 use longhaul_core::work::{FeatureSpec, Plan};
 use longhaul_models::set::ModelOptions;
@@ -160,16 +154,6 @@ pub enum Request {
     },
     /// Every project.
     Projects,
-    /// Backup, check and collection of the data directory.
-    Upkeep {
-        /// Which.
-        wanted: MaintenanceRequest,
-    },
-    /// What is used of the machine, and by whom.
-    Resources {
-        /// Which part of it.
-        wanted: ResourceRequest,
-    },
     /// Every run.
     Runs,
     /// One run.
@@ -215,35 +199,6 @@ pub enum Request {
         run: RunRef,
         /// The feature.
         spec: FeatureSpec,
-    },
-    /// Decisions of the project of a run.
-    Decisions {
-        /// Which.
-        run: RunRef,
-        /// Those that bear on this question, the best first; none: all, the newest first.
-        question: Option<String>,
-        /// At most so many.
-        limit: usize,
-    },
-    /// One decision.
-    Decision {
-        /// The run whose project it is.
-        run: RunRef,
-        /// Its id, or the beginning of it.
-        id: String,
-    },
-    /// Say what came of a decision.
-    JudgeDecision {
-        /// The run whose project it is.
-        run: RunRef,
-        /// Its id, or the beginning of it.
-        id: String,
-        /// What came of it.
-        outcome: Option<DecisionOutcome>,
-        /// How good it was, from -1 to 1; what is beyond is cut.
-        score: Option<f64>,
-        /// What is to be learnt.
-        lesson: Option<String>,
     },
     /// Take a feature off the list.
     DropFeature {
@@ -295,68 +250,10 @@ pub enum Request {
         /// What of them.
         wanted: ScheduleRequest,
     },
-    /// What a project remembers of its runs.
-    Memory {
-        /// A run of the project.
-        run: RunRef,
-        /// What of it.
-        wanted: MemoryRequest,
-    },
-    /// What agents were told, said and did, without the messages.
-    Trajectories {
-        /// The run.
-        run: RunRef,
-        /// Which of them.
-        wanted: TrajectoryFilter,
-    },
-    /// One of them, with its messages.
-    Trajectory {
-        /// The run.
-        run: RunRef,
-        /// The invocation, with or without the run's name.
-        invocation: String,
-    },
-    /// Say what a trajectory is worth.
-    AnnotateTrajectory {
-        /// The run.
-        run: RunRef,
-        /// The invocation, with or without the run's name.
-        invocation: String,
-        /// From 1, bad, to 5, good; none: as it was.
-        rating: Option<u8>,
-        /// What the answer should have been; none: as it was.
-        correction: Option<String>,
-    },
     /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
     Parts {
         /// Which.
         run: RunRef,
-    },
-    /// All runs summed up, for Prometheus.
-    Metrics,
-    /// What people were asked about calls of tools, and the rules that came of it.
-    Approvals {
-        /// Which run; none: all.
-        run: Option<RunRef>,
-    },
-    /// One approval.
-    Approval {
-        /// Its id, or the beginning of it.
-        id: String,
-    },
-    /// Answer an approval.
-    AnswerApproval {
-        /// Its id, or the beginning of it.
-        id: String,
-        /// What the person wrote.
-        text: String,
-    },
-    /// Revoke a rule of a run.
-    RevokeRule {
-        /// Which.
-        run: RunRef,
-        /// The rule.
-        rule: String,
     },
     /// Start an MCP server and look at what it says of its tools.
     DescribeMcp {
@@ -364,11 +261,6 @@ pub enum Request {
         directory: PathBuf,
         /// The server, by its name in `longhaul.toml`.
         server: String,
-    },
-    /// The audit log, trust, and which project a checkout is.
-    Security {
-        /// What.
-        wanted: SecurityRequest,
     },
     /// Let an MCP server describe its tools as it does now.
     AcceptMcp {

@@ -7,25 +7,46 @@ use longhaul_resources::{PartialLimits, ProcessUsage, SystemUsage, TreeEnd, mb, 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What is asked about resources.
+/// Read what is used now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ResourceRequest {
-    /// What is used now.
-    Now,
-    /// Samples of the last two hours, one each five seconds.
-    History {
-        /// Only those after this time, in milliseconds since 1970-01-01 UTC.
-        #[serde(default)]
-        after_ms: u64,
-        /// At most so many: the newest.
-        limit: usize,
-    },
-    /// End a child of the owner, with all that it started.
-    End {
-        /// Its number, as it is listed.
-        pid: u32,
-    },
+pub struct ReadResources {}
+
+/// List samples of what was used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListSamples {
+    /// Only those after this time, in milliseconds since 1970-01-01 UTC.
+    #[serde(default)]
+    pub after_ms: u64,
+    /// At most so many: the newest.
+    pub limit: usize,
+}
+
+/// End a child of the owner.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EndChild {
+    /// Its number, as it is listed.
+    pub pid: u32,
+}
+
+/// A child that was ended with all that it started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EndedChild {
+    /// Processes that went when they were asked.
+    pub asked: usize,
+    /// Processes that had to be killed.
+    pub killed: usize,
+}
+
+/// Sum all runs up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReadMetrics {}
+
+/// All runs summed up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename = "metrics")]
+pub struct MetricsText {
+    /// In the text format of Prometheus.
+    pub text: String,
 }
 
 /// What is used now.

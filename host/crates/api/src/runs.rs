@@ -20,6 +20,14 @@ pub enum RunRef {
     NewestIn(PathBuf),
 }
 
+/// The run that something was done to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename = "run")]
+pub struct AffectedRun {
+    /// Its name.
+    pub run: RunId,
+}
+
 /// What is asked, and of whom.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AskRequest {

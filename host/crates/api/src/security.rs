@@ -2,116 +2,120 @@
 //! Decides nothing.
 
 use longhaul_core::{Digest, RunId};
-use longhaul_security::audit::{AuditRecord, AuditVerification};
-use longhaul_security::identity::Checkout;
-use longhaul_security::trust::{TrustRecord, TrustStatus};
+use longhaul_security::trust::TrustRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// What is asked of it.
+/// List the newest records of the audit log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SecurityRequest {
-    /// The newest records of the audit log.
-    AuditLog {
-        /// At most so many.
-        limit: usize,
-    },
-    /// Whether the audit log is whole.
-    VerifyAudit {
-        /// The digest of a record that must be in it.
-        expect: Option<Digest>,
-    },
-    /// Grants of a project and what its runs did of them.
-    Grants {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// The project that a checkout is; it is known from then on.
-    Project {
-        /// The checkout.
-        directory: PathBuf,
-    },
-    /// Every checkout that is known.
-    Checkouts,
-    /// A checkout is the same project as another one.
-    SameAs {
-        /// The checkout.
-        directory: PathBuf,
-        /// The other one, or the project's id.
-        other: String,
-    },
-    /// A secret was set, or removed.
-    SecretChanged {
-        /// Its name.
-        name: String,
-        /// What it is bound to; none: it was removed.
-        bound: Option<String>,
-    },
-    /// How the file of a project stands.
-    Standing {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// Refuse a file whose powers nobody agreed to.
-    Expect {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// Agree to the powers of a file.
-    Trust {
-        /// The project.
-        directory: PathBuf,
-        /// The digest of the powers that were shown: a file that changed since is not agreed to. None: as it is.
-        digest: Option<Digest>,
-    },
-    /// Agree to the powers of a file no more.
-    Untrust {
-        /// The project.
-        directory: PathBuf,
-    },
-    /// Everything that is trusted.
-    Trusted,
-    /// Know a signer, or do so no more.
-    Signer {
-        /// The key.
-        key: String,
-        /// Whether it is known from now on.
-        known: bool,
-    },
+pub struct ListAudit {
+    /// At most so many.
+    pub limit: usize,
 }
 
-/// What it came to.
+/// Verify the audit log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SecurityResponse {
-    /// Records, oldest first.
-    Audit(Vec<AuditRecord>),
-    /// What a look at the whole log gave.
-    Verified(AuditVerification),
-    /// What runs did of what they might.
-    Grants(Box<GrantUsage>),
-    /// A project's id, and what a person should be told.
-    Project {
-        /// The id.
-        id: String,
-        /// In one line.
-        told: Option<String>,
-    },
-    /// Checkouts, by directory.
-    Checkouts(Vec<Checkout>),
-    /// How a file stands.
-    Standing(Box<TrustStatus>),
-    /// What is trusted.
-    Trusted {
-        /// Files of projects.
-        files: Vec<TrustRecord>,
-        /// Keys of signers.
-        signers: BTreeSet<String>,
-    },
-    /// It is done.
-    Done,
+pub struct VerifyAudit {
+    /// The digest of a record that must be in it.
+    pub expect: Option<Digest>,
+}
+
+/// Show the grants of a project.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowGrants {
+    /// The project.
+    pub directory: PathBuf,
+}
+
+/// Find the project of a checkout.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IdentifyProject {
+    /// The checkout.
+    pub directory: PathBuf,
+}
+
+/// List the checkouts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListCheckouts {}
+
+/// Link a checkout to the project of another one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JoinProject {
+    /// The checkout.
+    pub directory: PathBuf,
+    /// The other one, or the id of the project.
+    pub other: String,
+}
+
+/// Note that a secret was set, or removed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NoteSecret {
+    /// Its name.
+    pub name: String,
+    /// What it is bound to; none: it was removed.
+    pub bound: Option<String>,
+}
+
+/// Show the trust in the file of a project.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowTrust {
+    /// The project.
+    pub directory: PathBuf,
+}
+
+/// Refuse a file whose powers nobody agreed to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExpectTrust {
+    /// The project.
+    pub directory: PathBuf,
+}
+
+/// Agree to the powers of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrustProject {
+    /// The project.
+    pub directory: PathBuf,
+    /// The digest of the powers that were shown: a file that changed since is not agreed to. None: as it is.
+    pub digest: Option<Digest>,
+}
+
+/// Withdraw the agreement to the powers of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DistrustProject {
+    /// The project.
+    pub directory: PathBuf,
+}
+
+/// List everything that is trusted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListTrusted {}
+
+/// Trust the key of a signer, or do so no more.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SetSigner {
+    /// The key.
+    pub key: String,
+    /// Whether it is trusted from now on.
+    pub known: bool,
+}
+
+/// The project that a checkout belongs to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProjectIdentity {
+    /// The id.
+    pub id: String,
+    /// What a person should be told, in one line.
+    pub told: Option<String>,
+}
+
+/// Everything that is trusted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrustedList {
+    /// Files of projects.
+    pub files: Vec<TrustRecord>,
+    /// Keys of signers.
+    pub signers: BTreeSet<String>,
 }
 
 /// Grants of a project.

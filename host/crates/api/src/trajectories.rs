@@ -1,10 +1,42 @@
 //! Trajectories, as they are asked for and shown: what an agent was told, said and did in one of its invocations. Reads
 //! no journal.
 
+use crate::runs::RunRef;
 use longhaul_core::model::Usage;
 use longhaul_core::{Digest, InvocationId, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// List trajectories, without the messages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListTrajectories {
+    /// The run.
+    pub run: RunRef,
+    /// The filter.
+    pub wanted: TrajectoryFilter,
+}
+
+/// Show a trajectory with its messages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowTrajectory {
+    /// The run.
+    pub run: RunRef,
+    /// The invocation, with or without the run's name.
+    pub invocation: String,
+}
+
+/// Rate or correct a trajectory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AnnotateTrajectory {
+    /// The run.
+    pub run: RunRef,
+    /// The invocation, with or without the run's name.
+    pub invocation: String,
+    /// From 1, bad, to 5, good; none: as it was.
+    pub rating: Option<u8>,
+    /// What the answer should have been; none: as it was.
+    pub correction: Option<String>,
+}
 
 /// What a person said of a trajectory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

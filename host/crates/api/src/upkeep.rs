@@ -1,32 +1,25 @@
 //! Upkeep of a data directory: copied into a file, read from end to end, cleared of expired data. Carries nothing out.
 
-use longhaul_core::store::{CollectedContent, ReadTotals};
+use longhaul_core::store::CollectedContent;
 use longhaul_core::{Digest, RunId};
 use longhaul_security::audit::AuditVerification;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is asked of upkeep.
+/// Write a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaintenanceRequest {
-    /// Write all of it into a new file.
-    Backup {
-        /// The file, with its full path.
-        file: PathBuf,
-        /// Whether secrets are in it.
-        with_secrets: bool,
-    },
-    /// Read the whole store.
-    Check,
-    /// Remove what nobody needs.
-    Collect {
-        /// What.
-        wanted: GcOptions,
-    },
+pub struct WriteBackup {
+    /// The file, with its full path.
+    pub file: PathBuf,
+    /// Whether secrets are in it.
+    pub with_secrets: bool,
 }
 
-/// What is to go.
+/// Read the whole store.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckStore {}
+
+/// Delete expired data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcOptions {
     /// Only say what would go.
@@ -37,18 +30,6 @@ pub struct GcOptions {
     pub runs_older_ms: Option<u64>,
     /// Compiled code above so many bytes, the longest unused first; none: all of it stays.
     pub cache_bytes_max: Option<u64>,
-}
-
-/// What upkeep came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaintenanceResponse {
-    /// What was written.
-    Backup(WrittenArchive),
-    /// What was read, all of it whole.
-    Check(ReadTotals),
-    /// What went, or would.
-    Collect(GcReport),
 }
 
 /// What was written.

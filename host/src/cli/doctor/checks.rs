@@ -1,9 +1,9 @@
 //! Checks of this machine for `longhaul doctor`: each finds one state and, if that is not enough, a remedy. The checks
 //! change nothing. To try the sandboxes they start only an empty program and the compiler.
 
-use super::super::backup::upkeep;
 use crate::cli::context::Context;
-use crate::service::{MaintenanceRequest, MaintenanceResponse};
+use longhaul_api::operations::MaintenanceOperations as _;
+use longhaul_api::upkeep::CheckStore;
 use longhaul_config::resources::ResourceSettings;
 use longhaul_core::Clock as _;
 use longhaul_home::{Home, MachineClock, is_ours_alone};
@@ -181,11 +181,8 @@ pub(super) async fn store(context: &Context, reads_store: bool) -> CheckResult {
             Err(error) => broken(WHAT, format!("{error:#}")),
         };
     }
-    match upkeep(context, MaintenanceRequest::Check).await {
-        Ok(MaintenanceResponse::Check(read)) => {
-            fine(WHAT, format!("{} rows with {} bytes, all as they were written", read.rows, read.bytes))
-        }
-        Ok(_) => broken(WHAT, "the service answered something else"),
+    match context.check_store(CheckStore {}).await {
+        Ok(read) => fine(WHAT, format!("{} rows with {} bytes, all as they were written", read.rows, read.bytes)),
         Err(error) => broken(WHAT, format!("{error:#}")),
     }
 }

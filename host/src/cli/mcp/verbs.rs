@@ -5,6 +5,8 @@ use crate::cli::context::Context;
 use crate::client::which;
 use crate::report::{self, ReportFormat};
 use crate::service::{Answer, OpenQuestion, Request, RunRef, Status};
+use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals};
+use longhaul_api::operations::ApprovalOperations as _;
 use longhaul_approval::{Approval, ApprovalStatus, banner};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -305,9 +307,7 @@ async fn approve(
     Approving { id }: Approving,
     said: Option<PersonAnswer>,
 ) -> fault::Result<VerbResult> {
-    let Answer::Approvals { approvals, .. } = context.ask(Request::Approvals { run: None }).await? else {
-        return unexpected();
-    };
+    let approvals = context.approvals(ListApprovals { run: None }).await?.approvals;
     let mut open = approvals.iter().filter(|approval| approval.standing == ApprovalStatus::Open);
     let Some(PersonAnswer { text, about }) = said else {
         let own = runs_here(context).await?;
@@ -324,8 +324,8 @@ async fn approve(
     let Some(approval) = open.find(|approval| Some(&approval.id) == about.as_ref()) else {
         bail!("what the person saw is open no more, and nothing was decided; ask again");
     };
-    let request = Request::AnswerApproval { id: approval.id.clone(), text };
-    let Answer::Approved { approval, active, .. } = context.ask(request).await? else { return unexpected() };
+    let request = AnswerApproval { id: approval.id.clone(), text };
+    let ApprovalOutcome { approval, active, .. } = context.answer_approval(request).await?;
     let next = if active { "the run goes on" } else { "longhaul_resume goes on with the run" };
     Ok(VerbResult::Value(json!({ "approval": approval.id, "run": approval.subject.invocation.run(), "next": next })))
 }

@@ -6,11 +6,10 @@ use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::approvals::{ApprovalView, Approved, RunRuleView};
 use super::super::views::runs::RunNamed;
-use super::runs::named;
-use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
-use longhaul_approval::{Approval as Inner, ApprovalStatus, RunRule};
-use longhaul_core::RunId;
+use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
+use longhaul_api::operations::ApprovalOperations as _;
+use longhaul_approval::ApprovalStatus;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -39,27 +38,21 @@ pub async fn list(
     Query(query): Query<ApprovalsQuery>,
 ) -> ApiResult<Page<ApprovalView>> {
     let window = PageParams::of(query.limit, query.offset)?;
-    let (mut approvals, _) = all(&state, query.run.as_deref()).await?;
+    let ApprovalList { mut approvals, .. } = all(&state, query.run.as_deref()).await?;
     approvals.retain(|one| query.open.is_none_or(|open| open == (one.standing == ApprovalStatus::Open)));
     approvals.sort_by(|a, b| b.at_ms.cmp(&a.at_ms).then_with(|| a.id.cmp(&b.id)));
     Ok(Out(Page::of(approvals, window, ApprovalView::from)))
 }
 
-async fn all(state: &SharedState, run: Option<&str>) -> Result<(Vec<Inner>, Vec<(RunId, RunRule)>), Problem> {
+async fn all(state: &SharedState, run: Option<&str>) -> Result<ApprovalList, Problem> {
     let run = run.map(which).transpose()?;
-    match state.ask(Request::Approvals { run }).await? {
-        Answer::Approvals { approvals, rules } => Ok((approvals, rules)),
-        _ => Err(Problem::odd()),
-    }
+    Ok(state.approvals(ListApprovals { run }).await?)
 }
 
 /// Show an approval
 #[utoipa::path(get, path = "/api/v1/approvals/{approval}", tag = "approvals", params(("approval" = String, Path, description = "Its id, or the beginning of it")), responses((status = 200, description = "The approval", body = ApprovalView)))]
 pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>) -> ApiResult<ApprovalView> {
-    let Answer::Approvals { mut approvals, .. } = state.ask(Request::Approval { id: approval }).await? else {
-        return Err(Problem::odd());
-    };
-    approvals.pop().map(|one| Out(one.into())).ok_or_else(Problem::odd)
+    Ok(Out(state.approval(ShowApproval { id: approval }).await?.into()))
 }
 
 /// What a person says.
@@ -79,11 +72,11 @@ pub async fn answer(
     Path(id): Path<String>,
     Json(said): Json<ApprovalAnswerBody>,
 ) -> ApiResult<Approved> {
-    let asked = Request::AnswerApproval { id, text: said.text };
-    let Answer::Approved { approval, rule, active } = state.ask(asked).await? else { return Err(Problem::odd()) };
+    let request = AnswerApproval { id, text: said.text };
+    let ApprovalOutcome { approval, rule, active } = state.answer_approval(request).await?;
     let run = approval.subject.invocation.run();
     let rule = rule.map(|rule| RunRuleView::from((run, rule)));
-    Ok(Out(Approved { approval: (*approval).into(), rule, active }))
+    Ok(Out(Approved { approval: approval.into(), rule, active }))
 }
 
 /// Filter and page of the list of rules.
@@ -106,7 +99,7 @@ pub struct RulesQuery {
 #[utoipa::path(get, path = "/api/v1/rules", tag = "approvals", params(RulesQuery), responses((status = 200, description = "A page of rules", body = Page<RunRuleView>)))]
 pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQuery>) -> ApiResult<Page<RunRuleView>> {
     let window = PageParams::of(query.limit, query.offset)?;
-    let (_, rules) = all(&state, query.run.as_deref()).await?;
+    let rules = all(&state, query.run.as_deref()).await?.rules;
     Ok(Out(Page::of(rules, window, RunRuleView::from)))
 }
 
@@ -122,5 +115,5 @@ pub async fn revoke(
     State(state): State<SharedState>,
     Path((run, rule)): Path<(String, String)>,
 ) -> ApiResult<RunNamed> {
-    Ok(Out(named(&state, Request::RevokeRule { run: which(&run)?, rule }).await?))
+    Ok(Out(state.revoke_rule(RevokeRule { run: which(&run)?, rule }).await?.into()))
 }

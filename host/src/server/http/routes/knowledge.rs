@@ -10,9 +10,13 @@ use super::super::views::knowledge::{
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::{Nothing, named};
-use crate::service::{Answer, MemoryRequest, Request, RunRef, TrajectoryFilter};
+use crate::service::{Answer, MemoryItem, Request, RunRef, TrajectoryFilter};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use longhaul_api::decisions::{JudgeDecision, ListDecisions};
+use longhaul_api::memory::{ForgetMemory, ListMemory, SearchMemory};
+use longhaul_api::operations::{DecisionOperations as _, MemoryOperations as _, TrajectoryOperations as _};
+use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -38,8 +42,7 @@ pub async fn decisions(
 ) -> ApiResult<Decisions> {
     let limit = limited(query.limit, 20)?;
     let question = query.question.filter(|question| !question.trim().is_empty());
-    let asked = Request::Decisions { run: which(&run)?, question, limit };
-    let Answer::Decisions { hits } = state.ask(asked).await? else { return Err(Problem::odd()) };
+    let hits = state.decisions(ListDecisions { run: which(&run)?, question, limit }).await?;
     Ok(Out(Decisions { items: hits.into_iter().map(Into::into).collect() }))
 }
 
@@ -75,9 +78,8 @@ pub async fn judge(
 ) -> ApiResult<DecisionView> {
     let JudgementBody { outcome, score, lesson } = said;
     let run = which(&run)?;
-    let asked = Request::JudgeDecision { run, id, outcome: outcome.map(Into::into), score, lesson };
-    let Answer::Decisions { mut hits } = state.ask(asked).await? else { return Err(Problem::odd()) };
-    hits.pop().map(|hit| Out(hit.into())).ok_or_else(Problem::odd)
+    let request = JudgeDecision { run, id, outcome: outcome.map(Into::into), score, lesson };
+    Ok(Out(state.judge_decision(request).await?.into()))
 }
 
 /// Filter and length of the list of memories.
@@ -105,20 +107,21 @@ pub async fn memory(
     Query(asked): Query<MemoryQuery>,
 ) -> ApiResult<Memories> {
     let limit = limited(asked.limit, 50)?;
-    let wanted = match asked.query.filter(|query| !query.trim().is_empty()) {
-        Some(query) => MemoryRequest::Search { query, limit: u32::try_from(limit).unwrap_or(u32::MAX) },
-        None => MemoryRequest::List { prefix: asked.prefix.unwrap_or_default(), limit },
+    let run = which(&run)?;
+    let found = match asked.query.filter(|query| !query.trim().is_empty()) {
+        Some(query) => {
+            let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+            state.search_memory(SearchMemory { run, query, limit }).await?
+        }
+        None => state.memories(ListMemory { run, prefix: asked.prefix.unwrap_or_default(), limit }).await?,
     };
-    let mut found = remembered(&state, &run, wanted).await?;
+    let mut found = remembered(found);
     found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
     Ok(Out(found))
 }
 
-async fn remembered(state: &SharedState, run: &str, wanted: MemoryRequest) -> Result<Memories, Problem> {
-    match state.ask(Request::Memory { run: which(run)?, wanted }).await? {
-        Answer::Memories { memories } => Ok(Memories { items: memories.into_iter().map(MemoryView::from).collect() }),
-        _ => Err(Problem::odd()),
-    }
+fn remembered(found: Vec<MemoryItem>) -> Memories {
+    Memories { items: found.into_iter().map(MemoryView::from).collect() }
 }
 
 /// The memory that is forgotten.
@@ -140,8 +143,8 @@ pub async fn forget(
     Path(run): Path<String>,
     Query(asked): Query<ForgetQuery>,
 ) -> ApiResult<Memories> {
-    let wanted = MemoryRequest::Forget { key: asked.key, shelf: asked.shelf.map(Into::into) };
-    Ok(Out(remembered(&state, &run, wanted).await?))
+    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf.map(Into::into) };
+    Ok(Out(remembered(state.forget_memory(request).await?)))
 }
 
 /// List what agents of a run proposed
@@ -250,8 +253,7 @@ pub async fn trajectories(
         ending: query.ending.map(Into::into),
         ..TrajectoryFilter::default()
     };
-    let asked = Request::Trajectories { run: which(&run)?, wanted };
-    let Answer::Trajectories { trajectories } = state.ask(asked).await? else { return Err(Problem::odd()) };
+    let trajectories = state.trajectories(ListTrajectories { run: which(&run)?, wanted }).await?;
     Ok(Out(Page::of(trajectories, window, TrajectoryView::from)))
 }
 
@@ -271,12 +273,8 @@ pub async fn trajectory(
     Path(run): Path<String>,
     Query(query): Query<TrajectoryQuery>,
 ) -> ApiResult<TrajectoryView> {
-    one(&state, Request::Trajectory { run: which(&run)?, invocation: query.invocation }).await
-}
-
-async fn one(state: &SharedState, asked: Request) -> ApiResult<TrajectoryView> {
-    let Answer::Trajectories { mut trajectories } = state.ask(asked).await? else { return Err(Problem::odd()) };
-    trajectories.pop().map(|one| Out(one.into())).ok_or_else(Problem::odd)
+    let request = ShowTrajectory { run: which(&run)?, invocation: query.invocation };
+    Ok(Out(state.trajectory(request).await?.into()))
 }
 
 /// What a trajectory is worth; what is null stays as it was.
@@ -303,5 +301,6 @@ pub async fn annotate(
     Json(said): Json<AnnotationBody>,
 ) -> ApiResult<TrajectoryView> {
     let AnnotationBody { invocation, rating, correction } = said;
-    one(&state, Request::AnnotateTrajectory { run: which(&run)?, invocation, rating, correction }).await
+    let request = AnnotateTrajectory { run: which(&run)?, invocation, rating, correction };
+    Ok(Out(state.annotate_trajectory(request).await?.into()))
 }

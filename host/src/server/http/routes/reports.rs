@@ -8,12 +8,13 @@ use super::super::views::runs::{Costs, RunCost};
 use super::super::views::spent::UsageView;
 use super::runs::all;
 use crate::report::{self, ReportFormat};
-use crate::service::{Answer, Request, RunRef, RunSummary, Status};
+use crate::service::{Answer, InProcess, Request, RunRef, RunSummary, Status};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, header};
 use longhaul_core::model::Usage as InnerUsage;
 use serde::Deserialize;
+use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
 /// How a report is written.
@@ -59,7 +60,8 @@ pub async fn report(
         ReportForm::Json => (ReportFormat::Json, "application/json", "json"),
     };
     let run = state.service.find(&which(&run)?)?.record.run;
-    let text = report::of(&state.service, RunRef::Named(run.to_string()), format).await?;
+    let service = InProcess(Arc::clone(&state.service));
+    let text = report::of(&service, RunRef::Named(run.to_string()), format).await?;
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

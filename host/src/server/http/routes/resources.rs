@@ -1,13 +1,12 @@
 //! Resource use of the machine, now and over the last hours.
 
 use super::super::input::Query;
-use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
 use super::super::views::resources::Resources;
-use crate::service::{Answer, Request};
 use axum::extract::State;
-use longhaul_api::resources::ResourceRequest;
+use longhaul_api::operations::ResourceOperations as _;
+use longhaul_api::resources::{ListSamples, ReadResources};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -26,12 +25,7 @@ pub struct ResourcesQuery {
 /// Show what is used of the machine, and was
 #[utoipa::path(get, path = "/api/v1/resources", tag = "server", params(ResourcesQuery), responses((status = 200, description = "Now, and before", body = Resources)))]
 pub async fn show(State(state): State<SharedState>, Query(query): Query<ResourcesQuery>) -> ApiResult<Resources> {
-    let Answer::Resources { resources } = state.ask(Request::Resources { wanted: ResourceRequest::Now }).await? else {
-        return Err(Problem::odd());
-    };
-    let wanted = ResourceRequest::History { after_ms: query.after_ms.unwrap_or(0), limit: SAMPLES };
-    let Answer::ResourceHistory { samples } = state.ask(Request::Resources { wanted }).await? else {
-        return Err(Problem::odd());
-    };
-    Ok(Out(Resources::of(*resources, samples)))
+    let resources = state.resources(ReadResources {}).await?;
+    let wanted = ListSamples { after_ms: query.after_ms.unwrap_or(0), limit: SAMPLES };
+    Ok(Out(Resources::of(resources, state.resource_history(wanted).await?)))
 }

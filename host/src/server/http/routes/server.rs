@@ -5,10 +5,12 @@ use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
 use super::runs::all;
-use crate::service::{Answer, Request};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
+use longhaul_api::approvals::ListApprovals;
+use longhaul_api::operations::{ApprovalOperations as _, ResourceOperations as _};
+use longhaul_api::resources::{MetricsText, ReadMetrics};
 use longhaul_approval::ApprovalStatus;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,7 +61,7 @@ pub async fn ready(State(state): State<SharedState>) -> ApiResult<Ready> {
     responses((status = 200, description = "In Prometheus' text format", body = String, content_type = "text/plain; version=0.0.4"))
 )]
 pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Problem> {
-    let Answer::Metrics { mut text } = state.ask(Request::Metrics).await? else { return Err(Problem::odd()) };
+    let MetricsText { mut text } = state.metrics(ReadMetrics {}).await?;
     text.push_str(&now(&state).await?);
     let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
@@ -70,9 +72,7 @@ pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Probl
 /// The gauges of this moment.
 async fn now(state: &SharedState) -> Result<String, Problem> {
     let runs = all(state).await?;
-    let Answer::Approvals { approvals, .. } = state.ask(Request::Approvals { run: None }).await? else {
-        return Err(Problem::odd());
-    };
+    let approvals = state.approvals(ListApprovals { run: None }).await?.approvals;
     let open = approvals.iter().filter(|one| one.standing == ApprovalStatus::Open).count();
     let active = runs.iter().filter(|run| run.active).count();
     let mut by_status: BTreeMap<String, usize> = STATUSES.iter().map(|status| ((*status).to_owned(), 0)).collect();

@@ -4,8 +4,8 @@ use super::features::FeatureView;
 use super::spent::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use longhaul_api::runs::{
-    FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary, RevertOutcome as InnerReverted,
-    RunSummary, Status,
+    AffectedRun, FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary,
+    RevertOutcome as InnerReverted, RunSummary, Status,
 };
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
@@ -274,6 +274,12 @@ impl From<InnerQuestion> for OpenQuestionView {
 pub struct RunNamed {
     /// Its name.
     pub run: String,
+}
+
+impl From<AffectedRun> for RunNamed {
+    fn from(affected: AffectedRun) -> Self {
+        Self { run: affected.run.to_string() }
+    }
 }
 
 /// A commit.
