@@ -99,7 +99,6 @@ use tokio::task::JoinSet;
 
 pub use codes::{classified, code_of};
 pub use longhaul_api::answer::Answer;
-pub use longhaul_api::checkpoints::CheckpointRequest;
 pub use longhaul_api::memory::{MemoryItem, MemoryScope};
 pub use longhaul_api::request::Request;
 pub use longhaul_api::runs::{
@@ -329,8 +328,6 @@ impl Service {
             Request::Proposals { run } => self.proposals(&self.find(&run)?),
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
-            Request::Checkpoints { wanted } => self.checkpoints(wanted).await,
-            Request::Graph { wanted, token } => self.graphs(wanted, &token).await,
             Request::Agents { wanted } => self.agents(wanted).await,
             Request::Schedules { wanted } => self.schedules(wanted).await,
             Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,

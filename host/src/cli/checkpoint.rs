@@ -6,9 +6,13 @@ use super::exit::Exit;
 use super::terminal;
 use crate::checkpoint::{Cause, Snapshot, SnapshotOrigin};
 use crate::report::messages::counted;
-use crate::service::{Answer, CheckpointRequest, Request};
 use clap::{Args, Subcommand};
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_api::checkpoints::{
+    CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
+    SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
+};
+use longhaul_api::operations::CheckpointOperations as _;
+use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_security::signing::{self, AcceptedRisks};
 use std::io::{Read as _, Write as _};
@@ -108,39 +112,32 @@ pub async fn run(context: &Context, command: CheckpointCommand) -> fault::Result
         CheckpointCommand::List { run, every, shared } => list(context, run, every, shared).await,
         CheckpointCommand::Show { key } => show(context, &key).await,
         CheckpointCommand::Export { key, save: Some(name), ttl_s, .. } => {
-            let answer = ask(context, CheckpointRequest::Save { key, name, ttl_s }).await?;
-            print_list(context, answer)
+            print_list(context, &context.save_checkpoint(SaveCheckpoint { key, name, ttl_s }).await?)
         }
         CheckpointCommand::Export { key, output, .. } => export(context, key, output).await,
         CheckpointCommand::Import(args) => import(context, args).await,
     }
 }
 
-async fn ask(context: &Context, wanted: CheckpointRequest) -> fault::Result<Answer> {
-    context.ask(Request::Checkpoints { wanted }).await
-}
-
 async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> fault::Result<Exit> {
-    let wanted = if shared {
-        CheckpointRequest::ListShared { directory: context.project.clone() }
+    let list = if shared {
+        context.shared_checkpoints(ListShared { directory: context.project.clone() }).await?
     } else {
-        CheckpointRequest::List { run: context.which(run), every }
+        context.checkpoints(ListCheckpoints { run: context.which(run), every }).await?
     };
-    print_list(context, ask(context, wanted).await?)
+    print_list(context, &list)
 }
 
-fn print_list(context: &Context, answer: Answer) -> fault::Result<Exit> {
+fn print_list(context: &Context, list: &CheckpointList) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(list)?);
         return Ok(Exit::Done);
     }
-    let Answer::Checkpoints { checkpoints, saved, shared } = answer else {
-        bail!("the service answered something else")
-    };
+    let CheckpointList { checkpoints, saved, shared } = list;
     if checkpoints.is_empty() && saved.is_empty() && shared.is_empty() {
         outln!("no checkpoints");
     }
-    for one in &checkpoints {
+    for one in checkpoints {
         let cause = match one.cause {
             Cause::Step => "step",
             Cause::Approval => "approval",
@@ -148,20 +145,17 @@ fn print_list(context: &Context, answer: Answer) -> fault::Result<Exit> {
         let open = if one.open { "" } else { " (has ended)" };
         outln!("{}  step {} before entry {} ({cause}){open}", one.invocation, one.step, one.entries + 1);
     }
-    for one in &saved {
+    for one in saved {
         outln!("saved  {}  {} bytes", printable(&one.key, LINE_BYTES_MAX), one.bytes);
     }
-    for key in &shared {
+    for key in shared {
         outln!("shared {}", printable(key, LINE_BYTES_MAX));
     }
     Ok(Exit::Done)
 }
 
-async fn snapshot(context: &Context, wanted: CheckpointRequest) -> fault::Result<Box<Snapshot>> {
-    match ask(context, wanted).await? {
-        Answer::Snapshot { snapshot } => Ok(Box::new(serde_json::from_value(snapshot)?)),
-        _ => bail!("the service answered something else"),
-    }
+fn snapshot(document: CheckpointDocument) -> fault::Result<Box<Snapshot>> {
+    Ok(Box::new(serde_json::from_value(document.snapshot)?))
 }
 
 async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
@@ -169,7 +163,7 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
     let (mut snapshot, is_file) = if file.is_file() {
         (Box::new(read(key)?), true)
     } else {
-        (snapshot(context, CheckpointRequest::Show { key: key.to_owned() }).await?, false)
+        (snapshot(context.checkpoint(ShowCheckpoint { key: key.to_owned() }).await?)?, false)
     };
     // A checkpoint that is read from this data directory has no signature yet.
     let signer = if is_file {
@@ -223,7 +217,7 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
 }
 
 async fn export(context: &Context, key: String, output: Option<PathBuf>) -> fault::Result<Exit> {
-    let text = snapshot(context, CheckpointRequest::Export { key }).await?.write()?;
+    let text = snapshot(context.export_checkpoint(ExportCheckpoint { key }).await?)?.write()?;
     match output {
         Some(path) => {
             // The file holds prompts, and files that the agent wrote.
@@ -241,20 +235,19 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
     let ImportArgs { from, saved, shared, replace, accept } = args;
     let accepts = accept.accepts();
     let directory = context.project.clone();
-    let wanted = if shared {
-        CheckpointRequest::TakeOver { key: from, directory, replace, accepts }
+    let imported = if shared {
+        context.take_over_run(TakeOverRun { key: from, directory, replace, accepts }).await?
     } else {
         let snapshot = if saved {
             context.client.keep();
-            self::snapshot(context, CheckpointRequest::Saved { name: from }).await?
+            self::snapshot(context.saved_checkpoint(ShowSaved { name: from }).await?)?
         } else {
             Box::new(read(&from)?)
         };
-        CheckpointRequest::Import { snapshot: serde_json::to_value(snapshot)?, directory, replace, accepts }
+        let snapshot = serde_json::to_value(snapshot)?;
+        context.import_checkpoint(ImportCheckpoint { snapshot, directory, replace, accepts }).await?
     };
-    let Answer::Imported { run, signer, powers } = ask(context, wanted).await? else {
-        bail!("the service answered something else")
-    };
+    let ImportedRun { run, signer, powers } = imported;
     if context.json {
         outln!("{}", serde_json::json!({ "run": run, "signer": signer, "powers": powers }));
         return Ok(Exit::Done);

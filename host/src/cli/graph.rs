@@ -6,9 +6,12 @@ mod show;
 use super::context::Context;
 use super::exit::Exit;
 use super::{grant_args, terminal};
-use crate::service::{Answer, Request};
 use clap::{Args, Subcommand, ValueEnum};
-use longhaul_api::graphs::{GraphRequest, Language, ModelChoice, TRIES_MAX};
+use longhaul_api::graphs::{
+    AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, Language, ListGraphs, ListSteps, ModelChoice,
+    OperateGraph, PatchStep, RemoveGraph, RunGraph, ShowHistory, TRIES_MAX,
+};
+use longhaul_api::operations::GraphOperations as _;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::graph::{self, GraphFormat, GraphOperation, StepEnvironment, StepLimits};
@@ -235,72 +238,70 @@ fn format(text: &str) -> Result<GraphFormat, String> {
 
 /// Runs the command. Exit code 3 if a step failed or could not run.
 pub async fn run(context: &Context, command: GraphCommand) -> fault::Result<Exit> {
+    // The service recognises by it a request that was carried out and is repeated because the owner of the data
+    // directory stopped before it could answer.
+    let token = token();
     match command {
         GraphCommand::New { name, lang, sees } => {
-            let wanted = GraphRequest::New { name, language: lang.into(), surroundings: sees.surroundings()? };
-            show::summaries(context, &graphs(ask(context, wanted).await?)?, true)
+            let (language, surroundings) = (lang.into(), sees.surroundings()?);
+            let made = context.create_graph(CreateGraph { name, language, surroundings, token }).await?;
+            show::summary(context, &made)
         }
-        GraphCommand::List => show::summaries(context, &graphs(ask(context, GraphRequest::List).await?)?, false),
+        GraphCommand::List => show::summaries(context, &context.graphs(ListGraphs {}).await?),
         GraphCommand::Remove { name, step: None } => {
-            show::summaries(context, &graphs(ask(context, GraphRequest::Remove { name }).await?)?, true)
+            show::summary(context, &context.remove_graph(RemoveGraph { name }).await?)
         }
-        GraphCommand::Remove { name, step: Some(step) } => one(context, name, GraphOperation::Remove { step }).await,
+        GraphCommand::Remove { name, step: Some(step) } => {
+            operate(context, OperateGraph { name, operation: GraphOperation::Remove { step }, token }).await
+        }
         GraphCommand::Add { name, step: Some(step), source } => {
             let source = source.text(graph::SOURCE_BYTES_MAX)?;
-            one(context, name, GraphOperation::Add { step, source }).await
+            operate(context, OperateGraph { name, operation: GraphOperation::Add { step, source }, token }).await
         }
         GraphCommand::Add { name, step: None, source } => {
             let steps = cells::split(&source.text(cells::FILE_BYTES_MAX)?)?;
-            let answer = answer(ask(context, GraphRequest::AddMany { name, steps }).await?)?;
-            show::answer(context, &answer)
+            show::answer(context, &context.add_steps(AddSteps { name, steps, token }).await?)
         }
         GraphCommand::Change { name, step, source } => {
             let source = source.text(graph::SOURCE_BYTES_MAX)?;
-            one(context, name, GraphOperation::Change { step, source }).await
+            operate(context, OperateGraph { name, operation: GraphOperation::Change { step, source }, token }).await
         }
         GraphCommand::Run { name, keep_going, again } => {
-            let answer = answer(ask(context, GraphRequest::Run { name, keep_going, again }).await?)?;
-            show::answer(context, &answer)
+            show::answer(context, &context.run_graph(RunGraph { name, keep_going, again, token }).await?)
         }
-        GraphCommand::Stale { name } => one(context, name, GraphOperation::Stale).await,
+        GraphCommand::Stale { name } => {
+            operate(context, OperateGraph { name, operation: GraphOperation::Stale, token }).await
+        }
         GraphCommand::Replay { name, step, keep_going } => {
-            one(context, name, GraphOperation::Replay { step, keep_going }).await
+            let operation = GraphOperation::Replay { step, keep_going };
+            operate(context, OperateGraph { name, operation, token }).await
         }
         GraphCommand::Diagnose { name, step, model } => {
             let model = model.choice(&context.project);
-            let answer = answer(ask(context, GraphRequest::Diagnose { name, step, model }).await?)?;
-            show::answer(context, &answer)
+            show::answer(context, &context.diagnose_step(DiagnoseStep { name, step, model, token }).await?)
         }
-        GraphCommand::Patch { name, step, model, tries } => {
+        GraphCommand::Patch { name, step, model, tries: tries_max } => {
             let model = model.choice(&context.project);
-            let answer = answer(ask(context, GraphRequest::Patch { name, step, model, tries_max: tries }).await?)?;
-            show::answer(context, &answer)
+            show::answer(context, &context.patch_step(PatchStep { name, step, model, tries_max, token }).await?)
         }
         GraphCommand::Show { name, step: None, width } if !context.json => {
-            show::drawing(&answer(ask(context, GraphRequest::Draw { name, width }).await?)?)
+            show::drawing(&context.draw_graph(DrawGraph { name, width }).await?)
         }
         GraphCommand::Show { name, step, .. } => show_steps(context, name, step).await,
-        GraphCommand::History { name } => match ask(context, GraphRequest::History { name }).await? {
-            Answer::GraphVersions { versions } => show::versions(context, &versions),
-            _ => bail!("the service answered something else"),
-        },
+        GraphCommand::History { name } => show::versions(context, &context.graph_history(ShowHistory { name }).await?),
         GraphCommand::Export { name, format, output } => export(context, name, format, output).await,
     }
 }
 
 async fn show_steps(context: &Context, name: String, step: Option<String>) -> fault::Result<Exit> {
-    let graph::GraphAnswer::Steps(steps) = answer(asked(context, name, GraphOperation::Show).await?)? else {
-        bail!("the service answered something else");
-    };
+    let steps = context.graph_steps(ListSteps { name }).await?;
     let Some(step) = step else { return show::steps(&steps) };
     let found = steps.iter().find(|one| one.id == step);
     show::step(context, found.with_context(|| format!("there is no step `{step}` in this graph"))?)
 }
 
 async fn export(context: &Context, name: String, format: GraphFormat, output: Option<PathBuf>) -> fault::Result<Exit> {
-    let graph::GraphAnswer::Text(text) = answer(asked(context, name, GraphOperation::Export { format }).await?)? else {
-        bail!("the service answered something else");
-    };
+    let text = context.export_graph(ExportGraph { name, format }).await?;
     match output {
         Some(path) => {
             let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -312,35 +313,11 @@ async fn export(context: &Context, name: String, format: GraphFormat, output: Op
     Ok(Exit::Done)
 }
 
-async fn one(context: &Context, name: String, wanted: GraphOperation) -> fault::Result<Exit> {
-    show::answer(context, &answer(asked(context, name, wanted).await?)?)
-}
-
-async fn asked(context: &Context, name: String, ask: GraphOperation) -> fault::Result<Answer> {
-    self::ask(context, GraphRequest::One { name, ask }).await
-}
-
-/// Every request has a token. By it the service recognises a request that was carried out and is repeated because the
-/// owner of the data directory stopped before it could answer.
-async fn ask(context: &Context, wanted: GraphRequest) -> fault::Result<Answer> {
-    context.ask(Request::Graph { wanted, token: token() }).await
+async fn operate(context: &Context, request: OperateGraph) -> fault::Result<Exit> {
+    show::answer(context, &context.operate_graph(request).await?)
 }
 
 fn token() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("{}-{}", std::process::id(), now.as_nanos())
-}
-
-fn answer(answer: Answer) -> fault::Result<graph::GraphAnswer> {
-    match answer {
-        Answer::Graph { said } => Ok(*said),
-        _ => bail!("the service answered something else"),
-    }
-}
-
-fn graphs(answer: Answer) -> fault::Result<Vec<graph::GraphSummary>> {
-    match answer {
-        Answer::Graphs { graphs } => Ok(graphs),
-        _ => bail!("the service answered something else"),
-    }
 }

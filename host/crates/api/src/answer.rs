@@ -1,18 +1,15 @@
 //! What a surface is answered: one list, the same for all surfaces.
 
 use crate::agents::{AgentResponse, ScheduleResponse};
-use crate::checkpoints::{Checkpoint, SavedSnapshot};
 use crate::checks::{Finding, Overview};
 use crate::runs::{CarriedInvocation, FeatureRecheck, ProjectSummary, ReplayResult, RevertOutcome, RunSummary, Status};
 use longhaul_core::event::RunEvent;
-use longhaul_core::graph;
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_mcp::Definition;
 use longhaul_records::proposals::Proposal;
 use longhaul_worktree::Logged;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::PathBuf;
 
 /// What is answered.
@@ -23,15 +20,6 @@ pub enum Answer {
     Run {
         /// Its name.
         run: RunId,
-    },
-    /// A run came from elsewhere.
-    Imported {
-        /// Its name.
-        run: RunId,
-        /// Who signed it.
-        signer: String,
-        /// What the longhaul.toml in it asks for beyond the tree of a run. None of it counts here.
-        powers: Vec<String>,
     },
     /// The goal is read again.
     Reread {
@@ -119,35 +107,6 @@ pub enum Answer {
     Proposals {
         /// Oldest first, the decided ones included.
         proposals: Vec<Proposal>,
-    },
-    /// Where runs can be gone on from.
-    Checkpoints {
-        /// Positions in journals.
-        checkpoints: Vec<Checkpoint>,
-        /// What is saved in the data directory.
-        saved: Vec<SavedSnapshot>,
-        /// What is on the server.
-        shared: Vec<String>,
-    },
-    /// A run as it stands.
-    Snapshot {
-        /// All of it, as the document that an export is.
-        snapshot: Value,
-    },
-    /// What a graph answers.
-    Graph {
-        /// To what it was asked.
-        said: Box<graph::GraphAnswer>,
-    },
-    /// Graphs in short.
-    Graphs {
-        /// By name.
-        graphs: Vec<graph::GraphSummary>,
-    },
-    /// What was changed in a graph.
-    GraphVersions {
-        /// The newest first.
-        versions: Vec<graph::GraphVersion>,
     },
     /// What is answered of agents.
     Agents {

@@ -1,8 +1,8 @@
 //! What is asked of the graphs of a data directory. What is answered is the affair of `longhaul_core::graph`.
 
-use longhaul_core::graph::{GraphOperation, StepEnvironment};
+use longhaul_core::graph::{GraphFormat, GraphOperation, StepEnvironment};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Sources that one patch tries, unless it is told another number.
 pub const TRIES_MAX: u32 = 8;
@@ -34,79 +34,133 @@ pub struct ModelChoice {
     pub model: Option<String>,
 }
 
-/// What is asked of the graphs of a data directory.
+/// Make a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GraphRequest {
-    /// Make one.
-    New {
-        /// Its name.
-        name: String,
-        /// Of its steps.
-        language: Language,
-        /// What its steps see.
-        surroundings: StepEnvironment,
-    },
-    /// All of them.
-    List,
-    /// Remove one.
-    Remove {
-        /// Which.
-        name: String,
-    },
-    /// What an agent can ask as well.
-    One {
-        /// Of which.
-        name: String,
-        /// What.
-        ask: GraphOperation,
-    },
-    /// Add steps, all or none.
-    AddMany {
-        /// To which.
-        name: String,
-        /// Names and sources.
-        steps: Vec<(String, String)>,
-    },
-    /// Run what is stale.
-    Run {
-        /// Of which.
-        name: String,
-        /// Also what needs a failed step.
-        keep_going: bool,
-        /// And this step, which acts and was cut off.
-        again: Option<String>,
-    },
-    /// Say why a step failed.
-    Diagnose {
-        /// Of which.
-        name: String,
-        /// None: the first that failed.
-        step: Option<String>,
-        /// Who is asked too.
-        model: Option<ModelChoice>,
-    },
-    /// Find a source with which a failure is gone.
-    Patch {
-        /// Of which.
-        name: String,
-        /// None: the first that failed.
-        step: Option<String>,
-        /// Who is asked too.
-        model: Option<ModelChoice>,
-        /// At most so many sources are tried.
-        tries_max: u32,
-    },
-    /// The steps as lines for a terminal.
-    Draw {
-        /// Of which.
-        name: String,
-        /// Columns of a line at most.
-        width: u32,
-    },
-    /// What was changed.
-    History {
-        /// In which.
-        name: String,
-    },
+pub struct CreateGraph {
+    /// Its name.
+    pub name: String,
+    /// The language of its steps.
+    pub language: Language,
+    /// What its steps see.
+    pub surroundings: StepEnvironment,
+    /// A request that is repeated has the same token, so that it is carried out once.
+    pub token: String,
+}
+
+/// List the graphs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListGraphs {}
+
+/// Remove a graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemoveGraph {
+    /// Its name.
+    pub name: String,
+}
+
+/// List what was changed in a graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowHistory {
+    /// Its name.
+    pub name: String,
+}
+
+/// List the steps of a graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListSteps {
+    /// Its name.
+    pub name: String,
+}
+
+/// Write a graph as a text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExportGraph {
+    /// Its name.
+    pub name: String,
+    /// The format.
+    pub format: GraphFormat,
+}
+
+/// Draw the steps of a graph as lines for a terminal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DrawGraph {
+    /// Its name.
+    pub name: String,
+    /// Columns of a line at most.
+    pub width: u32,
+}
+
+/// Carry out what an agent can ask as well.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OperateGraph {
+    /// Its name.
+    pub name: String,
+    /// What is done.
+    pub operation: GraphOperation,
+    /// A request that is repeated has the same token, so that it is carried out once.
+    pub token: String,
+}
+
+/// Add steps, all or none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AddSteps {
+    /// The name of the graph.
+    pub name: String,
+    /// Names and sources.
+    pub steps: Vec<(String, String)>,
+    /// A request that is repeated has the same token, so that it is carried out once.
+    pub token: String,
+}
+
+/// Run what is stale.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunGraph {
+    /// Its name.
+    pub name: String,
+    /// Also what needs a failed step.
+    pub keep_going: bool,
+    /// And this step, which acts and was cut off.
+    pub again: Option<String>,
+    /// A request that is repeated has the same token, so that it is carried out once.
+    pub token: String,
+}
+
+/// Say why a step failed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DiagnoseStep {
+    /// The name of the graph.
+    pub name: String,
+    /// None: the first that failed.
+    pub step: Option<String>,
+    /// A model that is asked, too.
+    pub model: Option<ModelChoice>,
+    /// A request that is repeated has the same token, so that it is carried out once.
+    pub token: String,
+}
+
+/// Find a source with which a failure is gone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PatchStep {
+    /// The name of the graph.
+    pub name: String,
+    /// None: the first that failed.
+    pub step: Option<String>,
+    /// A model that is asked, too.
+    pub model: Option<ModelChoice>,
+    /// At most so many sources are tried.
+    pub tries_max: u32,
+    /// A request that is repeated has the same token, so that it is carried out once.
+    pub token: String,
+}
+
+impl DiagnoseStep {
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        self.model.iter().map(|model| model.directory.as_path()).collect()
+    }
+}
+
+impl PatchStep {
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        self.model.iter().map(|model| model.directory.as_path()).collect()
+    }
 }

@@ -12,7 +12,15 @@
 //! Requests and responses are types of the modules of their resource. This file opens no connection and answers nothing.
 
 use crate::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
+use crate::checkpoints::{
+    CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
+    SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
+};
 use crate::decisions::{JudgeDecision, ListDecisions, ShowDecision};
+use crate::graphs::{
+    AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, ListGraphs, ListSteps, OperateGraph, PatchStep,
+    RemoveGraph, RunGraph, ShowHistory,
+};
 use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
 use crate::resources::{EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
 use crate::runs::AffectedRun;
@@ -26,6 +34,7 @@ use crate::upkeep::{CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive
 use longhaul_approval::Approval;
 use longhaul_core::decision::DecisionHit;
 use longhaul_core::fault::{self, Fault};
+use longhaul_core::graph::{GraphAnswer, GraphSummary, GraphVersion, StepView};
 use longhaul_core::store::ReadTotals;
 use longhaul_resources::Sample;
 use longhaul_security::audit::{AuditRecord, AuditVerification};
@@ -301,10 +310,64 @@ operations! {
     }
 }
 
+operations! {
+    /// Checkpoints: runs as they stand, taken elsewhere and back.
+    pub trait CheckpointOperations {
+        /// The checkpoints of a run, and what is saved in the data directory.
+        fn checkpoints(ListCheckpoints) -> CheckpointList, Repeat;
+        /// What is on the shared server of a project.
+        fn shared_checkpoints(ListShared) -> CheckpointList, Repeat, paths ListShared::paths;
+        /// A snapshot of what a key names, also while it is worked on.
+        fn checkpoint(ShowCheckpoint) -> CheckpointDocument, Repeat;
+        /// A signed snapshot of a run, or of an agent's part of it.
+        fn export_checkpoint(ExportCheckpoint) -> CheckpointDocument, Repeat;
+        /// Keep a snapshot in the data directory.
+        fn save_checkpoint(SaveCheckpoint) -> CheckpointList, Repeat;
+        /// A snapshot that was saved.
+        fn saved_checkpoint(ShowSaved) -> CheckpointDocument, Repeat;
+        /// Put a run here as a snapshot has it.
+        fn import_checkpoint(ImportCheckpoint) -> ImportedRun, Repeat, paths ImportCheckpoint::paths;
+        /// Put a run here as the shared server has it. Other machines then leave it alone.
+        fn take_over_run(TakeOverRun) -> ImportedRun, Repeat, paths TakeOverRun::paths;
+    }
+}
+
+operations! {
+    /// Graphs of steps of code.
+    pub trait GraphOperations {
+        /// Make a graph.
+        fn create_graph(CreateGraph) -> GraphSummary, Repeat;
+        /// All graphs by name.
+        fn graphs(ListGraphs) -> Vec<GraphSummary>, Repeat;
+        /// Remove a graph. Answers what it was.
+        fn remove_graph(RemoveGraph) -> GraphSummary, Repeat;
+        /// What was changed in a graph, the newest first.
+        fn graph_history(ShowHistory) -> Vec<GraphVersion>, Repeat;
+        /// The steps in the order of the graph.
+        fn graph_steps(ListSteps) -> Vec<StepView>, Repeat;
+        /// The graph as a text.
+        fn export_graph(ExportGraph) -> String, Repeat;
+        /// The steps as lines for a terminal.
+        fn draw_graph(DrawGraph) -> String, Repeat;
+        /// Carry out what an agent can ask as well.
+        fn operate_graph(OperateGraph) -> GraphAnswer, Repeat;
+        /// Add steps, all or none.
+        fn add_steps(AddSteps) -> GraphAnswer, Repeat;
+        /// Run the stale steps.
+        fn run_graph(RunGraph) -> GraphAnswer, Repeat;
+        /// Say why a step failed.
+        fn diagnose_step(DiagnoseStep) -> GraphAnswer, Repeat, paths DiagnoseStep::paths;
+        /// Find a source with which a failure is gone.
+        fn patch_step(PatchStep) -> GraphAnswer, Repeat, paths PatchStep::paths;
+    }
+}
+
 /// All operations of the service.
 pub trait Api:
     ApprovalOperations
+    + CheckpointOperations
     + DecisionOperations
+    + GraphOperations
     + MaintenanceOperations
     + MemoryOperations
     + ResourceOperations
@@ -316,7 +379,9 @@ pub trait Api:
 
 impl<
     S: ApprovalOperations
+        + CheckpointOperations
         + DecisionOperations
+        + GraphOperations
         + MaintenanceOperations
         + MemoryOperations
         + ResourceOperations
@@ -330,7 +395,9 @@ impl<
 /// The handler of the operation of a name; none if there is no such operation.
 pub fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
     <dyn ApprovalOperations>::handler(name)
+        .or_else(|| <dyn CheckpointOperations>::handler(name))
         .or_else(|| <dyn DecisionOperations>::handler(name))
+        .or_else(|| <dyn GraphOperations>::handler(name))
         .or_else(|| <dyn MaintenanceOperations>::handler(name))
         .or_else(|| <dyn MemoryOperations>::handler(name))
         .or_else(|| <dyn ResourceOperations>::handler(name))

@@ -2,8 +2,6 @@
 //! and a relative path would name another project, or another file, there. Surfaces make paths whole; here they are
 //! refused where one was forgotten.
 
-use crate::checkpoints::CheckpointRequest;
-use crate::graphs::GraphRequest;
 use crate::operations::Operation;
 use crate::request::Request;
 use longhaul_core::fault::Fault;
@@ -28,15 +26,6 @@ impl Request {
             | Self::AcceptMcp { directory, .. }
             | Self::DescribeMcp { directory, .. } => vec![directory],
             Self::Replay { with, .. } => with.iter().map(PathBuf::as_path).collect(),
-            Self::Checkpoints {
-                wanted:
-                    CheckpointRequest::ListShared { directory }
-                    | CheckpointRequest::Import { directory, .. }
-                    | CheckpointRequest::TakeOver { directory, .. },
-            } => vec![directory],
-            Self::Graph {
-                wanted: GraphRequest::Diagnose { model, .. } | GraphRequest::Patch { model, .. }, ..
-            } => model.iter().map(|model| model.directory.as_path()).collect(),
             _ => Vec::new(),
         }
     }

@@ -1,8 +1,6 @@
 //! What a surface can ask for: one list, the same for all surfaces.
 
 use crate::agents::{AgentRequest, ScheduleRequest};
-use crate::checkpoints::CheckpointRequest;
-use crate::graphs::GraphRequest;
 use crate::runs::{AskRequest, RunRef};
 use longhaul_core::journal::Resolution;
 use longhaul_core::work::{FeatureSpec, Plan};
@@ -227,18 +225,6 @@ pub enum Request {
         proposal: String,
         /// Why.
         why: String,
-    },
-    /// Runs as they stand.
-    Checkpoints {
-        /// What of them.
-        wanted: CheckpointRequest,
-    },
-    /// Graphs of steps of code.
-    Graph {
-        /// What of them.
-        wanted: GraphRequest,
-        /// Whoever asks twice, since the owner stopped before it answered, says the same here.
-        token: String,
     },
     /// Agents, and what they hand from run to run.
     Agents {

@@ -7,11 +7,11 @@ use crate::runner::LazyExecutor;
 use crate::task::{GraphTask, task_only_looks};
 use crate::views;
 use crate::work::{GraphChange, Services};
-use longhaul_api::graphs::{GraphRequest, Language};
+use longhaul_api::graphs::{AddSteps, CreateGraph, DiagnoseStep, OperateGraph, PatchStep, RunGraph};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::graph::{
-    GraphAnswer, GraphChanges, GraphError, GraphOperation, GraphSummary, GraphVersion, Graphs, PatchView, StagedAnswer,
-    StepEnvironment, check_name,
+    GraphAnswer, GraphChanges, GraphError, GraphFormat, GraphOperation, GraphSummary, GraphVersion, Graphs, PatchView,
+    StagedAnswer, StepEnvironment, StepView, check_name,
 };
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Op, Store, Table};
@@ -33,17 +33,7 @@ const OPEN_MAX: usize = 16;
 /// Rows that one read returns.
 const PAGE_ROWS: usize = 1_000;
 
-/// A response of the service.
-pub enum GraphResponse {
-    /// A response that an agent can also get.
-    One(Box<GraphAnswer>),
-    /// Summaries of graphs, by name.
-    Graphs(Vec<GraphSummary>),
-    /// Changes, the newest first.
-    Versions(Vec<GraphVersion>),
-}
-
-/// The slot of a graph: its lock is held by the caller who changes it.
+/// A graph's place: held by whoever changes it.
 type Slot = Arc<tokio::sync::Mutex<Option<OpenGraph>>>;
 
 /// The service of a data directory's graphs.
@@ -59,41 +49,80 @@ impl Desk {
         Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
     }
 
-    /// Handles a request; a request whose token is known was carried out before.
-    pub async fn answer(&self, wanted: GraphRequest, token: &str) -> fault::Result<GraphResponse> {
-        match wanted {
-            GraphRequest::New { name, language, surroundings } => {
-                self.make(&name, language, surroundings, token).await.map(GraphResponse::Graphs)
-            }
-            GraphRequest::List => self.list().map(GraphResponse::Graphs),
-            GraphRequest::Remove { name } => self.remove(&name).await.map(GraphResponse::Graphs),
-            GraphRequest::History { name } => self.history(&name).map(GraphResponse::Versions),
-            other => Ok(GraphResponse::One(Box::new(self.one(other, token).await?))),
-        }
+    /// Carries out what an agent can ask as well. What changes a graph is carried out once for one token.
+    ///
+    /// # Errors
+    /// What is wrong with the request, and when the store fails.
+    pub async fn operate(&self, request: OperateGraph) -> fault::Result<GraphAnswer> {
+        let OperateGraph { name, operation, token } = request;
+        self.perform(name, GraphTask::Ask(operation), &token).await
     }
 
-    async fn one(&self, wanted: GraphRequest, token: &str) -> fault::Result<GraphAnswer> {
-        let (name, ask) = match wanted {
-            GraphRequest::One { name, ask } => (name, GraphTask::Ask(ask)),
-            GraphRequest::AddMany { name, steps } => (name, GraphTask::AddMany(steps)),
-            GraphRequest::Run { name, keep_going, again } => (name, GraphTask::Run { keep_going, again }),
-            GraphRequest::Draw { name, width } => (name, GraphTask::Draw { width }),
-            GraphRequest::Diagnose { name, step, model } => (name, GraphTask::Diagnose { step, model }),
-            GraphRequest::Patch { name, step, model, tries_max } => {
-                if !(1..=TRIES_MOST).contains(&tries_max) {
-                    bail!("--tries is {tries_max}, and may be 1 to {TRIES_MOST}");
-                }
-                (name, GraphTask::Patch { step, model, tries_max })
-            }
-            GraphRequest::New { .. }
-            | GraphRequest::List
-            | GraphRequest::Remove { .. }
-            | GraphRequest::History { .. } => {
-                bail!(Fault::internal("this is no question to one graph"))
-            }
-        };
-        if task_only_looks(&ask) {
-            return Ok(self.look(&name, &ask)?);
+    /// Adds steps, all or none.
+    ///
+    /// # Errors
+    /// As [`Self::operate`].
+    pub async fn add_steps(&self, AddSteps { name, steps, token }: AddSteps) -> fault::Result<GraphAnswer> {
+        self.perform(name, GraphTask::AddMany(steps), &token).await
+    }
+
+    /// Runs the stale steps.
+    ///
+    /// # Errors
+    /// As [`Self::operate`]. A step that fails is an answer.
+    pub async fn run(&self, request: RunGraph) -> fault::Result<GraphAnswer> {
+        let RunGraph { name, keep_going, again, token } = request;
+        self.perform(name, GraphTask::Run { keep_going, again }, &token).await
+    }
+
+    /// Says why a step failed.
+    ///
+    /// # Errors
+    /// As [`Self::operate`], and when no step failed.
+    pub async fn diagnose(&self, request: DiagnoseStep) -> fault::Result<GraphAnswer> {
+        let DiagnoseStep { name, step, model, token } = request;
+        self.perform(name, GraphTask::Diagnose { step, model }, &token).await
+    }
+
+    /// Finds a source with which a failure is gone.
+    ///
+    /// # Errors
+    /// As [`Self::diagnose`], and when no source is found.
+    pub async fn patch(&self, request: PatchStep) -> fault::Result<GraphAnswer> {
+        let PatchStep { name, step, model, tries_max, token } = request;
+        if !(1..=TRIES_MOST).contains(&tries_max) {
+            bail!("--tries is {tries_max}, and may be 1 to {TRIES_MOST}");
+        }
+        self.perform(name, GraphTask::Patch { step, model, tries_max }, &token).await
+    }
+
+    /// The steps, in the order of the graph.
+    ///
+    /// # Errors
+    /// When there is no such graph, and when the store fails.
+    pub fn steps(&self, name: &str) -> fault::Result<Vec<StepView>> {
+        Ok(self.look(name, views::steps)?)
+    }
+
+    /// The graph as a text.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub fn export(&self, name: &str, format: GraphFormat) -> fault::Result<String> {
+        Ok(self.look(name, |opened| views::export(opened, format))?)
+    }
+
+    /// The steps as lines for a terminal, of at most so many columns.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub fn draw(&self, name: &str, width: u32) -> fault::Result<String> {
+        Ok(self.look(name, |opened| views::drawing(opened, width))?)
+    }
+
+    async fn perform(&self, name: String, task: GraphTask, token: &str) -> fault::Result<GraphAnswer> {
+        if task_only_looks(&task) {
+            return Ok(self.look(&name, |opened| views::look(opened, &task))??);
         }
         if name.contains(OF_AGENT) {
             bail!("`{name}` is an agent's, which nobody else changes; export it, and make a graph of your own");
@@ -107,7 +136,7 @@ impl Desk {
             return Ok(answer);
         }
         let mut work = GraphChange { services: &self.services, opened: &mut opened, token, batch: Batch::new() };
-        let done = work.carry_out(ask).await;
+        let done = work.carry_out(task).await;
         let batch = std::mem::take(&mut work.batch);
         // A refused request changed nothing; the graph in memory may still be ahead of the store, and is dropped.
         let answer = done?;
@@ -116,47 +145,46 @@ impl Desk {
         Ok(answer)
     }
 
-    /// Answers a read-only request from the store while another caller changes the graph.
-    fn look(&self, name: &str, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
+    /// What changes nothing is answered from the store while somebody else changes the graph.
+    fn look<T>(&self, name: &str, view: impl FnOnce(&OpenGraph) -> T) -> Result<T, GraphError> {
         let slot = self.slot(name);
         match slot.try_lock() {
             Ok(mut place) => {
                 let opened = self.take(&mut place, name)?;
-                let answer = views::look(&opened, task);
+                let seen = view(&opened);
                 *place = Some(opened);
-                answer
+                Ok(seen)
             }
-            Err(_) => views::look(&OpenGraph::load(&*self.services.store, name)?, task),
+            Err(_) => Ok(view(&OpenGraph::load(&*self.services.store, name)?)),
         }
     }
 
-    async fn make(
-        &self,
-        name: &str,
-        language: Language,
-        surroundings: StepEnvironment,
-        token: &str,
-    ) -> fault::Result<Vec<GraphSummary>> {
-        check_name("graph", name).map_err(Fault::invalid)?;
+    /// Makes a graph, once for one token.
+    ///
+    /// # Errors
+    /// When its name cannot be one or is taken, and when the store fails.
+    pub async fn create(&self, request: CreateGraph) -> fault::Result<GraphSummary> {
+        let CreateGraph { name, language, surroundings, token } = request;
+        check_name("graph", &name).map_err(Fault::invalid)?;
         if name.contains(OF_AGENT) {
             bail!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
         }
-        let slot = self.slot(name);
+        let slot = self.slot(&name);
         let _place = slot.lock().await;
-        if let Some(head) = self.head(name)? {
-            if head.done(token).is_some() {
-                return Ok(vec![head.summary()]);
+        if let Some(head) = self.head(&name)? {
+            if head.done(&token).is_some() {
+                return Ok(head.summary());
             }
             bail!(Fault::conflict(format!(
                 "there is a graph `{name}` already; choose another name, or remove it first"
             )));
         }
-        let mut head = self.fresh_head(name, language.name(), surroundings)?;
-        head.note(token, None);
+        let mut head = self.fresh_head(&name, language.name(), surroundings)?;
+        head.note(&token, None);
         let what = format!("made, in {}", head.language);
-        let batch = version(Batch::new(), &head, what)?.insert(Table::Graphs, record::head_key(name), bytes(&head)?);
+        let batch = version(Batch::new(), &head, what)?.insert(Table::Graphs, record::head_key(&name), bytes(&head)?);
         self.services.store.commit(batch).await?;
-        Ok(vec![head.summary()])
+        Ok(head.summary())
     }
 
     fn fresh_head(&self, name: &str, language: &str, surroundings: StepEnvironment) -> Result<GraphHead, GraphError> {
@@ -165,7 +193,11 @@ impl Desk {
         Ok(GraphHead::new(name, language, seed, surroundings, self.services.clock.now_ms()))
     }
 
-    fn list(&self) -> fault::Result<Vec<GraphSummary>> {
+    /// All graphs by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn list(&self) -> fault::Result<Vec<GraphSummary>> {
         let (mut graphs, mut after) = (Vec::new(), None::<Vec<u8>>);
         loop {
             let rows = self.services.store.scan(Table::Graphs, &record::heads(), after.as_deref(), PAGE_ROWS)?;
@@ -177,7 +209,11 @@ impl Desk {
         }
     }
 
-    async fn remove(&self, name: &str) -> fault::Result<Vec<GraphSummary>> {
+    /// Removes a graph, and answers what it was.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub async fn remove(&self, name: &str) -> fault::Result<GraphSummary> {
         let slot = self.slot(name);
         let mut place = slot.lock().await;
         let head = self.head(name)?.ok_or_else(|| no_graph(name))?;
@@ -195,10 +231,14 @@ impl Desk {
         batch.push(Op::Delete(Table::Graphs, record::head_key(name)));
         self.services.store.commit(batch).await?;
         *place = None;
-        Ok(vec![head.summary()])
+        Ok(head.summary())
     }
 
-    fn history(&self, name: &str) -> fault::Result<Vec<GraphVersion>> {
+    /// What was changed in a graph, the newest first.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub fn history(&self, name: &str) -> fault::Result<Vec<GraphVersion>> {
         self.head(name)?.ok_or_else(|| no_graph(name))?;
         let most = usize::try_from(record::VERSIONS_MAX).unwrap_or(usize::MAX);
         let rows = self.services.store.last(Table::Graphs, &record::versions(name), most)?;

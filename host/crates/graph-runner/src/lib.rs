@@ -32,4 +32,4 @@ mod task;
 mod views;
 mod work;
 
-pub use desk::{Desk, GraphResponse};
+pub use desk::Desk;

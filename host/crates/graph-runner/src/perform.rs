@@ -30,8 +30,7 @@ impl GraphChange<'_> {
             GraphTask::Patch { step, model, tries_max } => {
                 self.patch(step, model, tries_max).await.map(GraphAnswer::Patched)
             }
-            task @ (GraphTask::Draw { .. }
-            | GraphTask::Ask(GraphOperation::Stale | GraphOperation::Show | GraphOperation::Export { .. })) => {
+            task @ GraphTask::Ask(GraphOperation::Stale | GraphOperation::Show | GraphOperation::Export { .. }) => {
                 views::look(self.opened, &task)
             }
         }

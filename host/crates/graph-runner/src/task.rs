@@ -8,7 +8,6 @@ pub(super) enum GraphTask {
     Ask(GraphOperation),
     AddMany(Vec<(String, String)>),
     Run { keep_going: bool, again: Option<String> },
-    Draw { width: u32 },
     Diagnose { step: Option<String>, model: Option<ModelChoice> },
     Patch { step: Option<String>, model: Option<ModelChoice>, tries_max: u32 },
 }
@@ -26,9 +25,5 @@ impl GraphTask {
 }
 
 pub(super) fn task_only_looks(task: &GraphTask) -> bool {
-    matches!(
-        task,
-        GraphTask::Draw { .. }
-            | GraphTask::Ask(GraphOperation::Stale | GraphOperation::Show | GraphOperation::Export { .. })
-    )
+    matches!(task, GraphTask::Ask(GraphOperation::Stale | GraphOperation::Show | GraphOperation::Export { .. }))
 }

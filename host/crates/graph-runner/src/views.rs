@@ -31,15 +31,14 @@ const EDGES_MAX: usize = 500_000;
 pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
     match task {
         GraphTask::Ask(GraphOperation::Stale) => Ok(GraphAnswer::Stale(opened.stale())),
-        GraphTask::Draw { width } => Ok(GraphAnswer::Text(drawing(opened, *width))),
         GraphTask::Ask(GraphOperation::Show) => Ok(GraphAnswer::Steps(steps(opened))),
         GraphTask::Ask(GraphOperation::Export { format }) => Ok(GraphAnswer::Text(export(opened, *format))),
         _ => Err(GraphError::Failed("this changes the graph".to_owned())),
     }
 }
 
-/// A line for each step, followed by the failures, and the values that cannot be kept.
-fn drawing(opened: &OpenGraph, width: u32) -> String {
+/// A line a step, and behind them how each that failed did, and what nobody can keep.
+pub(super) fn drawing(opened: &OpenGraph, width: u32) -> String {
     let states = states(&opened.replay);
     let width = usize::try_from(width).unwrap_or(usize::MAX).min(WIDTH_MAX);
     let state = |node: &Node| states.get(&node.id).copied().unwrap_or_default();
@@ -72,7 +71,7 @@ fn live_only(opened: &OpenGraph, node: &Node) -> Vec<String> {
     live.flat_map(|group| group.names.iter().map(ToString::to_string)).collect()
 }
 
-fn steps(opened: &OpenGraph) -> Vec<StepView> {
+pub(super) fn steps(opened: &OpenGraph) -> Vec<StepView> {
     let mut needs: HashMap<StepId, Vec<String>> = HashMap::new();
     for edge in opened.graph().edges().take(EDGES_MAX) {
         needs.entry(edge.to).or_default().push(edge.from.to_string());
@@ -191,7 +190,7 @@ fn source_of(opened: &OpenGraph, step: &str) -> Option<Arc<str>> {
     opened.graph().node(&StepId::new(step)).ok().map(|node| node.source.as_str().into())
 }
 
-fn export(opened: &OpenGraph, format: GraphFormat) -> String {
+pub(super) fn export(opened: &OpenGraph, format: GraphFormat) -> String {
     match format {
         GraphFormat::Json => longhaul_graph::export::json(opened.graph()),
         GraphFormat::Dot => longhaul_graph::export::dot(opened.graph()),

@@ -3,7 +3,7 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault;
 use longhaul_core::graph::{
     DiagnosisView, GraphAnswer, GraphChanges, GraphSummary, GraphVersion, PatchView, ReplaySummary, StepFailure,
     StepView,
@@ -34,21 +34,27 @@ pub fn answer(context: &Context, answer: &GraphAnswer) -> fault::Result<Exit> {
     }
 }
 
-/// Prints one graph or many: a line of JSON each, or lines for people.
-pub fn summaries(context: &Context, graphs: &[GraphSummary], is_one: bool) -> fault::Result<Exit> {
-    if graphs.is_empty() && !context.json && !is_one {
+/// Prints graphs, a line each.
+pub fn summaries(context: &Context, graphs: &[GraphSummary]) -> fault::Result<Exit> {
+    if graphs.is_empty() && !context.json {
         outln!("there are no graphs; make one with `longhaul graph new NAME`");
     }
     for graph in graphs {
-        if context.json {
-            json(graph)?;
-            continue;
-        }
-        let stale = if graph.stale == 0 { String::new() } else { format!(", {} stale", graph.stale) };
-        let steps = if graph.steps == 1 { "step" } else { "steps" };
-        let name = printable(&graph.name, LINE_BYTES_MAX);
-        outln!("{name}  {} {steps}{stale}, {}, version {}", graph.steps, graph.language, graph.version);
+        summary(context, graph)?;
     }
+    Ok(Exit::Done)
+}
+
+/// Prints a graph as a line: of JSON, or for people.
+pub fn summary(context: &Context, graph: &GraphSummary) -> fault::Result<Exit> {
+    if context.json {
+        json(graph)?;
+        return Ok(Exit::Done);
+    }
+    let stale = if graph.stale == 0 { String::new() } else { format!(", {} stale", graph.stale) };
+    let steps = if graph.steps == 1 { "step" } else { "steps" };
+    let name = printable(&graph.name, LINE_BYTES_MAX);
+    outln!("{name}  {} {steps}{stale}, {}, version {}", graph.steps, graph.language, graph.version);
     Ok(Exit::Done)
 }
 
@@ -121,11 +127,10 @@ pub fn steps(steps: &[StepView]) -> fault::Result<Exit> {
 }
 
 /// Prints the drawing of the service.
-pub fn drawing(answer: &GraphAnswer) -> fault::Result<Exit> {
-    match answer {
-        GraphAnswer::Text(text) if text.is_empty() => outln!("there are no steps; add one with `longhaul graph add`"),
-        GraphAnswer::Text(text) => outtext!(text),
-        _ => bail!("the service answered something else"),
+pub fn drawing(text: &str) -> fault::Result<Exit> {
+    match text {
+        "" => outln!("there are no steps; add one with `longhaul graph add`"),
+        text => outtext!(text),
     }
     Ok(Exit::Done)
 }
