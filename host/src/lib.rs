@@ -41,8 +41,8 @@ pub use longhaul_toolbox as toolbox;
 pub mod agents {
     pub use longhaul_agents as record;
     pub use longhaul_api::agents::{
-        AgentRequest, AgentResponse, AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX,
-        ScheduleRequest, ScheduleResponse, ScheduleTally, ScheduleView, SchedulerStatus, StatusFilter, TaskView,
+        AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX, ScheduleTally, ScheduleView,
+        SchedulerStatus, StatusFilter, TaskView,
     };
     pub use longhaul_scheduler::{AgentExecutor, AgentWork, Scheduler, SchedulerService};
 }

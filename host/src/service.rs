@@ -328,8 +328,6 @@ impl Service {
             Request::Proposals { run } => self.proposals(&self.find(&run)?),
             Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
             Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
-            Request::Agents { wanted } => self.agents(wanted).await,
-            Request::Schedules { wanted } => self.schedules(wanted).await,
             Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,
             Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
             Request::Parts { run } => self.parts(&self.find(&run)?),

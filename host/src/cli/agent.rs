@@ -6,11 +6,14 @@ mod show;
 use super::context::Context;
 use super::exit::Exit;
 use super::task_status::StatusArg;
-use crate::service::{Answer, Request};
 use clap::Subcommand;
 use code::{CodeArgs, SettingArgs};
 use longhaul_agents::AgentPatch;
-use longhaul_api::agents::{AgentRequest, AgentResponse, PAGE, ScheduleRequest};
+use longhaul_api::agents::{
+    ActivateAgent, ClearArtifact, ExecuteAgent, ListAgents, ListArtifacts, ListTasks, PAGE, RegisterAgent, RemoveAgent,
+    SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
+};
+use longhaul_api::operations::AgentOperations as _;
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use serde_json::Value;
@@ -160,76 +163,68 @@ pub async fn run(context: &Context, command: AgentCommand) -> fault::Result<Exit
                 .read(context)?
                 .context("there is no code; name a --python, --js or --wasm file, an --ask, or --run")?;
             let agent = settings.new_agent(context, name, code.code, !inactive)?;
-            let said = ask(context, AgentRequest::Register { agent: Box::new(agent), wasm: code.wasm }).await?;
-            show::agent(context, &said, "added")
+            let added = context.register_agent(RegisterAgent { agent, wasm: code.wasm }).await?;
+            show::agent(context, &added, "added")
         }
         AgentCommand::Update { name, code, settings, version } => {
             let code = code.read(context)?;
             let (code, wasm) = code.map_or((None, None), |code| (Some(code.code), code.wasm));
             context.client.keep();
-            let old = match ask(context, AgentRequest::Show { name: name.clone() }).await? {
-                AgentResponse::Agent(view) => *view,
-                _ => bail!("the service answered something else"),
-            };
+            let old = context.agent(ShowAgent { name: name.clone() }).await?;
             let patch = settings.patch(context, &old.record.agent, code)?;
             if patch == AgentPatch::default() {
                 bail!("nothing is to be changed; `longhaul agent update --help` lists what can be");
             }
             // Unchanged limits are copied from the version that was read, so the update may only meet that version.
             let version = Some(version.unwrap_or(old.record.version));
-            let said = ask(context, AgentRequest::Update { name, patch: Box::new(patch), wasm, version }).await?;
-            show::agent(context, &said, "changed")
+            let changed = context.update_agent(UpdateAgent { name, patch, wasm, version }).await?;
+            show::agent(context, &changed, "changed")
         }
         AgentCommand::List { active, inactive, limit, offset } => {
             let active = if active || inactive { Some(active) } else { None };
-            show::agents(context, &ask(context, AgentRequest::List { active, limit, offset }).await?)
+            show::agents(context, &context.agents(ListAgents { active, limit, offset }).await?)
         }
-        AgentCommand::Show { name } => show::agent_whole(context, &ask(context, AgentRequest::Show { name }).await?),
+        AgentCommand::Show { name } => show::agent_whole(context, &context.agent(ShowAgent { name }).await?),
         AgentCommand::Activate { name } => {
-            show::agent(context, &ask(context, AgentRequest::Activate { name, active: true }).await?, "switched on")
+            let request = ActivateAgent { name, active: true };
+            show::agent(context, &context.activate_agent(request).await?, "switched on")
         }
         AgentCommand::Deactivate { name } => {
-            show::agent(context, &ask(context, AgentRequest::Activate { name, active: false }).await?, "switched off")
+            let request = ActivateAgent { name, active: false };
+            show::agent(context, &context.activate_agent(request).await?, "switched off")
         }
         AgentCommand::Remove { name } => {
-            show::agent(context, &ask(context, AgentRequest::Remove { name }).await?, "removed")
+            show::agent(context, &context.remove_agent(RemoveAgent { name }).await?, "removed")
         }
         AgentCommand::Execute { name, input } => {
             let input = input.map(|text| json(&text, "--input")).transpose()?;
-            show::executed(context, &ask(context, AgentRequest::Execute { name, input }).await?)
+            show::executed(context, &context.execute_agent(ExecuteAgent { name, input }).await?)
         }
         AgentCommand::Artifact { command } => artifact(context, command).await,
         AgentCommand::Tasks { name, status, limit, offset } => {
             let status = status.map(Into::into);
-            let wanted = ScheduleRequest::Tasks { agent: Some(name), status, limit, offset };
-            super::schedule::tasks(context, wanted).await
+            super::schedule::tasks(context, ListTasks { agent: Some(name), status, limit, offset }).await
         }
     }
 }
 
 async fn artifact(context: &Context, command: ArtifactCommand) -> fault::Result<Exit> {
-    let wanted = match command {
-        ArtifactCommand::Show { name, version } => AgentRequest::Artifact { name, version },
+    let artifact = match command {
+        ArtifactCommand::Show { name, version } => context.artifact(ShowArtifact { name, version }).await?,
         ArtifactCommand::Set { name, state, file, summary, version } => {
             let state = match (state, file) {
                 (Some(text), _) => json(&text, "--state")?,
                 (None, Some(path)) => json(&read(&path)?, "the file")?,
                 (None, None) => bail!("there is no state; give one with --state or --file"),
             };
-            AgentRequest::SetArtifact { name, state, summary, version }
+            context.set_artifact(SetArtifact { name, state, summary, version }).await?
         }
-        ArtifactCommand::Clear { name, version } => AgentRequest::ClearArtifact { name, version },
-        ArtifactCommand::History { name } => AgentRequest::ArtifactHistory { name },
+        ArtifactCommand::Clear { name, version } => context.clear_artifact(ClearArtifact { name, version }).await?,
+        ArtifactCommand::History { name } => {
+            return show::artifacts(context, &context.artifacts(ListArtifacts { name }).await?);
+        }
     };
-    show::artifact(context, &ask(context, wanted).await?)
-}
-
-/// Asked once: repeating the request would execute the agent twice.
-async fn ask(context: &Context, wanted: AgentRequest) -> fault::Result<AgentResponse> {
-    match context.ask_once(Request::Agents { wanted }).await? {
-        Answer::Agents { said } => Ok(*said),
-        _ => bail!("the service answered something else"),
-    }
+    show::artifact(context, &artifact)
 }
 
 fn json(text: &str, what: &str) -> fault::Result<Value> {

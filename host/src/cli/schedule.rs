@@ -6,11 +6,14 @@ use super::context::Context;
 use super::exit::Exit;
 use super::owner;
 use super::task_status::StatusArg;
-use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
-use longhaul_api::agents::{FIRES, PAGE, ScheduleRequest, ScheduleResponse};
+use longhaul_api::agents::{
+    EnableSchedule, FIRES, FireSchedule, ListSchedules, ListSkipped, ListTasks, PAGE, PutSchedule, RemoveSchedule,
+    RetryTask, SetConcurrentMax, ShowSchedule, ShowScheduler, ShowTask,
+};
+use longhaul_api::operations::ScheduleOperations as _;
 use longhaul_core::Name;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault;
 use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
 use std::time::Duration;
 
@@ -212,79 +215,67 @@ pub async fn run(context: &Context, command: ScheduleCommand) -> fault::Result<E
     match command {
         ScheduleCommand::Add(args) => {
             let replace = args.replace;
-            let wanted = ScheduleRequest::Put { schedule: Box::new(args.schedule()?), replace };
+            let request = PutSchedule { schedule: args.schedule()?, replace };
             context.client.keep();
-            let said = ask(context, wanted).await?;
-            show::schedule(context, &said, "is there")?;
+            show::schedule(context, &context.put_schedule(request).await?, "is there")?;
             hint(context).await
         }
         ScheduleCommand::List { limit, offset } => {
-            show::schedules(context, &ask(context, ScheduleRequest::List { limit, offset }).await?)
+            show::schedules(context, &context.schedules(ListSchedules { limit, offset }).await?)
         }
         ScheduleCommand::Show { name, fires } => {
-            show::schedule_whole(context, &ask(context, ScheduleRequest::Show { name, fires }).await?)
+            show::schedule_whole(context, &context.schedule(ShowSchedule { name, fires }).await?)
         }
         ScheduleCommand::Remove { name } => {
-            show::schedule(context, &ask(context, ScheduleRequest::Remove { name }).await?, "removed")
+            show::schedule(context, &context.remove_schedule(RemoveSchedule { name }).await?, "removed")
         }
         ScheduleCommand::Pause { name } => {
-            let wanted = ScheduleRequest::Enable { name, enabled: false };
-            show::schedule(context, &ask(context, wanted).await?, "switched off")
+            let request = EnableSchedule { name, enabled: false };
+            show::schedule(context, &context.enable_schedule(request).await?, "switched off")
         }
         ScheduleCommand::Resume { name } => {
-            let wanted = ScheduleRequest::Enable { name, enabled: true };
-            show::schedule(context, &ask(context, wanted).await?, "switched on")
+            let request = EnableSchedule { name, enabled: true };
+            show::schedule(context, &context.enable_schedule(request).await?, "switched on")
         }
         ScheduleCommand::RunNow { name } => {
             context.client.keep();
-            show::task(context, &ask(context, ScheduleRequest::RunNow { name }).await?)?;
+            show::task(context, &context.fire_schedule(FireSchedule { name }).await?)?;
             hint(context).await
         }
         ScheduleCommand::Tasks { task: Some(id), .. } => {
-            show::task_whole(context, &ask(context, ScheduleRequest::Task { id }).await?)
+            show::task_whole(context, &context.task(ShowTask { id }).await?)
         }
         ScheduleCommand::Tasks { agent, status, limit, offset, task: None } => {
             let status = status.map(Into::into);
-            tasks(context, ScheduleRequest::Tasks { agent, status, limit, offset }).await
+            tasks(context, ListTasks { agent, status, limit, offset }).await
         }
         ScheduleCommand::Retry { task } => {
             context.client.keep();
-            show::task(context, &ask(context, ScheduleRequest::Retry { id: task }).await?)?;
+            show::task(context, &context.retry_task(RetryTask { id: task }).await?)?;
             hint(context).await
         }
         ScheduleCommand::Skipped { name, limit } => {
-            show::skipped(context, &ask(context, ScheduleRequest::Skipped { name, limit }).await?)
+            show::skipped(context, &context.skipped_fires(ListSkipped { name, limit }).await?)
         }
         ScheduleCommand::Status { at_once: Some(max) } => {
-            show::status(context, &ask(context, ScheduleRequest::ConcurrentMax { max }).await?)
+            show::status(context, &context.set_concurrent_max(SetConcurrentMax { max }).await?)
         }
         ScheduleCommand::Status { at_once: None } => {
-            show::status(context, &ask(context, ScheduleRequest::Status).await?)
+            show::status(context, &context.scheduler_status(ShowScheduler {}).await?)
         }
         ScheduleCommand::Work { time } => owner::work::run(context, time).await,
     }
 }
 
 /// Lists tasks.
-pub async fn tasks(context: &Context, wanted: ScheduleRequest) -> fault::Result<Exit> {
-    show::tasks(context, &ask(context, wanted).await?)
+pub async fn tasks(context: &Context, request: ListTasks) -> fault::Result<Exit> {
+    show::tasks(context, &context.tasks(request).await?)
 }
 
 /// Tells that no scheduler works, if that is so.
 async fn hint(context: &Context) -> fault::Result<Exit> {
-    if !context.json
-        && let ScheduleResponse::Status(status) = ask(context, ScheduleRequest::Status).await?
-        && !status.working
-    {
+    if !context.json && !context.scheduler_status(ShowScheduler {}).await?.working {
         errln!("longhaul: no scheduler works now, and what is due waits for one: `longhaul schedule work`");
     }
     Ok(Exit::Done)
-}
-
-/// Asked once: repeating the request would make two tasks.
-async fn ask(context: &Context, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
-    match context.ask_once(Request::Schedules { wanted }).await? {
-        Answer::Schedules { said } => Ok(*said),
-        _ => bail!("the service answered something else"),
-    }
 }

@@ -1,10 +1,14 @@
-//! Agents: what is asked of them goes to the desk that keeps them. An agent that is an ask or a run of a project is
+//! Agents: requests go to the crate that keeps them. An agent that is an ask or a run of a project is
 //! carried out here, where runs are.
 
-use super::{Answer, AskRequest, RunRef, Service};
+use super::{AskRequest, RunRef, Service, ServiceOperations};
 use crate::agents::record::{AgentCode, ExecutionResult};
 use crate::agents::{AgentExecutor, AgentWork, SchedulerService};
-use longhaul_api::agents::AgentRequest;
+use longhaul_api::agents::{
+    ActivateAgent, AgentExecution, AgentList, AgentView, ArtifactList, ClearArtifact, ExecuteAgent, HandedArtifact,
+    ListAgents, ListArtifacts, RegisterAgent, RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
+};
+use longhaul_api::operations::AgentOperations;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
@@ -21,14 +25,68 @@ use tokio::sync::broadcast::error::RecvError;
 /// Bytes of what earlier runs left that an ask is told.
 const LEFT_BYTES_MAX: usize = 64 << 10;
 
-impl Service {
-    pub(super) async fn agents(self: &Arc<Self>, wanted: AgentRequest) -> fault::Result<Answer> {
-        let (scheduler_service, agent_executor) = (self.scheduler_service(), self.agent_executor());
-        // In a task of its own: an execution goes on to its end, also when nobody waits for it any more.
-        let said = tokio::spawn(async move { scheduler_service.agents(wanted, &*agent_executor).await }).await??;
-        Ok(Answer::Agents { said: Box::new(said) })
+#[async_trait::async_trait]
+impl AgentOperations for ServiceOperations<'_> {
+    async fn register_agent(&self, request: RegisterAgent) -> fault::Result<AgentView> {
+        let agents = self.0.scheduler_service();
+        to_its_end(async move { agents.register(request).await }).await
     }
 
+    async fn update_agent(&self, request: UpdateAgent) -> fault::Result<AgentView> {
+        let agents = self.0.scheduler_service();
+        to_its_end(async move { agents.update(request).await }).await
+    }
+
+    async fn agents(&self, request: ListAgents) -> fault::Result<AgentList> {
+        self.0.agents.list(request)
+    }
+
+    async fn agent(&self, ShowAgent { name }: ShowAgent) -> fault::Result<AgentView> {
+        self.0.agents.show(&name).await
+    }
+
+    async fn activate_agent(&self, request: ActivateAgent) -> fault::Result<AgentView> {
+        let agents = self.0.scheduler_service();
+        to_its_end(async move { agents.activate(request).await }).await
+    }
+
+    async fn remove_agent(&self, RemoveAgent { name }: RemoveAgent) -> fault::Result<AgentView> {
+        let agents = self.0.scheduler_service();
+        to_its_end(async move { agents.remove(&name).await }).await
+    }
+
+    async fn execute_agent(&self, request: ExecuteAgent) -> fault::Result<AgentExecution> {
+        let (agents, agent_executor) = (self.0.scheduler_service(), self.0.agent_executor());
+        to_its_end(async move { agents.execute(request, &*agent_executor).await }).await
+    }
+
+    async fn artifact(&self, request: ShowArtifact) -> fault::Result<HandedArtifact> {
+        self.0.agents.artifact(request)
+    }
+
+    async fn set_artifact(&self, request: SetArtifact) -> fault::Result<HandedArtifact> {
+        let agents = self.0.scheduler_service();
+        to_its_end(async move { agents.set_artifact(request).await }).await
+    }
+
+    async fn clear_artifact(&self, request: ClearArtifact) -> fault::Result<HandedArtifact> {
+        let agents = self.0.scheduler_service();
+        to_its_end(async move { agents.clear_artifact(request).await }).await
+    }
+
+    async fn artifacts(&self, ListArtifacts { name }: ListArtifacts) -> fault::Result<ArtifactList> {
+        self.0.agents.artifact_history(&name)
+    }
+}
+
+/// Carries out work in a task of its own, so that it goes on to its end, also when nobody waits for it any more.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = fault::Result<T>> + Send + 'static,
+) -> fault::Result<T> {
+    tokio::spawn(work).await?
+}
+
+impl Service {
     pub(crate) fn scheduler_service(&self) -> Arc<SchedulerService> {
         Arc::clone(&self.agents)
     }

@@ -1,12 +1,12 @@
 //! What is used of the machine: asked of who watches it, with the runs that it knows nothing of.
 
 use super::{Service, ServiceOperations};
-use longhaul_api::agents::{ScheduleRequest, ScheduleResponse, StatusFilter};
+use longhaul_api::agents::{ListTasks, StatusFilter};
 use longhaul_api::operations::ResourceOperations;
 use longhaul_api::resources::{
     EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView, RunUse, TaskUse,
 };
-use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::fault;
 use longhaul_records::record;
 use longhaul_resources::Sample;
 
@@ -43,10 +43,8 @@ impl ResourceOperations for ServiceOperations<'_> {
 impl Service {
     async fn tasks(&self, status: StatusFilter) -> fault::Result<Vec<TaskUse>> {
         let runs = matches!(status, StatusFilter::Running);
-        let wanted = ScheduleRequest::Tasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
-        let ScheduleResponse::Tasks { tasks, .. } = self.agents.schedules(wanted).await? else {
-            bail!(Fault::internal("the desk of agents answered something else"));
-        };
+        let request = ListTasks { agent: None, status: Some(status), limit: TASKS_MAX, offset: 0 };
+        let tasks = self.agents.tasks(request).await?.tasks;
         let uses = tasks.into_iter().map(|task| TaskUse {
             task: task.id.to_string(),
             agent: task.agent.to_string(),

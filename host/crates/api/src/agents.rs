@@ -1,4 +1,4 @@
-//! What can be asked of agents and schedules, and what is answered: the same for all surfaces.
+//! Agents, schedules and tasks, as they are asked for and shown.
 
 use longhaul_agents::{AgentPatch, AgentRecord, Artifact, ExecutionResult, NewAgent};
 use longhaul_core::Name;
@@ -18,139 +18,158 @@ pub const FIRES: usize = 5;
 /// The most fires ahead.
 pub const FIRES_MAX: usize = 1_000;
 
-/// What is asked of the agents of a data directory.
+/// Register an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub enum AgentRequest {
-    /// Make one. Answered by [`AgentResponse::Agent`].
-    Register {
-        /// What it is.
-        agent: Box<NewAgent>,
-        /// The bytes of its program in base64, if its code is `wasm` and the store may not have them.
-        #[serde(default)]
-        wasm: Option<String>,
-    },
-    /// Change one. Answered by [`AgentResponse::Agent`].
-    Update {
-        /// Which.
-        name: Name,
-        /// What of it.
-        patch: Box<AgentPatch>,
-        /// As in [`AgentRequest::Register`].
-        #[serde(default)]
-        wasm: Option<String>,
-        /// Only if it has this version.
-        #[serde(default)]
-        version: Option<u64>,
-    },
-    /// Some of them, by name. Answered by [`AgentResponse::Agents`].
-    List {
-        /// Only those that are active, or are not.
-        #[serde(default)]
-        active: Option<bool>,
-        /// At most so many, and at most [`PAGE_MAX`].
-        limit: usize,
-        /// Without the first so many.
-        #[serde(default)]
-        offset: usize,
-    },
-    /// One. Answered by [`AgentResponse::Agent`].
-    Show {
-        /// Which.
-        name: Name,
-    },
-    /// Switch one on or off: what its schedules have waiting is noted as skipped. Answered by [`AgentResponse::Agent`].
-    Activate {
-        /// Which.
-        name: Name,
-        /// On.
-        active: bool,
-    },
-    /// Remove one with what it handed on. Its tasks stay. Answered by [`AgentResponse::Agent`], as it was.
-    Remove {
-        /// Which.
-        name: Name,
-    },
-    /// Run one now, and wait for it. Answered by [`AgentResponse::Executed`], also where there is nothing to run.
-    Execute {
-        /// Which.
-        name: Name,
-        /// What its code sees as `CONTEXT["input"]`.
-        #[serde(default)]
-        input: Option<Value>,
-    },
-    /// What it hands on. Answered by [`AgentResponse::Artifact`].
-    Artifact {
-        /// Whose.
-        name: Name,
-        /// None: the present version.
-        #[serde(default)]
-        version: Option<u64>,
-    },
-    /// Put a state in the place of what it hands on. Answered by [`AgentResponse::Artifact`].
-    SetArtifact {
-        /// Whose.
-        name: Name,
-        /// Any JSON.
-        state: Value,
-        /// None: as it was.
-        #[serde(default)]
-        summary: Option<String>,
-        /// Only if it has this version; 0 is that there never was one.
-        #[serde(default)]
-        version: Option<u64>,
-    },
-    /// Have its next run be a first one. Answered by [`AgentResponse::Artifact`] with none.
-    ClearArtifact {
-        /// Whose.
-        name: Name,
-        /// Only if it has this version.
-        #[serde(default)]
-        version: Option<u64>,
-    },
-    /// The versions that are kept, the newest first. Answered by [`AgentResponse::Artifacts`].
-    ArtifactHistory {
-        /// Whose.
-        name: Name,
-    },
+pub struct RegisterAgent {
+    /// What it is.
+    pub agent: NewAgent,
+    /// The bytes of its program in base64, if its code is `wasm` and the store may not have them.
+    #[serde(default)]
+    pub wasm: Option<String>,
 }
 
-/// What is answered of agents.
+/// Change an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UpdateAgent {
+    /// Its name.
+    pub name: Name,
+    /// What of it is changed.
+    pub patch: AgentPatch,
+    /// As in [`RegisterAgent`].
+    #[serde(default)]
+    pub wasm: Option<String>,
+    /// Only if it has this version.
+    #[serde(default)]
+    pub version: Option<u64>,
+}
+
+/// List agents.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListAgents {
+    /// Only those that are active, or are not.
+    #[serde(default)]
+    pub active: Option<bool>,
+    /// At most so many, and at most [`PAGE_MAX`].
+    pub limit: usize,
+    /// Without the first so many.
+    #[serde(default)]
+    pub offset: usize,
+}
+
+/// Show an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowAgent {
+    /// The name of the agent.
+    pub name: Name,
+}
+
+/// Switch an agent on or off.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ActivateAgent {
+    /// Its name.
+    pub name: Name,
+    /// Whether it may be run from now on.
+    pub active: bool,
+}
+
+/// Remove an agent with its artifacts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemoveAgent {
+    /// The name of the agent.
+    pub name: Name,
+}
+
+/// Run an agent now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExecuteAgent {
+    /// Its name.
+    pub name: Name,
+    /// What its code sees as `CONTEXT["input"]`.
+    #[serde(default)]
+    pub input: Option<Value>,
+}
+
+/// Show an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowArtifact {
+    /// The name of the agent.
+    pub name: Name,
+    /// None: the present version.
+    #[serde(default)]
+    pub version: Option<u64>,
+}
+
+/// Replace an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SetArtifact {
+    /// The name of the agent.
+    pub name: Name,
+    /// Any JSON.
+    pub state: Value,
+    /// None: as it was.
+    #[serde(default)]
+    pub summary: Option<String>,
+    /// Only if it has this version; 0 is that there never was one.
+    #[serde(default)]
+    pub version: Option<u64>,
+}
+
+/// Clear an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClearArtifact {
+    /// The name of the agent.
+    pub name: Name,
+    /// Only if it has this version.
+    #[serde(default)]
+    pub version: Option<u64>,
+}
+
+/// List the kept versions of an artifact.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListArtifacts {
+    /// The name of the agent.
+    pub name: Name,
+}
+
+/// A page of agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename_all = "snake_case")]
-pub enum AgentResponse {
-    /// One.
-    Agent(Box<AgentView>),
-    /// A page of them.
-    Agents {
-        /// By name.
-        agents: Vec<AgentSummary>,
-        /// How many there are in all.
-        total_count: usize,
-        /// As it was asked for.
-        limit: usize,
-        /// As it was asked for.
-        offset: usize,
-    },
-    /// An execution has ended.
-    Executed {
-        /// The task that it was; none where there was nothing to run.
-        task: Option<TaskId>,
-        /// What it came to.
-        result: Box<ExecutionResult>,
-    },
-    /// What is handed on.
-    Artifact {
-        /// None before the first run and after a clearing.
-        artifact: Option<Box<Artifact>>,
-        /// By which a change can be made that overwrites nothing unseen.
-        version: u64,
-    },
-    /// Versions of it.
-    Artifacts {
-        /// The newest first.
-        artifacts: Vec<Artifact>,
-    },
+#[serde(tag = "said", rename = "agents")]
+pub struct AgentList {
+    /// By name.
+    pub agents: Vec<AgentSummary>,
+    /// How many there are in all.
+    pub total_count: usize,
+    /// As it was asked for.
+    pub limit: usize,
+    /// As it was asked for.
+    pub offset: usize,
+}
+
+/// An execution that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentExecution {
+    /// The task that it was; none where there was nothing to run.
+    pub task: Option<TaskId>,
+    /// What it came to.
+    pub result: ExecutionResult,
+}
+
+/// The artifact that an agent passes to its next run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "said", rename = "artifact")]
+pub struct HandedArtifact {
+    /// None before the first run and after a clearing.
+    pub artifact: Option<Artifact>,
+    /// By which a change can be made that overwrites nothing unseen.
+    pub version: u64,
+}
+
+/// Kept versions of an artifact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "said", rename = "artifacts")]
+pub struct ArtifactList {
+    /// The newest first.
+    pub artifacts: Vec<Artifact>,
 }
 
 /// An agent at length.
@@ -189,90 +208,107 @@ pub struct AgentSummary {
     pub updated_ms: u64,
 }
 
-/// What is asked of the schedules and tasks of a data directory.
+/// Make a schedule, or replace the one of its name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub enum ScheduleRequest {
-    /// Make one, or replace the one of its name. Answered by [`ScheduleResponse::Schedule`].
-    Put {
-        /// What it is. Its agent must be there.
-        schedule: Box<Schedule>,
-        /// Also in place of another one.
-        #[serde(default)]
-        replace: bool,
-    },
-    /// All of them, by name. Answered by [`ScheduleResponse::Schedules`].
-    List {
-        /// At most so many, and at most [`PAGE_MAX`].
-        limit: usize,
-        /// Without the first so many.
-        #[serde(default)]
-        offset: usize,
-    },
-    /// One. Answered by [`ScheduleResponse::Schedule`].
-    Show {
-        /// Which.
-        name: Name,
-        /// With so many fires ahead; at most [`FIRES_MAX`].
-        fires: usize,
-    },
-    /// Remove one, with what it has waiting. Answered by [`ScheduleResponse::Schedule`], as it was.
-    Remove {
-        /// Which.
-        name: Name,
-    },
-    /// Switch one on or off. Answered by [`ScheduleResponse::Schedule`].
-    Enable {
-        /// Which.
-        name: Name,
-        /// On.
-        enabled: bool,
-    },
-    /// Have one fire now. Answered by [`ScheduleResponse::Task`].
-    RunNow {
-        /// Which.
-        name: Name,
-    },
-    /// Tasks: those that have not ended in front, then the others, the newest first. Answered by
-    /// [`ScheduleResponse::Tasks`].
-    Tasks {
-        /// Only of this agent.
-        #[serde(default)]
-        agent: Option<Name>,
-        /// Only with this status.
-        #[serde(default)]
-        status: Option<StatusFilter>,
-        /// At most so many, and at most [`PAGE_MAX`].
-        limit: usize,
-        /// Without the first so many.
-        #[serde(default)]
-        offset: usize,
-    },
-    /// One task. Answered by [`ScheduleResponse::Task`].
-    Task {
-        /// Which.
-        id: String,
-    },
-    /// Try a task again that failed: the same one. Answered by [`ScheduleResponse::Task`].
-    Retry {
-        /// Which.
-        id: String,
-    },
-    /// Fires of a schedule that became no task, the newest first. Answered by [`ScheduleResponse::Skipped`].
-    Skipped {
-        /// Of which.
-        name: Name,
-        /// At most so many, and at most [`PAGE_MAX`].
-        limit: usize,
-    },
-    /// How many tasks run at once, from now on. Answered by [`ScheduleResponse::Status`].
-    ConcurrentMax {
-        /// At least 1 and at most 1,000.
-        max: u32,
-    },
-    /// How the scheduler stands. Answered by [`ScheduleResponse::Status`].
-    Status,
+pub struct PutSchedule {
+    /// What it is. Its agent must be there.
+    pub schedule: Schedule,
+    /// Also in place of another one.
+    #[serde(default)]
+    pub replace: bool,
 }
+
+/// List schedules.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListSchedules {
+    /// At most so many, and at most [`PAGE_MAX`].
+    pub limit: usize,
+    /// Without the first so many.
+    #[serde(default)]
+    pub offset: usize,
+}
+
+/// Show a schedule.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowSchedule {
+    /// Its name.
+    pub name: Name,
+    /// With so many fires ahead; at most [`FIRES_MAX`].
+    pub fires: usize,
+}
+
+/// Remove a schedule with its waiting tasks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemoveSchedule {
+    /// The name of the schedule.
+    pub name: Name,
+}
+
+/// Switch a schedule on or off.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EnableSchedule {
+    /// Its name.
+    pub name: Name,
+    /// Whether it fires from now on.
+    pub enabled: bool,
+}
+
+/// Fire a schedule now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FireSchedule {
+    /// The name of the schedule.
+    pub name: Name,
+}
+
+/// List tasks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListTasks {
+    /// Only of this agent.
+    #[serde(default)]
+    pub agent: Option<Name>,
+    /// Only with this status.
+    #[serde(default)]
+    pub status: Option<StatusFilter>,
+    /// At most so many, and at most [`PAGE_MAX`].
+    pub limit: usize,
+    /// Without the first so many.
+    #[serde(default)]
+    pub offset: usize,
+}
+
+/// Show a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowTask {
+    /// Its id.
+    pub id: String,
+}
+
+/// Try a failed task again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RetryTask {
+    /// Its id.
+    pub id: String,
+}
+
+/// List fires that became no task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListSkipped {
+    /// The name of the schedule.
+    pub name: Name,
+    /// At most so many, and at most [`PAGE_MAX`].
+    pub limit: usize,
+}
+
+/// Set how many tasks run at once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SetConcurrentMax {
+    /// At least 1 and at most 1,000.
+    pub max: u32,
+}
+
+/// Show how the scheduler stands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowScheduler {}
 
 /// The statuses that tasks are listed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,43 +343,40 @@ impl From<StatusFilter> for TaskStatus {
     }
 }
 
-/// What is answered of schedules and tasks.
+/// A page of schedules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename_all = "snake_case")]
-pub enum ScheduleResponse {
-    /// One schedule.
-    Schedule(Box<ScheduleView>),
-    /// A page of them.
-    Schedules {
-        /// By name.
-        schedules: Vec<ScheduleView>,
-        /// How many there are in all.
-        total_count: usize,
-        /// As it was asked for.
-        limit: usize,
-        /// As it was asked for.
-        offset: usize,
-    },
-    /// One task.
-    Task(Box<TaskView>),
-    /// A page of tasks.
-    Tasks {
-        /// As they were asked for.
-        tasks: Vec<TaskView>,
-        /// How many there are in all.
-        total_count: usize,
-        /// As it was asked for.
-        limit: usize,
-        /// As it was asked for.
-        offset: usize,
-    },
-    /// Fires that became no task.
-    Skipped {
-        /// The newest first.
-        skipped: Vec<Skipped>,
-    },
-    /// How the scheduler stands.
-    Status(SchedulerStatus),
+#[serde(tag = "said", rename = "schedules")]
+pub struct ScheduleList {
+    /// By name.
+    pub schedules: Vec<ScheduleView>,
+    /// How many there are in all.
+    pub total_count: usize,
+    /// As it was asked for.
+    pub limit: usize,
+    /// As it was asked for.
+    pub offset: usize,
+}
+
+/// A page of tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "said", rename = "tasks")]
+pub struct TaskList {
+    /// As they were asked for.
+    pub tasks: Vec<TaskView>,
+    /// How many there are in all.
+    pub total_count: usize,
+    /// As it was asked for.
+    pub limit: usize,
+    /// As it was asked for.
+    pub offset: usize,
+}
+
+/// Fires that became no task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "said", rename = "skipped")]
+pub struct SkippedList {
+    /// The newest first.
+    pub skipped: Vec<Skipped>,
 }
 
 /// A schedule, and where it is.

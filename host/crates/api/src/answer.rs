@@ -1,6 +1,5 @@
 //! What a surface is answered: one list, the same for all surfaces.
 
-use crate::agents::{AgentResponse, ScheduleResponse};
 use crate::checks::{Finding, Overview};
 use crate::runs::{CarriedInvocation, FeatureRecheck, ProjectSummary, ReplayResult, RevertOutcome, RunSummary, Status};
 use longhaul_core::event::RunEvent;
@@ -107,16 +106,6 @@ pub enum Answer {
     Proposals {
         /// Oldest first, the decided ones included.
         proposals: Vec<Proposal>,
-    },
-    /// What is answered of agents.
-    Agents {
-        /// As it was asked for.
-        said: Box<AgentResponse>,
-    },
-    /// What is answered of schedules and tasks.
-    Schedules {
-        /// As it was asked for.
-        said: Box<ScheduleResponse>,
     },
     /// Who carried out what.
     Parts {

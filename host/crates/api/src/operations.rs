@@ -11,6 +11,13 @@
 //!
 //! Requests and responses are types of the modules of their resource. This file opens no connection and answers nothing.
 
+use crate::agents::{
+    ActivateAgent, AgentExecution, AgentList, AgentView, ArtifactList, ClearArtifact, EnableSchedule, ExecuteAgent,
+    FireSchedule, HandedArtifact, ListAgents, ListArtifacts, ListSchedules, ListSkipped, ListTasks, PutSchedule,
+    RegisterAgent, RemoveAgent, RemoveSchedule, RetryTask, ScheduleList, ScheduleView, SchedulerStatus, SetArtifact,
+    SetConcurrentMax, ShowAgent, ShowArtifact, ShowSchedule, ShowScheduler, ShowTask, SkippedList, TaskList, TaskView,
+    UpdateAgent,
+};
 use crate::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
 use crate::checkpoints::{
     CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
@@ -362,15 +369,75 @@ operations! {
     }
 }
 
+operations! {
+    /// Agents, and the artifacts that they pass from run to run.
+    pub trait AgentOperations {
+        /// Register an agent.
+        fn register_agent(RegisterAgent) -> AgentView, Once;
+        /// Change an agent. What is none stays as it was.
+        fn update_agent(UpdateAgent) -> AgentView, Once;
+        /// A page of agents by name.
+        fn agents(ListAgents) -> AgentList, Once;
+        /// One agent.
+        fn agent(ShowAgent) -> AgentView, Once;
+        /// Switch an agent on or off. Waiting tasks of its schedules are then noted as skipped.
+        fn activate_agent(ActivateAgent) -> AgentView, Once;
+        /// Remove an agent with its artifacts. Its tasks stay. Answers what it was.
+        fn remove_agent(RemoveAgent) -> AgentView, Once;
+        /// Run an agent now, and wait for it. Where there is nothing to run, that is the response.
+        fn execute_agent(ExecuteAgent) -> AgentExecution, Once;
+        /// The artifact of an agent.
+        fn artifact(ShowArtifact) -> HandedArtifact, Once;
+        /// Replace the artifact of an agent.
+        fn set_artifact(SetArtifact) -> HandedArtifact, Once;
+        /// Clear the artifact of an agent, so that its next run is a first one.
+        fn clear_artifact(ClearArtifact) -> HandedArtifact, Once;
+        /// The kept versions of the artifact of an agent, the newest first.
+        fn artifacts(ListArtifacts) -> ArtifactList, Once;
+    }
+}
+
+operations! {
+    /// Schedules of agents, and their tasks.
+    pub trait ScheduleOperations {
+        /// Make a schedule, or replace the one of its name.
+        fn put_schedule(PutSchedule) -> ScheduleView, Once;
+        /// A page of schedules by name.
+        fn schedules(ListSchedules) -> ScheduleList, Once;
+        /// One schedule.
+        fn schedule(ShowSchedule) -> ScheduleView, Once;
+        /// Remove a schedule with its waiting tasks. Answers what it was.
+        fn remove_schedule(RemoveSchedule) -> ScheduleView, Once;
+        /// Switch a schedule on or off.
+        fn enable_schedule(EnableSchedule) -> ScheduleView, Once;
+        /// Fire a schedule now.
+        fn fire_schedule(FireSchedule) -> TaskView, Once;
+        /// A page of tasks: those that have not ended, then the others, the newest first.
+        fn tasks(ListTasks) -> TaskList, Once;
+        /// One task with the results of its attempts.
+        fn task(ShowTask) -> TaskView, Once;
+        /// Try a failed task again: the same one.
+        fn retry_task(RetryTask) -> TaskView, Once;
+        /// Fires of a schedule that became no task, the newest first.
+        fn skipped_fires(ListSkipped) -> SkippedList, Once;
+        /// Set how many tasks run at once.
+        fn set_concurrent_max(SetConcurrentMax) -> SchedulerStatus, Once;
+        /// How the scheduler stands.
+        fn scheduler_status(ShowScheduler) -> SchedulerStatus, Once;
+    }
+}
+
 /// All operations of the service.
 pub trait Api:
-    ApprovalOperations
+    AgentOperations
+    + ApprovalOperations
     + CheckpointOperations
     + DecisionOperations
     + GraphOperations
     + MaintenanceOperations
     + MemoryOperations
     + ResourceOperations
+    + ScheduleOperations
     + SecurityOperations
     + TokenOperations
     + TrajectoryOperations
@@ -378,13 +445,15 @@ pub trait Api:
 }
 
 impl<
-    S: ApprovalOperations
+    S: AgentOperations
+        + ApprovalOperations
         + CheckpointOperations
         + DecisionOperations
         + GraphOperations
         + MaintenanceOperations
         + MemoryOperations
         + ResourceOperations
+        + ScheduleOperations
         + SecurityOperations
         + TokenOperations
         + TrajectoryOperations,
@@ -394,13 +463,15 @@ impl<
 
 /// The handler of the operation of a name; none if there is no such operation.
 pub fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
-    <dyn ApprovalOperations>::handler(name)
+    <dyn AgentOperations>::handler(name)
+        .or_else(|| <dyn ApprovalOperations>::handler(name))
         .or_else(|| <dyn CheckpointOperations>::handler(name))
         .or_else(|| <dyn DecisionOperations>::handler(name))
         .or_else(|| <dyn GraphOperations>::handler(name))
         .or_else(|| <dyn MaintenanceOperations>::handler(name))
         .or_else(|| <dyn MemoryOperations>::handler(name))
         .or_else(|| <dyn ResourceOperations>::handler(name))
+        .or_else(|| <dyn ScheduleOperations>::handler(name))
         .or_else(|| <dyn SecurityOperations>::handler(name))
         .or_else(|| <dyn TokenOperations>::handler(name))
         .or_else(|| <dyn TrajectoryOperations>::handler(name))

@@ -1,6 +1,5 @@
 //! What a surface can ask for: one list, the same for all surfaces.
 
-use crate::agents::{AgentRequest, ScheduleRequest};
 use crate::runs::{AskRequest, RunRef};
 use longhaul_core::journal::Resolution;
 use longhaul_core::work::{FeatureSpec, Plan};
@@ -225,16 +224,6 @@ pub enum Request {
         proposal: String,
         /// Why.
         why: String,
-    },
-    /// Agents, and what they hand from run to run.
-    Agents {
-        /// What of them.
-        wanted: AgentRequest,
-    },
-    /// Schedules of agents, and tasks.
-    Schedules {
-        /// What of them.
-        wanted: ScheduleRequest,
     },
     /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
     Parts {

@@ -3,43 +3,54 @@
 use crate::desk::SchedulerService;
 use crate::rows::{self, ScheduleTransaction};
 use longhaul_agents::{AgentError, ArtifactHead, NewArtifactVersion};
-use longhaul_api::agents::AgentResponse;
+use longhaul_api::agents::{ArtifactList, ClearArtifact, HandedArtifact, SetArtifact, ShowArtifact};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, bail};
-use serde_json::Value;
 
 impl SchedulerService {
-    pub(super) fn artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentResponse> {
-        self.record(name)?;
-        let Some(version) = version else { return Ok(said(rows::head(&*self.store, name)?)) };
-        let found = rows::artifacts(&*self.store, name)?.into_iter().find(|artifact| artifact.version == version);
+    /// The artifact of an agent.
+    ///
+    /// # Errors
+    /// When there is no such agent or version, and when the store fails.
+    pub fn artifact(&self, ShowArtifact { name, version }: ShowArtifact) -> fault::Result<HandedArtifact> {
+        self.record(&name)?;
+        let Some(version) = version else { return Ok(handed(rows::head(&*self.store, &name)?)) };
+        let found = rows::artifacts(&*self.store, &name)?.into_iter().find(|artifact| artifact.version == version);
         let artifact = found.ok_or_else(|| AgentError::NoVersion { name: name.to_string(), version })?;
-        Ok(AgentResponse::Artifact { version: artifact.version, artifact: Some(Box::new(artifact)) })
+        Ok(HandedArtifact { version: artifact.version, artifact: Some(artifact) })
     }
 
-    pub(super) async fn set_artifact(
-        &self,
-        name: &Name,
-        state: Value,
-        summary: Option<String>,
-        version: Option<u64>,
-    ) -> fault::Result<AgentResponse> {
-        self.change(name, version, |head, at_ms| {
+    /// Replaces the artifact of an agent.
+    ///
+    /// # Errors
+    /// When it has another version, and as [`Self::artifact`].
+    pub async fn set_artifact(&self, request: SetArtifact) -> fault::Result<HandedArtifact> {
+        let SetArtifact { name, state, summary, version } = request;
+        self.change(&name, version, |head, at_ms| {
             let old = head.artifact.as_ref().map(|artifact| artifact.summary.clone());
             let summary = summary.or(old).unwrap_or_default();
             let made_by = "a person".to_owned();
-            head.with(name, NewArtifactVersion { state, summary, run_count: head.run_count(), at_ms, made_by })
+            head.with(&name, NewArtifactVersion { state, summary, run_count: head.run_count(), at_ms, made_by })
         })
         .await
     }
 
-    pub(super) async fn clear_artifact(&self, name: &Name, version: Option<u64>) -> fault::Result<AgentResponse> {
-        self.change(name, version, |head, _| Ok(head.cleared())).await
+    /// Clears the artifact of an agent.
+    ///
+    /// # Errors
+    /// As [`Self::set_artifact`].
+    pub async fn clear_artifact(&self, request: ClearArtifact) -> fault::Result<HandedArtifact> {
+        let ClearArtifact { name, version } = request;
+        self.change(&name, version, |head, _| Ok(head.cleared())).await
     }
 
-    pub(super) fn artifact_history(&self, name: &Name) -> fault::Result<AgentResponse> {
+    /// The kept versions of the artifact of an agent, the newest first.
+    ///
+    /// # Errors
+    /// As [`Self::artifact`].
+    pub fn artifact_history(&self, name: &Name) -> fault::Result<ArtifactList> {
         self.record(name)?;
-        Ok(AgentResponse::Artifacts { artifacts: rows::artifacts(&*self.store, name)? })
+        Ok(ArtifactList { artifacts: rows::artifacts(&*self.store, name)? })
     }
 
     async fn change(
@@ -47,7 +58,7 @@ impl SchedulerService {
         name: &Name,
         version: Option<u64>,
         next: impl FnOnce(&ArtifactHead, u64) -> Result<ArtifactHead, AgentError>,
-    ) -> fault::Result<AgentResponse> {
+    ) -> fault::Result<HandedArtifact> {
         let turn = self.turn().await?;
         self.record(name)?;
         let head = match rows::head(&*self.store, name) {
@@ -63,10 +74,10 @@ impl SchedulerService {
         writing.head(name, &head)?;
         self.commit(writing.finish()?).await?;
         drop(turn);
-        Ok(said(head))
+        Ok(handed(head))
     }
 }
 
-fn said(head: ArtifactHead) -> AgentResponse {
-    AgentResponse::Artifact { version: head.version, artifact: head.artifact.map(Box::new) }
+fn handed(head: ArtifactHead) -> HandedArtifact {
+    HandedArtifact { version: head.version, artifact: head.artifact }
 }

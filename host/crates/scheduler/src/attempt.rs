@@ -9,7 +9,7 @@ use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt, end_by_hand, ou
 use futures_util::FutureExt as _;
 use longhaul_agents::compress::{self, FinishedRun};
 use longhaul_agents::{AdmissionDecision, AdmissionRequest, ArtifactHead, ExecutionResult, NewArtifactVersion};
-use longhaul_api::agents::AgentResponse;
+use longhaul_api::agents::{AgentExecution, ExecuteAgent};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_schedule::{Attempt, RETRIES_MAX, ScheduledTask, SchedulerInput, TaskCause, TaskId, TaskStatus};
@@ -76,19 +76,22 @@ impl SchedulerService {
         self.crash.reach("agents.ended");
     }
 
-    /// Runs an agent now, on request.
-    pub(super) async fn execute(
+    /// Runs an agent now because somebody asks for it.
+    ///
+    /// # Errors
+    /// When the input is too large, and when the store fails. An execution that fails is an answer.
+    pub async fn execute(
         &self,
-        name: &Name,
-        input: Option<Value>,
+        ExecuteAgent { name, input }: ExecuteAgent,
         agent_executor: &dyn AgentExecutor,
-    ) -> fault::Result<AgentResponse> {
+    ) -> fault::Result<AgentExecution> {
+        let name = &name;
         if input.as_ref().is_some_and(|input| input.to_string().len() > INPUT_BYTES_MAX) {
             bail!("the input has more than {INPUT_BYTES_MAX} bytes; hand data over as a file in a directory");
         }
         let (task, work) = match self.begin_by_hand(name, input).await? {
             Ok(begun) => begun,
-            Err((task, result)) => return Ok(AgentResponse::Executed { task, result: Box::new(result) }),
+            Err((task, result)) => return Ok(AgentExecution { task, result }),
         };
         let _busy = ByHand { scheduler_service: self, agent: name };
         self.crash.reach("agents.before-run");
@@ -97,7 +100,7 @@ impl SchedulerService {
         self.crash.reach("agents.ran");
         let result = self.finish(&task, Some(&work), &result).await?;
         self.crash.reach("agents.ended");
-        Ok(AgentResponse::Executed { task: Some(task.id), result: Box::new(result) })
+        Ok(AgentExecution { task: Some(task.id), result })
     }
 
     /// Begins a task for the request. Without code to run the task exists too, and has failed.

@@ -2,9 +2,8 @@
 //! what is not stored.
 
 use crate::rows::{self, ScheduleTransaction};
-use crate::work::{self, AgentExecutor, NewAttempt};
+use crate::work::{self, NewAttempt};
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
-use longhaul_api::agents::{AgentRequest, AgentResponse, ScheduleRequest, ScheduleResponse};
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Store};
@@ -73,56 +72,7 @@ impl SchedulerService {
         *lock(&self.admission) = admission;
     }
 
-    /// Handles a request about agents; the agent executor runs them.
-    ///
-    /// # Errors
-    /// When the request is faulty, and when the store fails. A failed execution is a response.
-    pub async fn agents(
-        &self,
-        wanted: AgentRequest,
-        agent_executor: &dyn AgentExecutor,
-    ) -> fault::Result<AgentResponse> {
-        match wanted {
-            AgentRequest::Register { agent, wasm } => self.register(*agent, wasm).await,
-            AgentRequest::Update { name, patch, wasm, version } => self.update(&name, *patch, wasm, version).await,
-            AgentRequest::List { active, limit, offset } => self.list(active, limit, offset),
-            AgentRequest::Show { name } => self.show(&name).await,
-            AgentRequest::Activate { name, active } => self.activate(&name, active).await,
-            AgentRequest::Remove { name } => self.remove(&name).await,
-            AgentRequest::Execute { name, input } => self.execute(&name, input, agent_executor).await,
-            AgentRequest::Artifact { name, version } => self.artifact(&name, version),
-            AgentRequest::SetArtifact { name, state, summary, version } => {
-                self.set_artifact(&name, state, summary, version).await
-            }
-            AgentRequest::ClearArtifact { name, version } => self.clear_artifact(&name, version).await,
-            AgentRequest::ArtifactHistory { name } => self.artifact_history(&name),
-        }
-    }
-
-    /// Handles a request about schedules and tasks.
-    ///
-    /// # Errors
-    /// When the request is faulty, and when the store fails.
-    pub async fn schedules(&self, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
-        match wanted {
-            ScheduleRequest::Put { schedule, replace } => self.put_schedule(*schedule, replace).await,
-            ScheduleRequest::List { limit, offset } => self.list_schedules(limit, offset).await,
-            ScheduleRequest::Show { name, fires } => self.show_schedule(&name, fires).await,
-            ScheduleRequest::Remove { name } => self.remove_schedule(name).await,
-            ScheduleRequest::Enable { name, enabled } => self.enable_schedule(name, enabled).await,
-            ScheduleRequest::RunNow { name } => self.run_now(name).await,
-            ScheduleRequest::Tasks { agent, status, limit, offset } => {
-                self.tasks(agent.as_ref(), status, limit, offset).await
-            }
-            ScheduleRequest::Task { id } => self.task(&id).await,
-            ScheduleRequest::Retry { id } => self.retry(&id).await,
-            ScheduleRequest::Skipped { name, limit } => self.skipped(&name, limit),
-            ScheduleRequest::ConcurrentMax { max } => self.set_concurrent_max(max).await,
-            ScheduleRequest::Status => self.scheduler_status().await,
-        }
-    }
-
-    /// Locks the state of the scheduler, for reading or changing.
+    /// The state of the scheduler, to be looked at or changed.
     pub(crate) async fn turn(&self) -> fault::Result<StateGuard<'_>> {
         let mut held = self.state.lock().await;
         let state = match held.take() {

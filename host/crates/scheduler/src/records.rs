@@ -4,7 +4,9 @@ use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows::{self, ScheduleTransaction};
 use base64::Engine as _;
 use longhaul_agents::{AgentCode, AgentError, AgentPatch, AgentRecord, NewAgent, WASM_BYTES_MAX};
-use longhaul_api::agents::{AgentResponse, AgentSummary, AgentView, PAGE_MAX};
+use longhaul_api::agents::{
+    ActivateAgent, AgentList, AgentSummary, AgentView, ListAgents, PAGE_MAX, RegisterAgent, UpdateAgent,
+};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::{Digest, Name};
 use longhaul_schedule::{Schedule, SchedulerInput, TaskStatus, Trigger};
@@ -13,7 +15,11 @@ use longhaul_schedule::{Schedule, SchedulerInput, TaskStatus, Trigger};
 const AGENTS_MAX: usize = 10_000;
 
 impl SchedulerService {
-    pub(super) async fn register(&self, agent: NewAgent, wasm: Option<String>) -> fault::Result<AgentResponse> {
+    /// Registers an agent.
+    ///
+    /// # Errors
+    /// What is wrong with the agent, and when the store fails.
+    pub async fn register(&self, RegisterAgent { agent, wasm }: RegisterAgent) -> fault::Result<AgentView> {
         let bytes = self.program(Some(&agent.code), wasm)?;
         let record = AgentRecord::made(agent, self.clock.now_ms())?;
         let name = record.agent.name.clone();
@@ -28,23 +34,26 @@ impl SchedulerService {
         self.view(&turn, record)
     }
 
-    pub(super) async fn update(
-        &self,
-        name: &Name,
-        patch: AgentPatch,
-        wasm: Option<String>,
-        version: Option<u64>,
-    ) -> fault::Result<AgentResponse> {
+    /// Changes an agent.
+    ///
+    /// # Errors
+    /// What is wrong with the change, and when the store fails.
+    pub async fn update(&self, request: UpdateAgent) -> fault::Result<AgentView> {
+        let UpdateAgent { name, patch, wasm, version } = request;
         let bytes = self.program(patch.code.as_ref(), wasm)?;
         let mut turn = self.turn().await?;
-        let record = self.record(name)?.changed(patch, version, self.clock.now_ms())?;
+        let record = self.record(&name)?.changed(patch, version, self.clock.now_ms())?;
         self.keep_record(&mut turn, &record, bytes).await?;
         self.view(&turn, record)
     }
 
-    pub(super) async fn activate(&self, name: &Name, active: bool) -> fault::Result<AgentResponse> {
+    /// Switches an agent on or off.
+    ///
+    /// # Errors
+    /// When there is no such agent, and when the store fails.
+    pub async fn activate(&self, ActivateAgent { name, active }: ActivateAgent) -> fault::Result<AgentView> {
         let mut turn = self.turn().await?;
-        let mut record = self.record(name)?;
+        let mut record = self.record(&name)?;
         if record.agent.active != active {
             let patch = AgentPatch { active: Some(active), ..AgentPatch::default() };
             record = record.changed(patch, None, self.clock.now_ms())?;
@@ -73,21 +82,33 @@ impl SchedulerService {
         turn.keep(state, &actions, writing).await
     }
 
-    pub(super) fn list(&self, active: Option<bool>, limit: usize, offset: usize) -> fault::Result<AgentResponse> {
+    /// A page of agents by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn list(&self, ListAgents { active, limit, offset }: ListAgents) -> fault::Result<AgentList> {
         let is_meant = |record: &AgentRecord| active.is_none_or(|active| record.agent.active == active);
         let found: Vec<AgentRecord> = rows::agents(&*self.store)?.into_iter().filter(is_meant).collect();
         let total_count = found.len();
         let limit = limit.min(PAGE_MAX);
         let agents = found.into_iter().skip(offset).take(limit).map(summary).collect();
-        Ok(AgentResponse::Agents { agents, total_count, limit, offset })
+        Ok(AgentList { agents, total_count, limit, offset })
     }
 
-    pub(super) async fn show(&self, name: &Name) -> fault::Result<AgentResponse> {
+    /// One agent.
+    ///
+    /// # Errors
+    /// When there is no such agent, and when the store fails.
+    pub async fn show(&self, name: &Name) -> fault::Result<AgentView> {
         let turn = self.turn().await?;
         self.view(&turn, self.record(name)?)
     }
 
-    pub(super) async fn remove(&self, name: &Name) -> fault::Result<AgentResponse> {
+    /// Removes an agent with its artifacts, and answers what it was.
+    ///
+    /// # Errors
+    /// When there is no such agent, when it is in use, and when the store fails.
+    pub async fn remove(&self, name: &Name) -> fault::Result<AgentView> {
         let mut turn = self.turn().await?;
         // An unreadable record can still be removed.
         let record = match rows::agent(&*self.store, name) {
@@ -122,14 +143,14 @@ impl SchedulerService {
         Ok(found.ok_or_else(|| AgentError::Unknown { name: name.to_string() })?)
     }
 
-    fn view(&self, turn: &StateGuard<'_>, record: AgentRecord) -> fault::Result<AgentResponse> {
+    fn view(&self, turn: &StateGuard<'_>, record: AgentRecord) -> fault::Result<AgentView> {
         let name = &record.agent.name;
         let (run_count, artifact_version, artifact_error) = match rows::head(&*self.store, name) {
             Ok(head) => (head.run_count(), head.version, None),
             Err(error) => (0, rows::last_version(&*self.store, name)?, Some(format!("{error:#}"))),
         };
         let schedules = schedules_of(turn, name);
-        Ok(AgentResponse::Agent(Box::new(AgentView { record, run_count, artifact_version, artifact_error, schedules })))
+        Ok(AgentView { record, run_count, artifact_version, artifact_error, schedules })
     }
 
     /// The bytes of a program, which must match the digest in the agent's code; without bytes, the store must have

@@ -4,12 +4,14 @@ use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows;
 use crate::work::BY_HAND;
 use longhaul_agents::{AgentError, ExecutionResult};
-use longhaul_api::agents::{FIRES, FIRES_MAX, PAGE_MAX, ScheduleResponse, ScheduleView, SchedulerStatus};
+use longhaul_api::agents::{
+    EnableSchedule, FIRES, FIRES_MAX, ListSchedules, ListSkipped, PAGE_MAX, PutSchedule, ScheduleList, ScheduleView,
+    SchedulerStatus, ShowSchedule, SkippedList, TaskView,
+};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{
-    FireOutcome, Schedule, ScheduleEntry, ScheduleError, SchedulerAction, SchedulerInput, TaskCause, TaskId,
-    TaskStatus, Trigger,
+    FireOutcome, ScheduleEntry, ScheduleError, SchedulerAction, SchedulerInput, TaskCause, TaskId, TaskStatus, Trigger,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const CONCURRENT_MAX_MAX: u32 = 1_000;
 
 impl SchedulerService {
-    pub(super) async fn put_schedule(&self, schedule: Schedule, replace: bool) -> fault::Result<ScheduleResponse> {
+    /// Makes a schedule, or replaces the one of its name.
+    ///
+    /// # Errors
+    /// What is wrong with the schedule, and when the store fails.
+    pub async fn put_schedule(&self, request: PutSchedule) -> fault::Result<ScheduleView> {
+        let PutSchedule { schedule, replace } = request;
         let name = schedule.name.clone();
         if name.as_str() == BY_HAND {
             bail!("`{BY_HAND}` stands for tasks that no schedule made; choose another name");
@@ -48,35 +55,57 @@ impl SchedulerService {
         Ok(())
     }
 
-    pub(super) async fn list_schedules(&self, limit: usize, offset: usize) -> fault::Result<ScheduleResponse> {
+    /// A page of schedules by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn list_schedules(&self, request: ListSchedules) -> fault::Result<ScheduleList> {
+        let ListSchedules { limit, offset } = request;
         let turn = self.turn().await?;
         let limit = limit.min(PAGE_MAX);
         let entries = turn.state().schedules.values();
         let total_count = entries.len();
         let views = entries.skip(offset).take(limit).map(|entry| self.schedule_view(&turn, entry, FIRES));
         let schedules = views.collect::<fault::Result<_>>()?;
-        Ok(ScheduleResponse::Schedules { schedules, total_count, limit, offset })
+        Ok(ScheduleList { schedules, total_count, limit, offset })
     }
 
-    pub(super) async fn show_schedule(&self, name: &Name, fires: usize) -> fault::Result<ScheduleResponse> {
+    /// One schedule.
+    ///
+    /// # Errors
+    /// When there is no such schedule, and when the store fails.
+    pub async fn show_schedule(&self, ShowSchedule { name, fires }: ShowSchedule) -> fault::Result<ScheduleView> {
         let turn = self.turn().await?;
-        self.one(&turn, name, fires.min(FIRES_MAX))
+        self.one(&turn, &name, fires.min(FIRES_MAX))
     }
 
-    pub(super) async fn remove_schedule(&self, name: Name) -> fault::Result<ScheduleResponse> {
+    /// Removes a schedule with its waiting tasks, and answers what it was.
+    ///
+    /// # Errors
+    /// As [`Self::show_schedule`].
+    pub async fn remove_schedule(&self, name: Name) -> fault::Result<ScheduleView> {
         let mut turn = self.turn().await?;
         let said = self.one(&turn, &name, 0)?;
         turn.take(SchedulerInput::Remove(name)).await?;
         Ok(said)
     }
 
-    pub(super) async fn enable_schedule(&self, name: Name, enabled: bool) -> fault::Result<ScheduleResponse> {
+    /// Switches a schedule on or off.
+    ///
+    /// # Errors
+    /// As [`Self::show_schedule`].
+    pub async fn enable_schedule(&self, request: EnableSchedule) -> fault::Result<ScheduleView> {
+        let EnableSchedule { name, enabled } = request;
         let mut turn = self.turn().await?;
         turn.take(SchedulerInput::Enable(name.clone(), enabled)).await?;
         self.one(&turn, &name, FIRES)
     }
 
-    pub(super) async fn run_now(&self, name: Name) -> fault::Result<ScheduleResponse> {
+    /// Fires a schedule now.
+    ///
+    /// # Errors
+    /// When there is no such schedule, when its agent is switched off, and when the store fails.
+    pub async fn run_now(&self, name: Name) -> fault::Result<TaskView> {
         let mut turn = self.turn().await?;
         let agent = entry(&turn, &name)?.schedule.agent.clone();
         let is_active = rows::agent(&*self.store, &agent)?.is_none_or(|record| record.agent.active);
@@ -100,22 +129,34 @@ impl SchedulerService {
         self.task_in(&turn, &id)
     }
 
-    pub(super) fn skipped(&self, name: &Name, limit: usize) -> fault::Result<ScheduleResponse> {
-        Ok(ScheduleResponse::Skipped { skipped: rows::skipped(&*self.store, name, limit.min(PAGE_MAX))? })
+    /// Fires of a schedule that became no task, the newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn skipped(&self, ListSkipped { name, limit }: ListSkipped) -> fault::Result<SkippedList> {
+        Ok(SkippedList { skipped: rows::skipped(&*self.store, &name, limit.min(PAGE_MAX))? })
     }
 
-    pub(super) async fn set_concurrent_max(&self, max: u32) -> fault::Result<ScheduleResponse> {
+    /// Sets how many tasks run at once.
+    ///
+    /// # Errors
+    /// When it is out of range, and when the store fails.
+    pub async fn set_concurrent_max(&self, max: u32) -> fault::Result<SchedulerStatus> {
         if !(1..=CONCURRENT_MAX_MAX).contains(&max) {
             bail!("{max} tasks at once cannot be; say 1 to {CONCURRENT_MAX_MAX}");
         }
         let mut turn = self.turn().await?;
         turn.take(SchedulerInput::ConcurrentMax(max)).await?;
-        Ok(ScheduleResponse::Status(self.status_in(&turn)))
+        Ok(self.status_in(&turn))
     }
 
-    pub(super) async fn scheduler_status(&self) -> fault::Result<ScheduleResponse> {
+    /// How the scheduler stands.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn scheduler_status(&self) -> fault::Result<SchedulerStatus> {
         let turn = self.turn().await?;
-        Ok(ScheduleResponse::Status(self.status_in(&turn)))
+        Ok(self.status_in(&turn))
     }
 
     fn status_in(&self, turn: &StateGuard<'_>) -> SchedulerStatus {
@@ -131,8 +172,8 @@ impl SchedulerService {
         }
     }
 
-    fn one(&self, turn: &StateGuard<'_>, name: &Name, fires: usize) -> fault::Result<ScheduleResponse> {
-        Ok(ScheduleResponse::Schedule(Box::new(self.schedule_view(turn, entry(turn, name)?, fires)?)))
+    fn one(&self, turn: &StateGuard<'_>, name: &Name, fires: usize) -> fault::Result<ScheduleView> {
+        self.schedule_view(turn, entry(turn, name)?, fires)
     }
 
     fn schedule_view(&self, turn: &StateGuard<'_>, entry: &ScheduleEntry, fires: usize) -> fault::Result<ScheduleView> {

@@ -3,19 +3,18 @@
 use crate::desk::{SchedulerService, StateGuard};
 use crate::rows::{self, ScheduleTransaction};
 use crate::work::{self, BY_HAND};
-use longhaul_api::agents::{AttemptView, PAGE_MAX, ScheduleResponse, StatusFilter, TaskView};
-use longhaul_core::Name;
+use longhaul_api::agents::{AttemptView, ListTasks, PAGE_MAX, TaskList, TaskView};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{ScheduleError, ScheduledTask, SchedulerInput, TaskId, TaskStatus};
 
 impl SchedulerService {
-    pub(super) async fn tasks(
-        &self,
-        agent: Option<&Name>,
-        status: Option<StatusFilter>,
-        limit: usize,
-        offset: usize,
-    ) -> fault::Result<ScheduleResponse> {
+    /// A page of tasks: those that have not ended, then the others, the newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn tasks(&self, request: ListTasks) -> fault::Result<TaskList> {
+        let ListTasks { agent, status, limit, offset } = request;
+        let agent = agent.as_ref();
         let limit = limit.min(PAGE_MAX);
         let turn = self.turn().await?;
         let mut open: Vec<ScheduledTask> = turn.state().tasks.values().cloned().collect();
@@ -35,16 +34,20 @@ impl SchedulerService {
             let ended = rows::ended_tasks(&*self.store, agent, status, left, offset)?;
             tasks.extend(ended.iter().map(|row| view(&row.task, Some(row.ended_ms))));
         }
-        Ok(ScheduleResponse::Tasks { tasks, total_count, limit, offset })
+        Ok(TaskList { tasks, total_count, limit, offset })
     }
 
-    pub(super) async fn task(&self, id: &str) -> fault::Result<ScheduleResponse> {
+    /// One task with what its attempts gave.
+    ///
+    /// # Errors
+    /// When there is no such task, and when the store fails.
+    pub async fn task(&self, id: &str) -> fault::Result<TaskView> {
         let turn = self.turn().await?;
         self.task_in(&turn, &TaskId::from_text(id))
     }
 
-    /// A task with the results of its attempts.
-    pub(super) fn task_in(&self, turn: &StateGuard<'_>, id: &TaskId) -> fault::Result<ScheduleResponse> {
+    /// A task with what its attempts gave.
+    pub(super) fn task_in(&self, turn: &StateGuard<'_>, id: &TaskId) -> fault::Result<TaskView> {
         let by_hand = || Ok::<_, Fault>(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
         let open = match turn.state().tasks.get(id) {
             Some(task) => Some(task.clone()),
@@ -62,11 +65,14 @@ impl SchedulerService {
             let own = usize::try_from(number).ok().filter(|_| is_run).map(|number| work::run_id(&task, number));
             attempt.run = attempt.result.as_ref().and_then(|result| result.run.clone()).or(own);
         }
-        Ok(ScheduleResponse::Task(Box::new(view)))
+        Ok(view)
     }
 
-    /// Retries the same task: its earlier attempts stay with it.
-    pub(super) async fn retry(&self, id: &str) -> fault::Result<ScheduleResponse> {
+    /// The same task again: its earlier attempts stay with it.
+    ///
+    /// # Errors
+    /// When it is no failed task, when it was tried too often, and when the store fails.
+    pub async fn retry(&self, id: &str) -> fault::Result<TaskView> {
         let id = TaskId::from_text(id);
         let mut turn = self.turn().await?;
         let open = turn.state().tasks.get(&id).map(|task| task.status);

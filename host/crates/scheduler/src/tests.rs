@@ -9,7 +9,8 @@ use longhaul_agents::{
     SummaryBy,
 };
 use longhaul_api::agents::{
-    AgentRequest, AgentResponse, ScheduleRequest, ScheduleResponse, ScheduleTally, StatusFilter, TaskView,
+    ActivateAgent, AgentExecution, ClearArtifact, ExecuteAgent, ListTasks, PutSchedule, RegisterAgent, ScheduleTally,
+    SetArtifact, ShowArtifact, ShowSchedule, StatusFilter, TaskList, TaskView, UpdateAgent,
 };
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
@@ -141,23 +142,13 @@ impl Bench {
         Self::over(Arc::new(MemoryStore::new()), &clock, agent_executor)
     }
 
-    async fn agents(&self, wanted: AgentRequest) -> fault::Result<AgentResponse> {
-        self.scheduler_service.agents(wanted, &*self.agent_executor).await
-    }
-
     async fn add(&self, agent: &str) {
-        let agent = Box::new(python(agent));
-        self.agents(AgentRequest::Register { agent, wasm: None }).await.expect("an agent");
+        let agent = python(agent);
+        self.scheduler_service.register(RegisterAgent { agent, wasm: None }).await.expect("an agent");
     }
 
     async fn put(&self, schedule: Schedule) {
-        self.schedules(ScheduleRequest::Put { schedule: Box::new(schedule), replace: false })
-            .await
-            .expect("a schedule");
-    }
-
-    async fn schedules(&self, wanted: ScheduleRequest) -> fault::Result<ScheduleResponse> {
-        self.scheduler_service.schedules(wanted).await
+        self.scheduler_service.put_schedule(PutSchedule { schedule, replace: false }).await.expect("a schedule");
     }
 
     /// Advances the clock and handles everything that is due.
@@ -172,44 +163,35 @@ impl Bench {
 
     /// Fires a schedule now, and handles everything that is due by then.
     async fn fire(&mut self, schedule: &str) {
-        self.schedules(ScheduleRequest::RunNow { name: name(schedule) }).await.expect("a task");
+        self.scheduler_service.run_now(name(schedule)).await.expect("a task");
         self.pass(0).await;
     }
 
     async fn artifact(&self, agent: &str) -> Option<Artifact> {
-        match self.agents(AgentRequest::Artifact { name: name(agent), version: None }).await.expect("an answer") {
-            AgentResponse::Artifact { artifact, .. } => artifact.map(|artifact| *artifact),
-            other => panic!("{other:?}"),
-        }
+        let request = ShowArtifact { name: name(agent), version: None };
+        self.scheduler_service.artifact(request).expect("an answer").artifact
     }
 
     async fn tasks(&self, agent: Option<&str>, status: Option<StatusFilter>) -> (Vec<TaskView>, usize) {
-        let wanted = ScheduleRequest::Tasks { agent: agent.map(name), status, limit: 1_000, offset: 0 };
-        match self.schedules(wanted).await.expect("an answer") {
-            ScheduleResponse::Tasks { tasks, total_count, .. } => (tasks, total_count),
-            other => panic!("{other:?}"),
-        }
+        let request = ListTasks { agent: agent.map(name), status, limit: 1_000, offset: 0 };
+        let TaskList { tasks, total_count, .. } = self.scheduler_service.tasks(request).await.expect("an answer");
+        (tasks, total_count)
     }
 
     async fn task(&self, id: &TaskId) -> TaskView {
-        match self.schedules(ScheduleRequest::Task { id: id.to_string() }).await.expect("an answer") {
-            ScheduleResponse::Task(view) => *view,
-            other => panic!("{other:?}"),
-        }
+        self.scheduler_service.task(id.as_str()).await.expect("an answer")
     }
 
     async fn tally(&self, schedule: &str) -> ScheduleTally {
-        match self.schedules(ScheduleRequest::Show { name: name(schedule), fires: 0 }).await.expect("an answer") {
-            ScheduleResponse::Schedule(view) => view.tally,
-            other => panic!("{other:?}"),
-        }
+        let request = ShowSchedule { name: name(schedule), fires: 0 };
+        self.scheduler_service.show_schedule(request).await.expect("an answer").tally
     }
 
     async fn execute(&self, agent: &str, input: Option<Value>) -> (Option<TaskId>, ExecutionResult) {
-        match self.agents(AgentRequest::Execute { name: name(agent), input }).await.expect("an answer") {
-            AgentResponse::Executed { task, result } => (task, *result),
-            other => panic!("{other:?}"),
-        }
+        let request = ExecuteAgent { name: name(agent), input };
+        let executed = self.scheduler_service.execute(request, &*self.agent_executor).await.expect("an answer");
+        let AgentExecution { task, result } = executed;
+        (task, result)
     }
 }
 
@@ -304,27 +286,20 @@ async fn what_a_run_prints_at_its_end_is_what_the_next_one_sees() {
             ("counted", format!("task {}", task.expect("a task")))
         );
     }
-    let changed =
-        AgentRequest::SetArtifact { name: name("a"), state: json!({"n": 40}), summary: None, version: Some(2) };
-    let error = bench.agents(changed.clone()).await.expect_err("another version");
+    let changed = SetArtifact { name: name("a"), state: json!({"n": 40}), summary: None, version: Some(2) };
+    let error = bench.scheduler_service.set_artifact(changed.clone()).await.expect_err("another version");
     assert!(error.to_string().contains("has version 3"), "{error:#}");
-    let AgentRequest::SetArtifact { name: agent, state, summary, .. } = changed else { unreachable!() };
-    bench
-        .agents(AgentRequest::SetArtifact { name: agent, state, summary, version: Some(3) })
-        .await
-        .expect("the version");
+    let changed = SetArtifact { version: Some(3), ..changed };
+    bench.scheduler_service.set_artifact(changed).await.expect("the version");
     bench.execute("a", None).await;
     assert_eq!(bench.artifact("a").await.map(|artifact| artifact.state["n"].clone()), Some(json!(41)));
-    bench.agents(AgentRequest::ClearArtifact { name: name("a"), version: None }).await.expect("cleared");
+    let cleared = ClearArtifact { name: name("a"), version: None };
+    bench.scheduler_service.clear_artifact(cleared).await.expect("cleared");
     assert_eq!(bench.artifact("a").await, None);
     bench.execute("a", None).await;
     let artifact = bench.artifact("a").await.expect("an artifact");
     assert_eq!((artifact.run_count, artifact.version, &artifact.state["n"]), (1, 7, &json!(1)));
-    let AgentResponse::Artifacts { artifacts } =
-        bench.agents(AgentRequest::ArtifactHistory { name: name("a") }).await.expect("kept")
-    else {
-        panic!("something else")
-    };
+    let artifacts = bench.scheduler_service.artifact_history(&name("a")).expect("kept").artifacts;
     let versions: Vec<u64> = artifacts.iter().map(|artifact| artifact.version).collect();
     assert_eq!(versions, [7, 5, 4, 3, 2, 1]);
 }
@@ -374,16 +349,13 @@ async fn a_damaged_artifact_fails_the_run_and_is_said_and_can_be_replaced() {
     assert!(result.error_message.as_deref().is_some_and(|error| error.contains("damaged")), "{result:?}");
     assert!(task.is_some(), "it is a task that failed");
     assert_eq!(agent_executor.executed.load(Ordering::SeqCst), 1, "it is not taken for a first run");
-    let error = bench.agents(AgentRequest::Artifact { name: name("a"), version: None }).await.expect_err("damaged");
+    let request = ShowArtifact { name: name("a"), version: None };
+    let error = bench.scheduler_service.artifact(request).expect_err("damaged");
     assert!(error.to_string().contains("damaged"), "{error:#}");
-    let AgentResponse::Agent(view) = bench.agents(AgentRequest::Show { name: name("a") }).await.expect("shown") else {
-        panic!("something else")
-    };
+    let view = bench.scheduler_service.show(&name("a")).await.expect("shown");
     assert!(view.artifact_error.is_some_and(|error| error.contains("damaged")));
-    bench
-        .agents(AgentRequest::SetArtifact { name: name("a"), state: json!({"n": 1}), summary: None, version: None })
-        .await
-        .expect("replaced");
+    let replaced = SetArtifact { name: name("a"), state: json!({"n": 1}), summary: None, version: None };
+    bench.scheduler_service.set_artifact(replaced).await.expect("replaced");
     assert_eq!(bench.artifact("a").await.map(|artifact| artifact.version), Some(2));
     assert!(bench.execute("a", None).await.1.success);
 }
@@ -414,7 +386,8 @@ async fn an_agent_that_is_not_there_or_not_active_is_a_result_and_a_task() {
     assert!(result.error_message.is_some_and(|error| error.starts_with("Agent nobody not found")));
     assert_eq!(bench.task(&task.expect("a task")).await.status, TaskStatus::Failed);
     bench.add("a").await;
-    bench.agents(AgentRequest::Activate { name: name("a"), active: false }).await.expect("switched off");
+    let request = ActivateAgent { name: name("a"), active: false };
+    bench.scheduler_service.activate(request).await.expect("switched off");
     let (_, result) = bench.execute("a", None).await;
     assert!(result.error_message.is_some_and(|error| error.starts_with("Agent a is not active")));
     assert_eq!((agent_executor.executed.load(Ordering::SeqCst), bench.tasks(Some("a"), None).await.1), (0, 1));
@@ -424,8 +397,8 @@ async fn an_agent_that_is_not_there_or_not_active_is_a_result_and_a_task() {
 async fn what_is_given_by_hand_is_seen_and_not_handed_on() {
     let agent_executor = told(|work, _| printed(json!({ "state": work.context() }).to_string()));
     let bench = Bench::new(&agent_executor);
-    let agent = Box::new(NewAgent { config: json!({"unit": "C"}), ..python("a") });
-    bench.agents(AgentRequest::Register { agent, wasm: None }).await.expect("an agent");
+    let agent = NewAgent { config: json!({"unit": "C"}), ..python("a") };
+    bench.scheduler_service.register(RegisterAgent { agent, wasm: None }).await.expect("an agent");
     let (_, result) = bench.execute("a", Some(json!([1]))).await;
     assert!(result.stdout.contains("\"config\":{\"unit\":\"C\"},\"input\":[1]"), "{result:?}");
     let artifact = bench.artifact("a").await.expect("an artifact");
@@ -449,7 +422,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     }
     let (tasks, total) = bench.tasks(Some("a"), Some(StatusFilter::Pending)).await;
     assert_eq!((tasks.len(), total, tasks[0].retry_count), (1, 1, 2));
-    let error = bench.schedules(ScheduleRequest::Retry { id: tasks[0].id.to_string() }).await.expect_err("it waits");
+    let error = bench.scheduler_service.retry(tasks[0].id.as_str()).await.expect_err("it waits");
     assert!(error.to_string().contains("is pending"), "{error:#}");
     bench.pass(8_000).await;
     let (tasks, total) = bench.tasks(Some("a"), Some(StatusFilter::Failed)).await;
@@ -459,7 +432,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     let task = bench.task(&tasks[0].id).await;
     let errors = task.attempts.iter().filter_map(|one| one.result.as_ref()?.error_message.clone());
     assert_eq!(errors.collect::<Vec<_>>(), ["no 0", "no 1", "no 2", "never"]);
-    let error = bench.schedules(ScheduleRequest::Retry { id: tasks[0].id.to_string() }).await.expect_err("no more");
+    let error = bench.scheduler_service.retry(tasks[0].id.as_str()).await.expect_err("no more");
     assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
     assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Failed)).await.1, 1, "it is still there");
 
@@ -468,7 +441,7 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     assert!(!result.success);
     bench.add("nobody").await;
     let id = by_hand.expect("a task");
-    bench.schedules(ScheduleRequest::Retry { id: id.to_string() }).await.expect("once more");
+    bench.scheduler_service.retry(id.as_str()).await.expect("once more");
     bench.pass(0).await;
     let task = bench.task(&id).await;
     assert_eq!((task.status, task.attempts.len(), task.schedule), (TaskStatus::Completed, 2, None));
@@ -490,14 +463,10 @@ async fn tasks_are_listed_by_pages_with_what_is_open_in_front() {
     bench.clock.advance_ms(MINUTE);
     bench.scheduler_service.tick().await.expect("a tick");
     let page = async |offset, limit| {
-        let wanted = ScheduleRequest::Tasks { agent: Some(name("a")), status: None, limit, offset };
-        match bench.schedules(wanted).await.expect("an answer") {
-            ScheduleResponse::Tasks { tasks, total_count, .. } => {
-                assert_eq!(total_count, 11);
-                tasks.iter().map(|task| task.fire_ms).collect::<Vec<u64>>()
-            }
-            other => panic!("{other:?}"),
-        }
+        let request = ListTasks { agent: Some(name("a")), status: None, limit, offset };
+        let TaskList { tasks, total_count, .. } = bench.scheduler_service.tasks(request).await.expect("an answer");
+        assert_eq!(total_count, 11);
+        tasks.iter().map(|task| task.fire_ms).collect::<Vec<u64>>()
     };
     let all = page(0, 100).await;
     assert!(all.len() == 11 && all.is_sorted_by(|a, b| a > b), "{all:?}");
@@ -562,7 +531,7 @@ async fn an_agent_that_somebody_runs_is_waited_for_and_the_other_way_round() {
     let (task, result) = bench.execute("a", None).await;
     assert_eq!((task, result.retryable), (None, true));
     assert!(result.error_message.is_some_and(|error| error.contains("is at work on task")));
-    let error = bench.agents(AgentRequest::Remove { name: name("a") }).await.expect_err("it is used");
+    let error = bench.scheduler_service.remove(&name("a")).await.expect_err("it is used");
     assert!(error.to_string().contains("is run by: s"), "{error:#}");
 }
 
@@ -607,15 +576,9 @@ async fn without_a_scheduler_nothing_fires_and_nothing_is_lost() {
     let starts = lock(&bench.scheduler_service.starts).take();
     bench.clock.advance_ms(10 * MINUTE);
     bench.put(each_minute("t", "a")).await;
-    let ScheduleResponse::Task(task) =
-        bench.schedules(ScheduleRequest::RunNow { name: name("s") }).await.expect("asked for")
-    else {
-        panic!("something else")
-    };
+    let task = bench.scheduler_service.run_now(name("s")).await.expect("asked for");
     assert_eq!((task.status, bench.tasks(None, None).await.1), (TaskStatus::Pending, 1));
-    let ScheduleResponse::Status(status) = bench.schedules(ScheduleRequest::Status).await.expect("known") else {
-        panic!("something else")
-    };
+    let status = bench.scheduler_service.scheduler_status().await.expect("known");
     assert_eq!((status.working, status.running, status.pending), (false, 0, 1));
     *lock(&bench.scheduler_service.starts) = starts;
     bench.pass(0).await;
@@ -645,8 +608,8 @@ async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
     let mut ran: Vec<&str> = tasks.iter().map(|task| task.agent.as_str()).collect();
     ran.sort_unstable();
     assert_eq!(ran, ["a", "bad", "rescue"]);
-    let circle = Box::new(after("4", "a", "rescue", When::Always));
-    let error = bench.schedules(ScheduleRequest::Put { schedule: circle, replace: false }).await.expect_err("a circle");
+    let circle = PutSchedule { schedule: after("4", "a", "rescue", When::Always), replace: false };
+    let error = bench.scheduler_service.put_schedule(circle).await.expect_err("a circle");
     assert!(error.to_string().contains("a -> bad -> rescue -> a"), "{error:#}");
     for (schedule, why) in [
         (after("5", "a", "nobody", When::Always), "there is no agent `nobody`"),
@@ -655,8 +618,8 @@ async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
         (each_minute(BY_HAND, "a"), "choose another name"),
         (each_minute("6", "nobody"), "longhaul agent add nobody"),
     ] {
-        let schedule = Box::new(schedule);
-        let error = bench.schedules(ScheduleRequest::Put { schedule, replace: false }).await.expect_err(why);
+        let request = PutSchedule { schedule, replace: false };
+        let error = bench.scheduler_service.put_schedule(request).await.expect_err(why);
         assert!(error.to_string().contains(why), "{error:#}");
     }
 }
@@ -671,8 +634,8 @@ async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     });
     let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(HandClock::at(HandClock::START_MS)));
     let bench = Bench::over(Arc::clone(&store) as _, &clock, &agent_executor);
-    let agent = Box::new(NewAgent::new(name("a"), AgentCode::Run { directory: "/nowhere".into() }));
-    bench.agents(AgentRequest::Register { agent, wasm: None }).await.expect("an agent");
+    let agent = NewAgent::new(name("a"), AgentCode::Run { directory: "/nowhere".into() });
+    bench.scheduler_service.register(RegisterAgent { agent, wasm: None }).await.expect("an agent");
     bench.put(each_minute("s", "a")).await;
     clock.advance_ms(MINUTE);
     bench.scheduler_service.tick().await.expect("a tick");
@@ -705,20 +668,20 @@ async fn a_change_of_an_agent_by_an_old_version_is_refused_and_a_model_that_is_a
     let agent_executor = told(|_, _| printed("x".repeat(300)));
     let bench = Bench::new(&agent_executor);
     bench.add("a").await;
-    let patch = |by| Box::new(AgentPatch { summary_by: Some(by), ..AgentPatch::default() });
+    let patch = |by| AgentPatch { summary_by: Some(by), ..AgentPatch::default() };
     let by = SummaryBy { directory: "/nowhere".into(), model: "m".to_owned() };
-    let update = AgentRequest::Update { name: name("a"), patch: patch(Some(by)), wasm: None, version: Some(1) };
-    bench.agents(update.clone()).await.expect("the version");
-    let error = bench.agents(update).await.expect_err("an old version");
+    let update = UpdateAgent { name: name("a"), patch: patch(Some(by)), wasm: None, version: Some(1) };
+    bench.scheduler_service.update(update.clone()).await.expect("the version");
+    let error = bench.scheduler_service.update(update).await.expect_err("an old version");
     assert!(error.to_string().contains("the record of agent `a` has version 2"), "{error:#}");
     let (_, result) = bench.execute("a", None).await;
     assert!(result.success);
     assert_eq!(bench.artifact("a").await.map(|artifact| artifact.summary), Some("x".repeat(200)));
-    let error =
-        bench.agents(AgentRequest::Register { agent: Box::new(python("a")), wasm: None }).await.expect_err("taken");
+    let again = RegisterAgent { agent: python("a"), wasm: None };
+    let error = bench.scheduler_service.register(again).await.expect_err("taken");
     assert!(error.to_string().contains("longhaul agent update a"), "{error:#}");
-    bench.agents(AgentRequest::Remove { name: name("a") }).await.expect("nothing uses it");
-    assert!(bench.agents(AgentRequest::Show { name: name("a") }).await.is_err());
+    bench.scheduler_service.remove(&name("a")).await.expect("nothing uses it");
+    assert!(bench.scheduler_service.show(&name("a")).await.is_err());
 }
 
 /// A `server.toml` with notifications that include texts.
@@ -760,7 +723,7 @@ async fn a_task_that_failed_for_good_is_told_once_and_no_other() {
         bench.fire(agent).await;
     }
     assert!(notifications(&*store).is_empty(), "what failed is tried again");
-    bench.schedules(ScheduleRequest::Remove { name: name("withdrawn") }).await.expect("it was there");
+    bench.scheduler_service.remove_schedule(name("withdrawn")).await.expect("it was there");
     bench.pass(2_000).await;
     let (failed, _) = bench.tasks(Some("never"), Some(StatusFilter::Failed)).await;
     let id = failed[0].id.to_string();

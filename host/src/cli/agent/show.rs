@@ -5,15 +5,14 @@ use super::super::exit::Exit;
 use super::super::terminal;
 use crate::report::messages::counted;
 use longhaul_agents::{AgentCode, Artifact, rfc3339};
-use longhaul_api::agents::{AgentResponse, AgentView};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::agents::{AgentExecution, AgentList, AgentView, ArtifactList, HandedArtifact};
+use longhaul_core::fault;
 use longhaul_core::text::printable;
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 
-pub fn agent(context: &Context, said: &AgentResponse, done: &str) -> fault::Result<Exit> {
-    let view = view(said)?;
+pub fn agent(context: &Context, view: &AgentView, done: &str) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
     } else {
@@ -22,10 +21,10 @@ pub fn agent(context: &Context, said: &AgentResponse, done: &str) -> fault::Resu
     Ok(Exit::Done)
 }
 
-pub fn agents(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
-    let AgentResponse::Agents { agents, total_count, .. } = said else { bail!("the service answered something else") };
+pub fn agents(context: &Context, list: &AgentList) -> fault::Result<Exit> {
+    let AgentList { agents, total_count, .. } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(said)?);
+        outln!("{}", serde_json::to_string(list)?);
         return Ok(Exit::Done);
     }
     for one in agents {
@@ -41,8 +40,7 @@ pub fn agents(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn agent_whole(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
-    let view = view(said)?;
+pub fn agent_whole(context: &Context, view: &AgentView) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
         return Ok(Exit::Done);
@@ -104,8 +102,8 @@ fn code(code: &AgentCode) -> String {
     }
 }
 
-pub fn executed(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
-    let AgentResponse::Executed { task, result } = said else { bail!("the service answered something else") };
+pub fn executed(context: &Context, executed: &AgentExecution) -> fault::Result<Exit> {
+    let AgentExecution { task, result } = executed;
     if context.json {
         let mut value = serde_json::to_value(result)?;
         value["task"] = serde_json::to_value(task)?;
@@ -123,21 +121,28 @@ pub fn executed(context: &Context, said: &AgentResponse) -> fault::Result<Exit> 
     Ok(if result.success { Exit::Done } else { Exit::Error })
 }
 
-pub fn artifact(context: &Context, said: &AgentResponse) -> fault::Result<Exit> {
+pub fn artifact(context: &Context, handed: &HandedArtifact) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(said)?);
+        outln!("{}", serde_json::to_string(handed)?);
         return Ok(Exit::Done);
     }
-    match said {
-        AgentResponse::Artifact { artifact: Some(artifact), .. } => {
+    match handed {
+        HandedArtifact { artifact: Some(artifact), .. } => {
             line(artifact);
             outtext!(serde_json::to_string_pretty(&artifact.state)?);
         }
-        AgentResponse::Artifact { artifact: None, version } => {
+        HandedArtifact { artifact: None, version } => {
             outln!("nothing is handed on: the next run is a first one (version {version})");
         }
-        AgentResponse::Artifacts { artifacts } => artifacts.iter().for_each(line),
-        _ => bail!("the service answered something else"),
+    }
+    Ok(Exit::Done)
+}
+
+pub fn artifacts(context: &Context, list: &ArtifactList) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(list)?);
+    } else {
+        list.artifacts.iter().for_each(line);
     }
     Ok(Exit::Done)
 }
@@ -149,11 +154,4 @@ fn line(artifact: &Artifact) {
         counted(*run_count, "run"),
         printable(summary, LINE_BYTES_MAX)
     );
-}
-
-fn view(said: &AgentResponse) -> fault::Result<&AgentView> {
-    match said {
-        AgentResponse::Agent(view) => Ok(view),
-        _ => bail!("the service answered something else"),
-    }
 }

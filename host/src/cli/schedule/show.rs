@@ -4,16 +4,15 @@ use super::super::context::Context;
 use super::super::exit::Exit;
 use crate::report::messages::counted;
 use longhaul_agents::rfc3339;
-use longhaul_api::agents::{ScheduleResponse, ScheduleView, TaskView};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::agents::{ScheduleList, ScheduleView, SchedulerStatus, SkippedList, TaskList, TaskView};
+use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_schedule::{Attempt, AttemptOutcome, TaskCause};
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 200;
 
-pub fn schedule(context: &Context, said: &ScheduleResponse, done: &str) -> fault::Result<Exit> {
-    let ScheduleResponse::Schedule(view) = said else { bail!("the service answered something else") };
+pub fn schedule(context: &Context, view: &ScheduleView, done: &str) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
     } else {
@@ -22,12 +21,10 @@ pub fn schedule(context: &Context, said: &ScheduleResponse, done: &str) -> fault
     Ok(Exit::Done)
 }
 
-pub fn schedules(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Schedules { schedules, total_count, .. } = said else {
-        bail!("the service answered something else")
-    };
+pub fn schedules(context: &Context, list: &ScheduleList) -> fault::Result<Exit> {
+    let ScheduleList { schedules, total_count, .. } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(said)?);
+        outln!("{}", serde_json::to_string(list)?);
         return Ok(Exit::Done);
     }
     for view in schedules {
@@ -57,13 +54,12 @@ fn next(view: &ScheduleView) -> String {
     }
 }
 
-pub fn schedule_whole(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Schedule(view) = said else { bail!("the service answered something else") };
+pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
         return Ok(Exit::Done);
     }
-    let ScheduleView { schedule, when, next_ms, open, tally } = &**view;
+    let ScheduleView { schedule, when, next_ms, open, tally } = view;
     outln!("schedule  {}, {}", schedule.name, if schedule.enabled { "on" } else { "off" });
     outln!("runs      {} {when}", schedule.agent);
     let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
@@ -86,10 +82,10 @@ pub fn schedule_whole(context: &Context, said: &ScheduleResponse) -> fault::Resu
     Ok(Exit::Done)
 }
 
-pub fn tasks(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Tasks { tasks, total_count, .. } = said else { bail!("the service answered something else") };
+pub fn tasks(context: &Context, list: &TaskList) -> fault::Result<Exit> {
+    let TaskList { tasks, total_count, .. } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(said)?);
+        outln!("{}", serde_json::to_string(list)?);
         return Ok(Exit::Done);
     }
     tasks.iter().for_each(line);
@@ -101,8 +97,7 @@ pub fn tasks(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> 
     Ok(Exit::Done)
 }
 
-pub fn task(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Task(view) = said else { bail!("the service answered something else") };
+pub fn task(context: &Context, view: &TaskView) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
     } else {
@@ -124,8 +119,7 @@ fn line(task: &TaskView) {
     outln!("{id}  {:<9}  {:<24} {}", task.status.word(), agent.as_str(), printable(&rest, LINE_BYTES_MAX));
 }
 
-pub fn task_whole(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Task(view) = said else { bail!("the service answered something else") };
+pub fn task_whole(context: &Context, view: &TaskView) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(view)?);
         return Ok(Exit::Done);
@@ -161,10 +155,10 @@ pub fn task_whole(context: &Context, said: &ScheduleResponse) -> fault::Result<E
     Ok(Exit::Done)
 }
 
-pub fn skipped(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Skipped { skipped } = said else { bail!("the service answered something else") };
+pub fn skipped(context: &Context, list: &SkippedList) -> fault::Result<Exit> {
+    let SkippedList { skipped } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(said)?);
+        outln!("{}", serde_json::to_string(list)?);
         return Ok(Exit::Done);
     }
     for one in skipped {
@@ -181,8 +175,7 @@ pub fn skipped(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit
     Ok(Exit::Done)
 }
 
-pub fn status(context: &Context, said: &ScheduleResponse) -> fault::Result<Exit> {
-    let ScheduleResponse::Status(status) = said else { bail!("the service answered something else") };
+pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit> {
     if context.json {
         outln!("{}", serde_json::to_string(status)?);
         return Ok(Exit::Done);

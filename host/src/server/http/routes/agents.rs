@@ -11,28 +11,17 @@ use super::super::views::agents::{
     AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
 };
 use super::runs::Nothing;
-use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use longhaul_api::agents::{AgentRequest, AgentResponse};
+use longhaul_api::agents::{
+    ActivateAgent, AgentExecution, ClearArtifact, ExecuteAgent, HandedArtifact, ListAgents, ListArtifacts,
+    RegisterAgent, RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
+};
+use longhaul_api::operations::AgentOperations as _;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-
-async fn said(state: &SharedState, wanted: AgentRequest) -> Result<AgentResponse, Problem> {
-    match state.ask(Request::Agents { wanted }).await? {
-        Answer::Agents { said } => Ok(*said),
-        _ => Err(Problem::odd()),
-    }
-}
-
-async fn one(state: &SharedState, wanted: AgentRequest) -> Result<AgentDetails, Problem> {
-    match said(state, wanted).await? {
-        AgentResponse::Agent(view) => Ok((*view).into()),
-        _ => Err(Problem::odd()),
-    }
-}
 
 /// A reply with the version as its `ETag`.
 fn tagged<T: serde::Serialize>(told: T, version: u64) -> Response {
@@ -102,13 +91,9 @@ pub struct AgentsQuery {
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentShort>)))]
 pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> ApiResult<Page<AgentShort>> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
-    match said(&state, AgentRequest::List { active: query.active, limit, offset }).await? {
-        AgentResponse::Agents { agents, total_count, .. } => {
-            let items = agents.into_iter().map(Into::into).collect();
-            Ok(Out(Page { items, total: total_count, limit, offset }))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let list = state.agents(ListAgents { active: query.active, limit, offset }).await?;
+    let items = list.agents.into_iter().map(Into::into).collect();
+    Ok(Out(Page { items, total: list.total_count, limit, offset }))
 }
 
 /// Make an agent
@@ -118,7 +103,7 @@ pub async fn register(
     Json(new): Json<NewAgentBody>,
 ) -> Result<CreatedResponse<AgentDetails>, Problem> {
     let (agent, wasm) = new.taken()?;
-    let told = one(&state, AgentRequest::Register { agent: Box::new(agent), wasm }).await?;
+    let told: AgentDetails = state.register_agent(RegisterAgent { agent, wasm }).await?.into();
     let location = Some(format!("/api/v1/agents/{}", told.short.name));
     Ok(CreatedResponse { told, location })
 }
@@ -126,7 +111,7 @@ pub async fn register(
 /// Show an agent
 #[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The agent; its version is the `ETag`", body = AgentDetails)))]
 pub async fn show(State(state): State<SharedState>, Path(agent): Path<String>) -> Result<Response, Problem> {
-    let told = one(&state, AgentRequest::Show { name: named(&agent)? }).await?;
+    let told: AgentDetails = state.agent(ShowAgent { name: named(&agent)? }).await?.into();
     let version = told.short.version;
     Ok(tagged(told, version))
 }
@@ -155,7 +140,7 @@ pub async fn update(
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::of(&headers)?.version());
     let (patch, wasm) = change.taken()?;
-    let told = one(&state, AgentRequest::Update { name, patch: Box::new(patch), wasm, version }).await?;
+    let told: AgentDetails = state.update_agent(UpdateAgent { name, patch, wasm, version }).await?.into();
     let version = told.short.version;
     Ok(tagged(told, version))
 }
@@ -165,7 +150,7 @@ pub async fn update(
 /// Its tasks stay.
 #[utoipa::path(delete, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = AgentDetails)))]
 pub async fn remove(State(state): State<SharedState>, Path(agent): Path<String>) -> ApiResult<AgentDetails> {
-    Ok(Out(one(&state, AgentRequest::Remove { name: named(&agent)? }).await?))
+    Ok(Out(state.remove_agent(RemoveAgent { name: named(&agent)? }).await?.into()))
 }
 
 /// Switch an agent on
@@ -175,7 +160,7 @@ pub async fn activate(
     Path(agent): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<AgentDetails> {
-    Ok(Out(one(&state, AgentRequest::Activate { name: named(&agent)?, active: true }).await?))
+    Ok(Out(state.activate_agent(ActivateAgent { name: named(&agent)?, active: true }).await?.into()))
 }
 
 /// Switch an agent off
@@ -187,7 +172,7 @@ pub async fn deactivate(
     Path(agent): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<AgentDetails> {
-    Ok(Out(one(&state, AgentRequest::Activate { name: named(&agent)?, active: false }).await?))
+    Ok(Out(state.activate_agent(ActivateAgent { name: named(&agent)?, active: false }).await?.into()))
 }
 
 /// What an agent is run with.
@@ -209,12 +194,9 @@ pub async fn execute(
     Path(agent): Path<String>,
     MaybeJson(with): MaybeJson<Execution>,
 ) -> ApiResult<Executed> {
-    match said(&state, AgentRequest::Execute { name: named(&agent)?, input: with.input }).await? {
-        AgentResponse::Executed { task, result } => {
-            Ok(Out(Executed { task: task.map(|task| task.to_string()), result: (*result).into() }))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let request = ExecuteAgent { name: named(&agent)?, input: with.input };
+    let AgentExecution { task, result } = state.execute_agent(request).await?;
+    Ok(Out(Executed { task: task.map(|task| task.to_string()), result: result.into() }))
 }
 
 /// The version of an artifact that is shown.
@@ -233,16 +215,11 @@ pub async fn artifact(
     Path(agent): Path<String>,
     Query(query): Query<ArtifactQuery>,
 ) -> Result<Response, Problem> {
-    handed_on(&state, AgentRequest::Artifact { name: named(&agent)?, version: query.version }).await
+    Ok(handed_on(state.artifact(ShowArtifact { name: named(&agent)?, version: query.version }).await?))
 }
 
-async fn handed_on(state: &SharedState, wanted: AgentRequest) -> Result<Response, Problem> {
-    match said(state, wanted).await? {
-        AgentResponse::Artifact { artifact, version } => {
-            Ok(tagged(PassedArtifact { artifact: artifact.map(|artifact| (*artifact).into()), version }, version))
-        }
-        _ => Err(Problem::odd()),
-    }
+fn handed_on(HandedArtifact { artifact, version }: HandedArtifact) -> Response {
+    tagged(PassedArtifact { artifact: artifact.map(Into::into), version }, version)
 }
 
 /// What is to be handed on.
@@ -273,7 +250,8 @@ pub async fn set_artifact(
     Json(new): Json<NewState>,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
-    handed_on(&state, AgentRequest::SetArtifact { name, state: new.state, summary: new.summary, version }).await
+    let request = SetArtifact { name, state: new.state, summary: new.summary, version };
+    Ok(handed_on(state.set_artifact(request).await?))
 }
 
 /// Have an agent's next run be a first one
@@ -290,16 +268,12 @@ pub async fn clear_artifact(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (name, version) = (named(&agent)?, Expected::needed(&headers)?);
-    handed_on(&state, AgentRequest::ClearArtifact { name, version }).await
+    Ok(handed_on(state.clear_artifact(ClearArtifact { name, version }).await?))
 }
 
 /// Show the versions of what an agent handed on that are kept
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact/history", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The newest first", body = ArtifactVersions)))]
 pub async fn history(State(state): State<SharedState>, Path(agent): Path<String>) -> ApiResult<ArtifactVersions> {
-    match said(&state, AgentRequest::ArtifactHistory { name: named(&agent)? }).await? {
-        AgentResponse::Artifacts { artifacts } => {
-            Ok(Out(ArtifactVersions { items: artifacts.into_iter().map(Into::into).collect() }))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let artifacts = state.artifacts(ListArtifacts { name: named(&agent)? }).await?.artifacts;
+    Ok(Out(ArtifactVersions { items: artifacts.into_iter().map(Into::into).collect() }))
 }

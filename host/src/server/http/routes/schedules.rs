@@ -10,33 +10,15 @@ use super::super::views::schedules::{
 };
 use super::projects::PageQuery;
 use super::runs::Nothing;
-use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
-use longhaul_api::agents::{FIRES, ScheduleRequest, ScheduleResponse};
+use longhaul_api::agents::{
+    EnableSchedule, FIRES, FireSchedule, ListSchedules, ListSkipped, ListTasks, PutSchedule, RemoveSchedule, RetryTask,
+    ShowSchedule, ShowScheduler, ShowTask,
+};
+use longhaul_api::operations::ScheduleOperations as _;
 use longhaul_core::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-
-async fn said(state: &SharedState, wanted: ScheduleRequest) -> Result<ScheduleResponse, Problem> {
-    match state.ask(Request::Schedules { wanted }).await? {
-        Answer::Schedules { said } => Ok(*said),
-        _ => Err(Problem::odd()),
-    }
-}
-
-async fn one(state: &SharedState, wanted: ScheduleRequest) -> Result<ScheduleDetails, Problem> {
-    match said(state, wanted).await? {
-        ScheduleResponse::Schedule(view) => Ok((*view).into()),
-        _ => Err(Problem::odd()),
-    }
-}
-
-async fn task_of(state: &SharedState, wanted: ScheduleRequest) -> Result<TaskDetails, Problem> {
-    match said(state, wanted).await? {
-        ScheduleResponse::Task(view) => Ok((*view).into()),
-        _ => Err(Problem::odd()),
-    }
-}
 
 /// Reads the name of a schedule; text that cannot be a name is an unknown schedule.
 fn named(schedule: &str) -> Result<Name, Problem> {
@@ -53,13 +35,9 @@ pub async fn list(
     Query(query): Query<PageQuery>,
 ) -> ApiResult<Page<ScheduleDetails>> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
-    match said(&state, ScheduleRequest::List { limit, offset }).await? {
-        ScheduleResponse::Schedules { schedules, total_count, .. } => {
-            let items = schedules.into_iter().map(Into::into).collect();
-            Ok(Out(Page { items, total: total_count, limit, offset }))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let list = state.schedules(ListSchedules { limit, offset }).await?;
+    let items = list.schedules.into_iter().map(Into::into).collect();
+    Ok(Out(Page { items, total: list.total_count, limit, offset }))
 }
 
 /// Make a schedule
@@ -68,8 +46,8 @@ pub async fn create(
     State(state): State<SharedState>,
     Json(new): Json<NewSchedule>,
 ) -> Result<CreatedResponse<ScheduleDetails>, Problem> {
-    let schedule = Box::new(new.taken()?);
-    let told = one(&state, ScheduleRequest::Put { schedule, replace: false }).await?;
+    let request = PutSchedule { schedule: new.taken()?, replace: false };
+    let told: ScheduleDetails = state.put_schedule(request).await?.into();
     let location = Some(format!("/api/v1/schedules/{}", told.name));
     Ok(CreatedResponse { told, location })
 }
@@ -77,7 +55,7 @@ pub async fn create(
 /// Show a schedule
 #[utoipa::path(get, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "The schedule", body = ScheduleDetails)))]
 pub async fn show(State(state): State<SharedState>, Path(schedule): Path<String>) -> ApiResult<ScheduleDetails> {
-    Ok(Out(one(&state, ScheduleRequest::Show { name: named(&schedule)?, fires: FIRES }).await?))
+    Ok(Out(state.schedule(ShowSchedule { name: named(&schedule)?, fires: FIRES }).await?.into()))
 }
 
 /// Replace a schedule
@@ -91,14 +69,14 @@ pub async fn replace(
         return Err(Problem::invalid("name", "the schedule of the path has another name, which cannot be changed"));
     }
     // A misspelt name must not make a new schedule.
-    one(&state, ScheduleRequest::Show { name: named(&schedule)?, fires: 0 }).await?;
-    Ok(Out(one(&state, ScheduleRequest::Put { schedule: Box::new(new.taken()?), replace: true }).await?))
+    state.schedule(ShowSchedule { name: named(&schedule)?, fires: 0 }).await?;
+    Ok(Out(state.put_schedule(PutSchedule { schedule: new.taken()?, replace: true }).await?.into()))
 }
 
 /// Remove a schedule, with what it has waiting
 #[utoipa::path(delete, path = "/api/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = ScheduleDetails)))]
 pub async fn remove(State(state): State<SharedState>, Path(schedule): Path<String>) -> ApiResult<ScheduleDetails> {
-    Ok(Out(one(&state, ScheduleRequest::Remove { name: named(&schedule)? }).await?))
+    Ok(Out(state.remove_schedule(RemoveSchedule { name: named(&schedule)? }).await?.into()))
 }
 
 /// Switch a schedule off
@@ -110,7 +88,7 @@ pub async fn pause(
     Path(schedule): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<ScheduleDetails> {
-    Ok(Out(one(&state, ScheduleRequest::Enable { name: named(&schedule)?, enabled: false }).await?))
+    Ok(Out(state.enable_schedule(EnableSchedule { name: named(&schedule)?, enabled: false }).await?.into()))
 }
 
 /// Switch a schedule on
@@ -120,7 +98,7 @@ pub async fn resume(
     Path(schedule): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<ScheduleDetails> {
-    Ok(Out(one(&state, ScheduleRequest::Enable { name: named(&schedule)?, enabled: true }).await?))
+    Ok(Out(state.enable_schedule(EnableSchedule { name: named(&schedule)?, enabled: true }).await?.into()))
 }
 
 /// Have a schedule fire now
@@ -130,7 +108,7 @@ pub async fn run_now(
     Path(schedule): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<TaskDetails> {
-    Ok(Out(task_of(&state, ScheduleRequest::RunNow { name: named(&schedule)? }).await?))
+    Ok(Out(state.fire_schedule(FireSchedule { name: named(&schedule)? }).await?.into()))
 }
 
 /// Length of a list.
@@ -151,12 +129,8 @@ pub async fn skipped(
     Query(query): Query<LimitQuery>,
 ) -> ApiResult<SkippedPage> {
     let limit = limited(query.limit, 100)?;
-    match said(&state, ScheduleRequest::Skipped { name: named(&schedule)?, limit }).await? {
-        ScheduleResponse::Skipped { skipped } => {
-            Ok(Out(SkippedPage { items: skipped.into_iter().map(Into::into).collect() }))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let skipped = state.skipped_fires(ListSkipped { name: named(&schedule)?, limit }).await?.skipped;
+    Ok(Out(SkippedPage { items: skipped.into_iter().map(Into::into).collect() }))
 }
 
 /// How the scheduler stands.
@@ -181,9 +155,7 @@ pub struct SchedulerStatusView {
 /// Show how the scheduler stands
 #[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatusView)))]
 pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatusView> {
-    let ScheduleResponse::Status(status) = said(&state, ScheduleRequest::Status).await? else {
-        return Err(Problem::odd());
-    };
+    let status = state.scheduler_status(ShowScheduler {}).await?;
     let longhaul_api::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } =
         status;
     Ok(Out(SchedulerStatusView { working, concurrent_max, running, pending, schedules, wake_ms }))
@@ -224,12 +196,8 @@ async fn listed(
     window: PageParams,
 ) -> Result<(Vec<TaskDetails>, usize), Problem> {
     let PageParams { limit, offset } = window;
-    match said(state, ScheduleRequest::Tasks { agent, status: status.map(Into::into), limit, offset }).await? {
-        ScheduleResponse::Tasks { tasks, total_count, .. } => {
-            Ok((tasks.into_iter().map(Into::into).collect(), total_count))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let list = state.tasks(ListTasks { agent, status: status.map(Into::into), limit, offset }).await?;
+    Ok((list.tasks.into_iter().map(Into::into).collect(), list.total_count))
 }
 
 /// Filter and page of the list of an agent's tasks.
@@ -264,7 +232,7 @@ pub async fn of_agent(
 /// Show a task with what its attempts gave
 #[utoipa::path(get, path = "/api/tasks/{task}", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "The task", body = TaskDetails)))]
 pub async fn task(State(state): State<SharedState>, Path(task): Path<String>) -> ApiResult<TaskDetails> {
-    Ok(Out(task_of(&state, ScheduleRequest::Task { id: task }).await?))
+    Ok(Out(state.task(ShowTask { id: task }).await?.into()))
 }
 
 /// Try a task again that failed: the same one
@@ -274,7 +242,7 @@ pub async fn retry(
     Path(task): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<Retried> {
-    let task = task_of(&state, ScheduleRequest::Retry { id: task }).await?;
+    let task: TaskDetails = state.retry_task(RetryTask { id: task }).await?.into();
     // The attempt that it waits for is not among its attempts yet.
     let waits = u32::from(task.status == TaskStatusView::Pending);
     let (retry_count, max_retries) = (task.retry_count.saturating_add(waits), task.max_retries);
