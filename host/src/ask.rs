@@ -9,9 +9,11 @@
 use crate::client::Client;
 use crate::events;
 use crate::home::Home;
-use crate::service::{Answer, Request, RunNotification, RunRef, Status};
+use crate::service::{RunNotification, RunRef, Status};
 use crate::wiring;
 use futures_util::Stream;
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::ShowRun;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::stream::StreamLine;
@@ -79,10 +81,7 @@ impl AskClient {
     }
 
     async fn begin(&self, question: AskRequest) -> fault::Result<RunId> {
-        match self.0.ask(Request::Ask { question: Box::new(question) }).await? {
-            Answer::Run { run } => Ok(run),
-            _ => bail!("the service answered something else"),
-        }
+        Ok(self.0.begin_ask(question).await?.run)
     }
 
     /// How an ask stands.
@@ -90,12 +89,8 @@ impl AskClient {
     /// # Errors
     /// When there is no such run.
     pub async fn answered(&self, run: RunId) -> fault::Result<AskOutcome> {
-        match self.0.ask(Request::Status { run: RunRef::Named(run.to_string()) }).await? {
-            Answer::Status(details) => {
-                Ok(AskOutcome { run, status: details.summary.status, synthesis: details.synthesis.clone(), details })
-            }
-            _ => bail!("the service answered something else"),
-        }
+        let details = Box::new(self.0.run_status(ShowRun { run: RunRef::Named(run.to_string()) }).await?);
+        Ok(AskOutcome { run, status: details.summary.status, synthesis: details.synthesis.clone(), details })
     }
 
     /// Lets go of the data directory; runs that are not over go on with a resume.

@@ -55,15 +55,17 @@ mod token;
 mod trajectories;
 mod trust;
 
-use crate::service::Request;
 use arguments::{FormArg, ModelArgs, RunArg};
 use clap::{Parser, Subcommand};
 use command_client::CommandClient;
 use context::Context;
+use follow::StartRequest;
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_home::logs::{self, LogSettings};
 use longhaul_home::{Home, variable};
-use order::order;
+use order::print_done;
 use std::path::{Path, PathBuf};
 
 pub use exit::Exit;
@@ -436,7 +438,8 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
             let directory = context.project.clone();
             let models = models.options();
             let plan = plan.as_deref().map(grant_args::plan).transpose()?;
-            follow::start(context, Request::Run { directory, models, plan, plan_only, sessions, again }, form).await
+            let request = BeginRun { directory, models, plan, plan_only, sessions, again };
+            follow::start(context, StartRequest::Run(request), form).await
         }
         Command::Ask(args) => ask::ask(context, args).await,
         Command::Steer(args) => ask::steer(context, args).await,
@@ -447,7 +450,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
             if reread_goal {
                 check::reread(context, run.clone(), form.is_for_programs()).await?;
             }
-            follow::start(context, Request::Resume { run, retry_failing, sessions }, form).await
+            follow::start(context, StartRequest::Resume(ResumeRun { run, retry_failing, sessions }), form).await
         }
         Command::Revert(args) => revert::run(context, args).await,
         Command::Log(args) => log::run(context, args).await,
@@ -457,9 +460,12 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
             let after = from.map_or(after, |from| from - 1);
             follow::attach(context, context.which(run), after, form.form(context.json)).await
         }
-        Command::Pause { run } => order(context, Request::Pause { run: context.which(run) }, "paused").await,
+        Command::Pause { run } => {
+            print_done(context, &context.pause_run(PauseRun { run: context.which(run) }).await?, "paused")
+        }
         Command::Abandon { run, reason } => {
-            order(context, Request::Abandon { run: context.which(run), reason }, "abandoned").await
+            let request = AbandonRun { run: context.which(run), reason };
+            print_done(context, &context.abandon_run(request).await?, "abandoned")
         }
         Command::Answer(args) => answer::run(context, args).await,
         Command::Approvals(args) => approvals::run(context, args).await,

@@ -1,9 +1,9 @@
-//! The way to the service: in this process when it owns the data directory, otherwise over the owner's
-//! socket. Both ways give the same answers. Refuses to open a data directory, which the wiring does.
+//! Client of the service: in-process when we own the data directory, over the owner's socket otherwise. Both give the
+//! same responses. Refuses to open a data directory, which the wiring does.
 
 pub mod wire;
 
-use crate::service::{Answer, Request, RunNotification, RunRef, Service, watch_here};
+use crate::service::{RunNotification, RunRef, Service, watch_here};
 use longhaul_api::operations::{Operation, OperationCall, Transport};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -46,26 +46,6 @@ impl Transport for Client {
 }
 
 impl Client {
-    /// Asks for something.
-    pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        match self {
-            // In a task of its own, as over the socket: who asks may go away in the middle, and may stand deep on its stack.
-            Self::Own { service, .. } => {
-                let service = Arc::clone(service);
-                let answered = tokio::spawn(async move { service.answer(request).await }).await;
-                answered.unwrap_or_else(|cut_off| Err(Fault::internal(format!("the answer was cut off: {cut_off}"))))
-            }
-            Self::Far(home) => {
-                let mut lines = send(home, &ClientMessage::Ask(Box::new(request))).await?;
-                match next_line(&mut lines).await?.ok_or(OwnerGone)? {
-                    ServerMessage::Reply(SocketReply::Answer(answer)) => Ok(*answer),
-                    ServerMessage::Reply(SocketReply::Error(wire)) => bail!(wire),
-                    other => bail!(Fault::internal(format!("the owner answered something else: {other:?}"))),
-                }
-            }
-        }
-    }
-
     /// Watches a run from the event after `after`. The channel ends when the owner does.
     pub async fn watch(&self, run: &RunId, after: u64) -> fault::Result<mpsc::Receiver<RunNotification>> {
         let (sender, receiver) = mpsc::channel(256);
@@ -145,9 +125,9 @@ type Lines = BufReader<UnixStream>;
 async fn call_owner(home: &Home, call: OperationCall) -> fault::Result<Value> {
     let mut lines = send(home, &ClientMessage::Operation(call)).await?;
     match next_line(&mut lines).await?.ok_or(OwnerGone)? {
-        ServerMessage::Reply(SocketReply::Response(response)) => Ok(response),
+        ServerMessage::Reply(SocketReply::Answer(response)) => Ok(response),
         ServerMessage::Reply(SocketReply::Error(wire)) => bail!(wire),
-        other => bail!(Fault::internal(format!("the owner answered something else: {other:?}"))),
+        other => bail!(Fault::internal(format!("the owner sent no reply to an operation: {other:?}"))),
     }
 }
 

@@ -14,7 +14,6 @@ mod plot;
 mod shares;
 
 pub use formats::{ReportFormat, of};
-pub use gather::RequestHandler;
 
 use crate::service::{CarriedInvocation, Status};
 use basis::{Basis, RestsOn};

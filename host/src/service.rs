@@ -1,12 +1,15 @@
-//! `Service`: everything that a surface can ask for, as one list of requests with one list of answers.
+//! `Service`: carries out the operations of the API for one data directory.
 //!
-//! The command line and the socket are thin views of it and give the same answers. It takes no decision
+//! The command line, the socket, HTTP and MCP are thin views of it and give the same responses. It takes no decision
 //! about a run, which is the harness's affair, and prints nothing.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `service.rs` | the entry, and which runs are active here |
 //! | `service/projects.rs` | projects: made, listed |
+//! | `service/runs.rs` | runs: the operations on them |
+//! | `service/features.rs` | features of runs: the operations on them |
+//! | `service/journal.rs` | journals and events of runs |
 //! | `service/approvals.rs` | what people are asked about calls of tools |
 //! | `service/backup.rs` | upkeep: backup, check, collection |
 //! | `service/begin.rs` | a run is started |
@@ -18,7 +21,7 @@
 //! | `service/recheck.rs` | checks of passing features, once more |
 //! | `service/handover.rs` | the end of an owner that serves other processes |
 //! | `service/served.rs` | the other processes that are served |
-//! | `service/query.rs` | what is asked about runs and their journals |
+//! | `service/query.rs` | which run is meant, and how it stands |
 //! | `service/decisions.rs` | the decisions of a project |
 //! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
 //! | `service/mcp.rs` | what a person accepts of an MCP server |
@@ -49,9 +52,11 @@ mod checkpoints;
 mod codes;
 mod decisions;
 mod exporters;
+mod features;
 mod grants;
 mod graphs;
 mod handover;
+mod journal;
 mod keyed_lock;
 mod listeners;
 mod mcp;
@@ -66,6 +71,7 @@ mod replay;
 mod reread;
 mod resources;
 mod reverts;
+mod runs;
 mod schedules;
 mod security;
 mod served;
@@ -86,21 +92,17 @@ use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
 use longhaul_core::stream::StreamToken;
-use longhaul_harness::Input;
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::Monitor;
 use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
-use longhaul_records::stop_condition::StopCondition;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 
 pub use codes::{classified, code_of};
-pub use longhaul_api::answer::Answer;
 pub use longhaul_api::memory::{MemoryItem, MemoryScope};
-pub use longhaul_api::request::Request;
 pub use longhaul_api::runs::{
     AskRequest, CarriedInvocation, FeatureRecheck, OpenQuestion, ProjectSummary, ReplayResult, RunRef, RunSummary,
     Status,
@@ -136,7 +138,7 @@ pub struct ServiceParts {
     pub host: Arc<PluginHost>,
 }
 
-/// Answers requests for one data directory.
+/// Carries out operations for one data directory.
 pub struct Service {
     graphs: Arc<longhaul_graph_runner::Desk>,
     agents: Arc<crate::agents::SchedulerService>,
@@ -241,14 +243,6 @@ impl Service {
         }
     }
 
-    /// Answers one request.
-    ///
-    /// # Errors
-    /// With a code, whatever it is.
-    pub async fn answer(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
-        self.respond(request).await.map_err(classified)
-    }
-
     /// Carries out one operation.
     ///
     /// # Errors
@@ -268,70 +262,6 @@ impl Service {
             Handling::Look | Handling::Repeat | Handling::Once => Some(self.naming.read().await),
         };
         request.carry_out(&ServiceOperations(self)).await
-    }
-
-    async fn respond(self: &Arc<Self>, request: Request) -> fault::Result<Answer> {
-        request.expect_whole_paths()?;
-        let _answering = self.served.begin(handling(&request)).await;
-        self.resources.watch();
-        // Before anybody sees a run whose branch has moved and whose features have not.
-        self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
-        let _naming = self.naming.read().await;
-        match request {
-            Request::Run { directory, models, plan, plan_only, sessions, again } => {
-                let until = if plan_only { StopCondition::Plan } else { StopCondition::sessions(sessions) };
-                self.start(&directory, models, plan, until, again, None).await
-            }
-            Request::Check { directory, models } => self.check(&directory, &models).await,
-            Request::RereadGoal { run } => self.reread_goal(&run).await,
-            Request::Resume { run, retry_failing, sessions } => {
-                self.resume(&run, retry_failing, StopCondition::sessions(sessions)).await
-            }
-            Request::Ask { question } => self.start_ask(*question, None).await,
-            Request::Steer { run, task, text } => self.steer(&run, task, text).await,
-            Request::CancelTask { run, task } => self.order(&run, Input::TaskCancelled { feature: task }).await,
-            Request::Revert { run, to, stash } => self.revert(&run, &to, stash).await,
-            Request::Log { run, limit, reverted } => self.log(&self.find(&run)?, limit, reverted).await,
-            Request::Recheck { run, feature } => self.recheck(&run, feature).await,
-            Request::Kept { run, name } => self.kept(&self.find(&run)?, &name),
-            Request::CreateProject { directory, name, fresh } => self.create_project(directory, name, fresh).await,
-            Request::Projects => self.projects(),
-            Request::Pause { run } => self.order(&run, Input::PauseRequested).await,
-            Request::Abandon { run, reason } => self.order(&run, Input::Abandon { reason }).await,
-            Request::Answer { run, feature, question, resolution: Some(known), .. } => {
-                self.resolved(&run, feature.as_deref(), question.as_deref(), &known).await
-            }
-            Request::Answer { run, feature, question, resolution: None, text } => {
-                self.answered(&run, feature, question, text).await
-            }
-            Request::TakeBackAnswer { run, feature, question } => {
-                self.take_back(&run, feature.as_deref(), question.as_deref()).await
-            }
-            Request::Runs => self.runs(),
-            Request::Status { run } => Ok(Answer::Status(Box::new(self.status(&self.find(&run)?)?))),
-            Request::Journal { run, invocation, after } => self.journal(&self.find(&run)?, invocation, after),
-            Request::Replay { run, invocation, with } => {
-                let stored = self.find(&run)?;
-                let wanted = self.invocations(&stored.record.run, invocation)?;
-                let invocations = replay::replay(&self.host, &stored.record, wanted, with.as_deref()).await?;
-                Ok(Answer::Replayed { invocations })
-            }
-            Request::Events { run, after } => {
-                let stored = self.find(&run)?;
-                Ok(Answer::Events {
-                    events: record::events_after(&*self.host.store, &stored.record.run, after, 1_000)?,
-                })
-            }
-            Request::AddFeature { run, spec } => self.order(&run, Input::FeatureAdded { spec }).await,
-            Request::EditFeature { run, spec } => self.order(&run, Input::FeatureEdited { spec }).await,
-            Request::DropFeature { run, feature } => self.order(&run, Input::FeatureDropped { feature }).await,
-            Request::Proposals { run } => self.proposals(&self.find(&run)?),
-            Request::AcceptProposal { run, proposal } => self.accept_proposal(&run, &proposal).await,
-            Request::RejectProposal { run, proposal, why } => self.reject_proposal(&run, &proposal, &why).await,
-            Request::DescribeMcp { directory, server } => self.describe_mcp(&directory, &server).await,
-            Request::AcceptMcp { directory, server, digest } => self.accept_mcp(&directory, &server, &digest).await,
-            Request::Parts { run } => self.parts(&self.find(&run)?),
-        }
     }
 
     /// Hears a run live from now on; none if it is not active here.
@@ -378,17 +308,5 @@ impl Service {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// How a request is treated while this process ends.
-fn handling(request: &Request) -> Handling {
-    match request {
-        Request::Status { .. }
-        | Request::Events { .. }
-        | Request::Runs
-        | Request::Projects
-        | Request::Journal { .. } => Handling::Look,
-        _ => Handling::Repeat,
     }
 }

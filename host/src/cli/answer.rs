@@ -3,10 +3,12 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
-use super::order::print_answer;
-use crate::service::{Answer, OpenQuestion, Request, RunRef, Status};
+use super::order::print_done;
+use crate::service::{OpenQuestion, RunRef, Status};
 use clap::Args;
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::{AffectedRun, AnswerRun, ShowRun, TakeBackAnswer};
+use longhaul_core::fault;
 use longhaul_core::journal::Resolution;
 
 #[derive(Args, Debug)]
@@ -42,8 +44,8 @@ pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
     let run = context.which(run);
     context.client.keep();
     if take_back {
-        let answer = context.ask(Request::TakeBackAnswer { run, feature, question }).await?;
-        return told(context, &answer, "taken back", None).await;
+        let affected = context.take_back_answer(TakeBackAnswer { run, feature, question }).await?;
+        return told(context, &affected, "taken back", None).await;
     }
     let resolution = match happened {
         Some(output) => Some(Resolution::Happened(output)),
@@ -56,22 +58,20 @@ pub async fn run(context: &Context, args: AnswerArgs) -> fault::Result<Exit> {
         (None, Some(feature)) => format!(" --feature {feature}"),
         (None, None) => String::new(),
     });
-    let answer = context.ask(Request::Answer { run, feature, question, resolution, text }).await?;
-    told(context, &answer, "answered", undo).await
+    let affected = context.answer_run(AnswerRun { run, feature, question, resolution, text }).await?;
+    told(context, &affected, "answered", undo).await
 }
 
 /// Prints the outcome, the questions that are still open, and how to continue. `undo` names the answer that can be
 /// taken back.
-async fn told(context: &Context, answer: &Answer, done: &str, undo: Option<String>) -> fault::Result<Exit> {
-    print_answer(context.json, answer, done)?;
-    let Answer::Run { run } = answer else { bail!("the service answered something else") };
+async fn told(context: &Context, affected: &AffectedRun, done: &str, undo: Option<String>) -> fault::Result<Exit> {
+    print_done(context, affected, done)?;
+    let AffectedRun { run } = affected;
     if context.json {
         return Ok(Exit::Done);
     }
-    let Answer::Status(status) = context.ask(Request::Status { run: RunRef::Named(run.to_string()) }).await? else {
-        bail!("the service answered something else")
-    };
-    let Status { summary, questions, .. } = &*status;
+    let Status { summary, questions, .. } =
+        &context.run_status(ShowRun { run: RunRef::Named(run.to_string()) }).await?;
     questions.iter().for_each(show);
     if summary.active {
         return Ok(Exit::Done);

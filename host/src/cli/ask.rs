@@ -3,10 +3,13 @@
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::context::Context;
 use super::exit::Exit;
-use super::order::order;
-use super::{follow, grant_args};
-use crate::service::{AskRequest, Request, RunRef};
+use super::follow::{self, StartRequest};
+use super::grant_args;
+use super::order::print_done;
+use crate::service::{AskRequest, RunRef};
 use clap::Args;
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::{CancelTask, PauseRun, SteerRun};
 use longhaul_core::fault;
 use longhaul_harness::Dispatch;
 use std::io::Read as _;
@@ -65,7 +68,7 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit>
     let goal = if args.goal == "-" { read_goal()? } else { args.goal };
     let directory = context.project.clone();
     let question = AskRequest { directory, goal, dispatch, plan, models: args.models.options() };
-    follow::start(context, Request::Ask { question: Box::new(question) }, args.form.form(context.json)).await
+    follow::start(context, StartRequest::Ask(question), args.form.form(context.json)).await
 }
 
 fn read_goal() -> fault::Result<String> {
@@ -78,21 +81,21 @@ fn read_goal() -> fault::Result<String> {
 /// `longhaul steer`.
 pub(super) async fn steer(context: &Context, args: SteerArgs) -> fault::Result<Exit> {
     let (run, task) = named(context, &args.to);
-    order(context, Request::Steer { run, task, text: args.text }, "told at its next step").await
+    let affected = context.steer_run(SteerRun { run, task, text: args.text }).await?;
+    print_done(context, &affected, "told at its next step")
 }
 
 /// `longhaul cancel`.
 pub(super) async fn cancel(context: &Context, args: CancelArgs) -> fault::Result<Exit> {
     match named(context, &args.what) {
-        (run, None) => order(context, Request::Pause { run }, "paused; go on with `longhaul resume`").await,
-        (run, Some(task)) => {
-            order(
-                context,
-                Request::CancelTask { run, task },
-                "stopped; `longhaul resume` goes on with a task where it was, and begins a feature anew",
-            )
-            .await
+        (run, None) => {
+            print_done(context, &context.pause_run(PauseRun { run }).await?, "paused; go on with `longhaul resume`")
         }
+        (run, Some(task)) => print_done(
+            context,
+            &context.cancel_task(CancelTask { run, task }).await?,
+            "stopped; `longhaul resume` goes on with a task where it was, and begins a feature anew",
+        ),
     }
 }
 

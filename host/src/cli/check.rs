@@ -4,10 +4,13 @@ use super::arguments::ModelArgs;
 use super::context::Context;
 use super::exit::Exit;
 use super::models;
-use crate::service::{Answer, Request, RunRef};
+use crate::service::RunRef;
 use clap::Args;
 use longhaul_api::checks::{Finding, Overview};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::{ProjectOperations as _, RunOperations as _};
+use longhaul_api::projects::{CheckProject, ProjectCheck};
+use longhaul_api::runs::RereadGoal;
+use longhaul_core::fault;
 
 #[derive(Args, Debug)]
 pub struct CheckArgs {
@@ -25,8 +28,8 @@ pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
     if args.online {
         context.client.keep();
     }
-    let answer = context.ask(Request::Check { directory, models: args.models.options() }).await?;
-    let Answer::Checked { findings, overview } = answer else { bail!("the service answered something else") };
+    let request = CheckProject { directory, models: args.models.options() };
+    let ProjectCheck { findings, overview } = context.check_project(request).await?;
     let exit = if findings.is_empty() { Exit::Done } else { Exit::Error };
     if context.json {
         let is_fine = findings.is_empty();
@@ -44,8 +47,7 @@ pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
 
 /// Reads the goal of a run again and prints the changes.
 pub async fn reread(context: &Context, run: RunRef, is_for_programs: bool) -> fault::Result<()> {
-    let answer = context.ask(Request::RereadGoal { run }).await?;
-    let Answer::Reread { changes, .. } = answer else { bail!("the service answered something else") };
+    let changes = context.reread_goal(RereadGoal { run }).await?.changes;
     // A stream is for programs: no other text is printed between its lines.
     changes.iter().for_each(|line| if is_for_programs { errln!("{line}") } else { outln!("{line}") });
     Ok(())

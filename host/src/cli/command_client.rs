@@ -8,7 +8,6 @@
 use super::owner;
 use crate::client::Client;
 use crate::client::wire::OwnerGone;
-use crate::service::{Answer, Request};
 use longhaul_api::operations::{Handling, Operation, Transport};
 use longhaul_core::fault;
 use longhaul_home::Home;
@@ -78,39 +77,6 @@ impl CommandClient {
     pub async fn put(&self, client: Client) {
         self.keep();
         *self.kept.write().await = Some(client);
-    }
-
-    /// Asks for something that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
-    pub async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        let mut tries = OWNERS_MAX;
-        loop {
-            let answered = self.ask_now(request.clone()).await;
-            tries -= 1;
-            match answered {
-                Err(error) if error.is::<OwnerGone>() && tries > 0 => {
-                    self.let_go_of_other_owner().await;
-                    tokio::time::sleep(OWNER_PAUSE).await;
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// Asks once, for something that a repeated request would do twice.
-    pub async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
-        // Whoever owned the data directory may have stopped since the last question.
-        self.let_go_of_other_owner().await;
-        self.ask_now(request).await
-    }
-
-    async fn ask_now(&self, request: Request) -> fault::Result<Answer> {
-        if self.keeps.load(Ordering::Relaxed) {
-            return self.kept().await?.ask(request).await;
-        }
-        let client = self.open().await?;
-        let answered = client.ask(request).await;
-        owner::hand_over(client).await;
-        answered
     }
 
     async fn call_now<O: Operation>(&self, request: O) -> fault::Result<O::Response> {

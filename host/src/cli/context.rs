@@ -6,7 +6,7 @@
 use super::arguments::RunArg;
 use super::command_client::CommandClient;
 use crate::client::{Client, which};
-use crate::service::{Answer, Request, RunRef};
+use crate::service::RunRef;
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_core::fault;
 use longhaul_home::Home;
@@ -35,16 +35,6 @@ impl Context {
     /// See [`CommandClient::take`].
     pub(super) async fn client(&self) -> fault::Result<Client> {
         self.client.take().await
-    }
-
-    /// See [`CommandClient::ask`].
-    pub(super) async fn ask(&self, request: Request) -> fault::Result<Answer> {
-        self.client.ask(request).await
-    }
-
-    /// See [`CommandClient::ask_once`].
-    pub(super) async fn ask_once(&self, request: Request) -> fault::Result<Answer> {
-        self.client.ask_once(request).await
     }
 
     pub(super) fn which(&self, run: RunArg) -> RunRef {

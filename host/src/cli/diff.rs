@@ -7,8 +7,10 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::service::{Answer, Request, RunRef, Status};
+use crate::service::{RunRef, Status};
 use clap::Args;
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::{CommitLog, ListCommits, ShowRun};
 use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -92,16 +94,14 @@ pub(super) fn protected(directory: &Path, paths: &[String]) -> Vec<String> {
 impl RunCommits {
     pub(super) async fn ask(context: &Context, run: RunArg) -> fault::Result<Self> {
         context.client.keep();
-        let Answer::Status(status) = context.ask(Request::Status { run: context.which(run) }).await? else {
-            bail!("the service answered something else")
-        };
+        let status = context.run_status(ShowRun { run: context.which(run) }).await?;
         let run = status.summary.run.clone();
         let which = RunRef::Named(run.to_string());
-        let asked = context.ask(Request::Log { run: which, limit: COMMITS_MAX, reverted: false }).await?;
+        let log = context.commit_log(ListCommits { run: which, limit: COMMITS_MAX, reverted: false }).await?;
         context.client.release().await;
-        let Answer::Log { branch, base, commits } = asked else { bail!("the service answered something else") };
+        let CommitLog { branch, base, commits } = log;
         let directory = status.summary.directory.clone();
-        Ok(Self { run, status: *status, directory, branch, base, commits })
+        Ok(Self { run, status, directory, branch, base, commits })
     }
 
     /// The newest commit of this run. A later run may have added commits to its branch.

@@ -8,11 +8,12 @@ mod user;
 use super::arguments::{ModelArgs, OutputFormat};
 use super::command_client::CommandClient;
 use super::context::Context;
+use super::detect;
 use super::exit::Exit;
-use super::{detect, follow};
-use crate::service::Request;
+use super::follow::{self, StartRequest};
 use clap::Args;
 use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::runs::BeginRun;
 use longhaul_api::security::TrustProject;
 use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
@@ -63,18 +64,19 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
         client,
     };
     let models = models.options();
-    let request = Request::Run { directory, models, plan: None, plan_only: false, sessions: None, again: false };
+    let request = BeginRun { directory, models, plan: None, plan_only: false, sessions: None, again: false };
     let exit = work(&own, request).await;
     own.client.release().await;
     exit
 }
 
 /// Starts and follows the first run of the project.
-async fn work(own: &Context, request: Request) -> fault::Result<Exit> {
+async fn work(own: &Context, request: BeginRun) -> fault::Result<Exit> {
     own.client.keep();
     // The user wrote all of this file: the template is theirs.
     own.trust_project(TrustProject { directory: own.project.clone(), digest: None }).await?;
-    follow::start(own, request, if own.json { OutputFormat::Json } else { OutputFormat::Words }).await
+    let form = if own.json { OutputFormat::Json } else { OutputFormat::Words };
+    follow::start(own, StartRequest::Run(request), form).await
 }
 
 /// The reason why no project is made; none if one is.

@@ -5,12 +5,15 @@ pub mod proposals;
 
 use super::context::Context;
 use super::exit::Exit;
-use super::order::order;
+use super::order::print_done;
 use super::show::feature_word;
 use super::terminal;
 use crate::report::messages::count;
-use crate::service::{Answer, FeatureRecheck, Request, RunRef};
+use crate::service::{FeatureRecheck, RunRef};
 use clap::{Args, Subcommand};
+use longhaul_api::features::{AddFeature, DropFeature, EditFeature, RecheckFeatures, RecheckOutcome, ShowKept};
+use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
+use longhaul_api::runs::ShowRun;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use std::path::{Path, PathBuf};
@@ -84,7 +87,7 @@ pub async fn run(context: &Context, run: RunRef, command: Option<FeaturesCommand
         FeaturesCommand::Waves => waves(context, run).await,
         FeaturesCommand::Add(spec) => {
             let spec = spec.onto(None)?;
-            order(context, Request::AddFeature { run, spec }, "added").await
+            print_done(context, &context.add_feature(AddFeature { run, spec }).await?, "added")
         }
         FeaturesCommand::Edit(spec) => {
             context.client.keep();
@@ -92,9 +95,11 @@ pub async fn run(context: &Context, run: RunRef, command: Option<FeaturesCommand
             let old =
                 old.with_context(|| format!("there is no feature `{}`; `longhaul features` lists them", spec.id))?;
             let spec = spec.onto(Some(old))?;
-            order(context, Request::EditFeature { run, spec }, "edited").await
+            print_done(context, &context.edit_feature(EditFeature { run, spec }).await?, "edited")
         }
-        FeaturesCommand::Drop { id } => order(context, Request::DropFeature { run, feature: id }, "dropped").await,
+        FeaturesCommand::Drop { id } => {
+            print_done(context, &context.drop_feature(DropFeature { run, feature: id }).await?, "dropped")
+        }
         FeaturesCommand::Accept(args) => proposals::accept(context, run, args).await,
         FeaturesCommand::Reject(args) => proposals::reject(context, run, args).await,
         FeaturesCommand::Recheck { id } => recheck(context, run, id).await,
@@ -115,11 +120,11 @@ async fn waves(context: &Context, run: RunRef) -> fault::Result<Exit> {
 }
 
 async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Recheck { run, feature }).await?;
-    let Answer::Rechecked { run, features } = &answer else { bail!("the service answered something else") };
+    let outcome = context.recheck_features(RecheckFeatures { run, feature }).await?;
+    let RecheckOutcome { run, features } = &outcome;
     let fails = features.iter().any(|feature| !feature.failed.is_empty());
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&outcome)?);
     } else {
         features.iter().for_each(|feature| outln!("{}", rechecked(feature)));
         if fails {
@@ -144,24 +149,17 @@ fn rechecked(of: &FeatureRecheck) -> String {
 }
 
 async fn kept(context: &Context, run: RunRef, name: String) -> fault::Result<Exit> {
-    let Answer::Kept { text } = context.ask(Request::Kept { run, name }).await? else {
-        bail!("the service answered something else")
-    };
-    terminal::document(&text);
+    terminal::document(&context.kept_work(ShowKept { run, name }).await?.text);
     Ok(Exit::Done)
 }
 
 async fn features(context: &Context, run: RunRef) -> fault::Result<Vec<FeatureSpec>> {
-    let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
-        bail!("the service answered something else")
-    };
+    let status = context.run_status(ShowRun { run }).await?;
     Ok(status.features.into_iter().map(|feature| feature.spec).collect())
 }
 
 async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
-    let Answer::Status(status) = context.ask(Request::Status { run }).await? else {
-        bail!("the service answered something else")
-    };
+    let status = context.run_status(ShowRun { run }).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&status.features)?);
         return Ok(Exit::Done);

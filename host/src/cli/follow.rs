@@ -11,8 +11,11 @@ use super::{features, owner, terminal};
 use crate::client::Client;
 use crate::client::wire::OwnerGone;
 use crate::report::messages;
-use crate::service::{Answer, Request, RunNotification, RunRef, RunSummary, Status};
+use crate::service::{RunNotification, RunRef, RunSummary, Status};
 use indicatif::{ProgressBar, ProgressStyle};
+use longhaul_api::journal::ListEvents;
+use longhaul_api::operations::{JournalOperations as _, RunOperations as _};
+use longhaul_api::runs::{AffectedRun, AskRequest, BeginRun, PauseRun, ResumeRun, ShowRun, SteerRun};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, bail};
@@ -29,28 +32,48 @@ use tokio::time::Instant;
 /// Time for a run with a question to come to rest before the person is asked while it goes on.
 const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
+/// What begins, or goes on with, the run that is followed.
+#[derive(Clone)]
+pub(super) enum StartRequest {
+    /// A run of a project.
+    Run(BeginRun),
+    /// An ask.
+    Ask(AskRequest),
+    /// A run that is there.
+    Resume(ResumeRun),
+}
+
+impl StartRequest {
+    async fn send(self, client: &Client) -> fault::Result<AffectedRun> {
+        match self {
+            Self::Run(request) => client.begin_run(request).await,
+            Self::Ask(request) => client.begin_ask(request).await,
+            Self::Resume(request) => client.resume_run(request).await,
+        }
+    }
+}
+
 /// Starts or resumes a run, and follows it.
-pub async fn start(context: &Context, mut request: Request, form: OutputFormat) -> fault::Result<Exit> {
+pub(super) async fn start(context: &Context, mut request: StartRequest, form: OutputFormat) -> fault::Result<Exit> {
     let mut client = context.client().await?;
     // An ask stays one even when its request becomes the resume of a run that an earlier owner began.
-    let asks = matches!(request, Request::Ask { .. });
+    let asks = matches!(request, StartRequest::Ask(_));
     let asked_ms = jiff::Timestamp::now().as_millisecond();
-    let plan_only = matches!(request, Request::Run { plan_only: true, .. });
+    let plan_only = matches!(request, StartRequest::Run(BeginRun { plan_only: true, .. }));
     let sessions = match &request {
-        Request::Run { sessions, .. } | Request::Resume { sessions, .. } => *sessions,
-        _ => None,
+        StartRequest::Run(BeginRun { sessions, .. }) | StartRequest::Resume(ResumeRun { sessions, .. }) => *sessions,
+        StartRequest::Ask(_) => None,
     };
     let (after, progress) = match &request {
-        Request::Resume { run, .. } => caught_up(&client, run, u64::MAX).await,
-        _ => (0, Progress::default()),
+        StartRequest::Resume(ResumeRun { run, .. }) => caught_up(&client, run, u64::MAX).await,
+        StartRequest::Run(_) | StartRequest::Ask(_) => (0, Progress::default()),
     };
     let mut tries = OWNERS_MAX;
     let run = loop {
-        let answered = client.ask(request.clone()).await;
+        let answered = request.clone().send(&client).await;
         tries -= 1;
         match answered {
-            Ok(Answer::Run { run }) => break run,
-            Ok(_) => bail!("the service answered something else"),
+            Ok(AffectedRun { run }) => break run,
             Err(error) if error.is::<OwnerGone>() && tries > 0 => {
                 tokio::time::sleep(OWNER_PAUSE).await;
                 client = context.client().await?;
@@ -73,11 +96,11 @@ pub async fn start(context: &Context, mut request: Request, form: OutputFormat) 
 
 /// The request that resumes the run which an owner began before it stopped without an answer; none if it began none.
 /// The run goes on to the limit that was asked for then.
-async fn taken(client: &Client, request: &Request, asked_ms: i64) -> Option<Request> {
+async fn taken(client: &Client, request: &StartRequest, asked_ms: i64) -> Option<StartRequest> {
     let (directory, goal) = match request {
-        Request::Run { directory, .. } => (directory, None),
-        Request::Ask { question } => (&question.directory, Some(&question.goal)),
-        _ => return None,
+        StartRequest::Run(BeginRun { directory, .. }) => (directory, None),
+        StartRequest::Ask(AskRequest { directory, goal, .. }) => (directory, Some(goal)),
+        StartRequest::Resume(_) => return None,
     };
     let Status { summary, asked, .. } = status(client, RunRef::NewestIn(directory.clone())).await.ok()?;
     let is_later = i64::try_from(summary.created_ms).is_ok_and(|created_ms| created_ms >= asked_ms);
@@ -86,7 +109,8 @@ async fn taken(client: &Client, request: &Request, asked_ms: i64) -> Option<Requ
     // A run that has since paused as requested must not be resumed.
     let is_ours = is_ours && summary.status != RunStatus::Paused;
     let run = RunRef::Named(summary.run.to_string());
-    (is_later && is_ours).then_some(Request::Resume { run, retry_failing: false, sessions: None })
+    let resume = ResumeRun { run, retry_failing: false, sessions: None };
+    (is_later && is_ours).then_some(StartRequest::Resume(resume))
 }
 
 /// Follows a run that somebody else started.
@@ -110,7 +134,7 @@ pub async fn attach(context: &Context, which: RunRef, after: u64, form: OutputFo
 /// events.
 async fn caught_up(client: &Client, which: &RunRef, until: u64) -> (u64, Progress) {
     let (mut after, mut progress) = (0, Progress::default());
-    while let Ok(Answer::Events { events }) = client.ask(Request::Events { run: which.clone(), after }).await {
+    while let Ok(events) = client.events(ListEvents { run: which.clone(), after }).await {
         for event in events.iter().filter(|event| event.number <= until) {
             after = event.number;
             progress.see(event);
@@ -123,10 +147,7 @@ async fn caught_up(client: &Client, which: &RunRef, until: u64) -> (u64, Progres
 }
 
 async fn status(client: &Client, which: RunRef) -> fault::Result<Status> {
-    match client.ask(Request::Status { run: which }).await? {
-        Answer::Status(status) => Ok(*status),
-        _ => bail!("the service answered something else"),
-    }
+    client.run_status(ShowRun { run: which }).await
 }
 
 struct Follower<'a> {
@@ -263,7 +284,7 @@ impl Follower<'_> {
                     self.sessions = None;
                     tokio::select! {
                         // A run that has ended, or an owner that has stopped, shows in the watched events.
-                        _ = client.ask(Request::Pause { run: RunRef::Named(self.run.to_string()) }) => {}
+                        _ = client.pause_run(PauseRun { run: RunRef::Named(self.run.to_string()) }) => {}
                         _ = again.recv() => return Ok(WatchEnd::AtOnce),
                     }
                 }
@@ -279,7 +300,7 @@ impl Follower<'_> {
             return;
         }
         let run = RunRef::Named(self.run.to_string());
-        if let Err(error) = client.ask(Request::Steer { run, task: None, text }).await {
+        if let Err(error) = client.steer_run(SteerRun { run, task: None, text }).await {
             self.view.say(&format!("{error:#}"));
         }
     }
@@ -334,7 +355,7 @@ impl Follower<'_> {
         if broke_off(&status(client, named.clone()).await?.summary) {
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
             // Resumes with the limits that are stored with the run, such as its remaining sessions.
-            client.ask(Request::Resume { run: named, retry_failing: false, sessions: None }).await?;
+            client.resume_run(ResumeRun { run: named, retry_failing: false, sessions: None }).await?;
         }
         Ok(())
     }
@@ -350,7 +371,7 @@ impl Follower<'_> {
         }
         let run = RunRef::Named(self.run.to_string());
         // Whoever answered elsewhere may have resumed the run, too.
-        client.ask(Request::Resume { run, retry_failing: false, sessions: None }).await?;
+        client.resume_run(ResumeRun { run, retry_failing: false, sessions: None }).await?;
         self.view.begin();
         Ok(true)
     }

@@ -4,9 +4,10 @@ use super::context::Context;
 use super::exit::Exit;
 use crate::client::which;
 use crate::report::messages;
-use crate::service::{Answer, Request};
 use clap::Args;
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::{CommitLog, ListCommits};
+use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_worktree::Logged;
 
@@ -29,12 +30,12 @@ pub struct LogArgs {
 /// Runs the command.
 pub async fn run(context: &Context, args: LogArgs) -> fault::Result<Exit> {
     let LogArgs { run, limit, reverted } = args;
-    let answer = context.ask(Request::Log { run: which(run, &context.project), limit, reverted }).await?;
-    let Answer::Log { base, commits, .. } = &answer else { bail!("the service answered something else") };
+    let log = context.commit_log(ListCommits { run: which(run, &context.project), limit, reverted }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&log)?);
         return Ok(Exit::Done);
     }
+    let CommitLog { base, commits, .. } = &log;
     commits.iter().for_each(|commit| outln!("{}", line(commit)));
     if !reverted {
         outln!("{}  the run began here", messages::short(base));

@@ -1,6 +1,6 @@
 //! `longhaul mcp`: runs this program as an MCP server, over standard input and output or over HTTP.
 //!
-//! It offers requests of the service and calls of plugins. Over HTTP it answers only names of hosts that it was given,
+//! It offers operations of the service and calls of plugins. Over HTTP it answers only names of hosts that it was given,
 //! web pages of named origins, and, off loopback, clients with the token.
 
 mod described;
@@ -14,9 +14,10 @@ use super::confirm::agreed;
 use super::context::Context;
 use super::exit::Exit;
 use super::grant_args;
-use crate::service::{Answer, Request};
 use clap::{Args, Subcommand};
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::ProjectOperations as _;
+use longhaul_api::projects::{AcceptMcp, DescribeMcp, McpTools};
+use longhaul_core::fault;
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use rmcp::service::ServiceExt as _;
 use std::net::SocketAddr;
@@ -99,17 +100,15 @@ async fn accept(context: &Context, args: AcceptArgs) -> fault::Result<Exit> {
         None => looked_at(context, &args).await?,
     };
     let server = args.server;
-    context.ask(Request::AcceptMcp { directory, server: server.clone(), digest }).await?;
+    context.accept_mcp(AcceptMcp { directory, server: server.clone(), digest }).await?;
     outln!("accepted what {server} says now");
     Ok(Exit::Done)
 }
 
 /// Shows how a server describes its tools, and returns the digest once a person approves of them.
 async fn looked_at(context: &Context, AcceptArgs { server, all, yes, .. }: &AcceptArgs) -> fault::Result<String> {
-    let asked = Request::DescribeMcp { directory: context.project.clone(), server: server.clone() };
-    let Answer::McpTools { digest, tools } = context.ask(asked).await? else {
-        bail!("the owner answered something else")
-    };
+    let request = DescribeMcp { directory: context.project.clone(), server: server.clone() };
+    let McpTools { digest, tools } = context.describe_mcp(request).await?;
     outtext!(described::described(server, &tools, &digest, *all));
     if *yes {
         return Ok(digest);

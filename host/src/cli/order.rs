@@ -1,26 +1,10 @@
-//! Requests whose answers hold nothing to print but that they were carried out.
+//! Responses that several commands print in the same way.
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::service::{Answer, Request};
 use longhaul_api::runs::AffectedRun;
 use longhaul_core::fault;
-
-/// Sends a request and reports that it is done.
-pub(super) async fn order(context: &Context, request: Request, done: &str) -> fault::Result<Exit> {
-    print_answer(context.json, &context.ask(request).await?, done)?;
-    Ok(Exit::Done)
-}
-
-/// Prints an answer that holds nothing to print but that it is done.
-pub(super) fn print_answer(json: bool, answer: &Answer, done: &str) -> fault::Result<()> {
-    if json {
-        outln!("{}", serde_json::to_string(answer)?);
-    } else if let Answer::Run { run } = answer {
-        outln!("run {run}: {done}");
-    }
-    Ok(())
-}
+use serde::Serialize;
 
 /// Prints that something was done to a run.
 pub(super) fn print_done(context: &Context, affected: &AffectedRun, done: &str) -> fault::Result<Exit> {
@@ -29,4 +13,16 @@ pub(super) fn print_done(context: &Context, affected: &AffectedRun, done: &str) 
         false => outln!("run {}: {done}", affected.run),
     }
     Ok(Exit::Done)
+}
+
+/// Prints a response as JSON that says which answer it is.
+pub(super) fn print_answer(answer: &'static str, response: &impl Serialize) -> fault::Result<()> {
+    #[derive(Serialize)]
+    struct Tagged<'a, T> {
+        answer: &'static str,
+        #[serde(flatten)]
+        response: &'a T,
+    }
+    outln!("{}", serde_json::to_string(&Tagged { answer, response })?);
+    Ok(())
 }

@@ -13,7 +13,9 @@ pub mod serve;
 pub mod work;
 
 use crate::client::Client;
-use crate::service::{Answer, Request, RunRef, Status};
+use crate::service::RunRef;
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::ShowRun;
 use longhaul_core::RunId;
 use longhaul_engine::HAND_OVER_MS_MAX;
 use std::time::Duration;
@@ -71,13 +73,9 @@ pub fn end_at_once(active: &[RunId]) -> ! {
 async fn named(client: &Client, runs: &[RunId]) -> String {
     let mut named = Vec::new();
     for run in runs {
-        let asked = client.ask(Request::Status { run: RunRef::Named(run.to_string()) }).await;
-        named.push(match asked {
-            Ok(Answer::Status(status)) => {
-                let Status { summary, .. } = *status;
-                format!("run {run} of {}", summary.project)
-            }
-            _ => format!("run {run}"),
+        named.push(match client.run_status(ShowRun { run: RunRef::Named(run.to_string()) }).await {
+            Ok(status) => format!("run {run} of {}", status.summary.project),
+            Err(_) => format!("run {run}"),
         });
     }
     named.join(", ")

@@ -3,12 +3,13 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::report::messages;
-use crate::service::{Answer, ProjectSummary, Request};
+use crate::service::ProjectSummary;
 use clap::Subcommand;
-use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::operations::{ProjectOperations as _, SecurityOperations as _};
+use longhaul_api::projects::{CreateProject, ListProjects};
 use longhaul_api::security::{IdentifyProject, JoinProject, ProjectIdentity};
 use longhaul_config::FILE;
-use longhaul_core::fault::{self, Context as _, bail};
+use longhaul_core::fault::{self, Context as _};
 use std::path::Path;
 
 #[derive(Subcommand, Debug)]
@@ -44,7 +45,7 @@ pub async fn init(context: &Context, name: Option<String>) -> fault::Result<Exit
         .project
         .canonicalize()
         .with_context(|| format!("there is no directory `{}`", context.project.display()))?;
-    let request = Request::CreateProject { directory, name, fresh: false };
+    let request = CreateProject { directory, name, fresh: false };
     made(context, request, |_, repository_is_new| {
         let (git, all) = if repository_is_new { ("made a git repository, ", "everything") } else { ("", "both") };
         format!("{git}wrote {FILE} and GOAL.md; write the goal, choose a model, commit {all}, then: longhaul run")
@@ -56,37 +57,37 @@ pub async fn init(context: &Context, name: Option<String>) -> fault::Result<Exit
 pub async fn new(context: &Context, directory: &Path, name: Option<String>) -> fault::Result<Exit> {
     let directory = std::path::absolute(context.project.join(directory))?;
     let shown = context.project.join(&directory).display().to_string();
-    let request = Request::CreateProject { directory, name, fresh: true };
+    let request = CreateProject { directory, name, fresh: true };
     made(context, request, |_, _| {
         format!("made {shown}; write GOAL.md, choose a model in {FILE}, commit both, then: longhaul run")
     })
     .await
 }
 
-async fn made(context: &Context, request: Request, messages: impl Fn(&Path, bool) -> String) -> fault::Result<Exit> {
-    let answer = context.ask(request).await?;
-    let Answer::Project { directory, repository_is_new, .. } = &answer else {
-        bail!("the service answered something else")
-    };
+async fn made(
+    context: &Context,
+    request: CreateProject,
+    messages: impl Fn(&Path, bool) -> String,
+) -> fault::Result<Exit> {
+    let created = context.create_project(request).await?;
     match context.json {
-        true => outln!("{}", serde_json::to_string(&answer)?),
-        false => outtext!(messages(directory, *repository_is_new)),
+        true => outln!("{}", serde_json::to_string(&created)?),
+        false => outtext!(messages(&created.directory, created.repository_is_new)),
     }
     Ok(Exit::Done)
 }
 
 /// Lists projects.
 pub async fn list(context: &Context) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Projects).await?;
+    let list = context.projects(ListProjects {}).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&list)?);
         return Ok(Exit::Done);
     }
-    let Answer::Projects { projects } = answer else { bail!("the service answered something else") };
-    if projects.is_empty() {
+    if list.projects.is_empty() {
         outln!("no projects yet; make one with `longhaul new DIRECTORY`, or `longhaul init` where there are files");
     }
-    for ProjectSummary { project, directory, status, passing, last_ms, .. } in projects {
+    for ProjectSummary { project, directory, status, passing, last_ms, .. } in list.projects {
         outln!(
             "{}  {:<12}  {}/{}  {project}  {}",
             messages::moment(last_ms),

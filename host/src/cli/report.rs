@@ -1,12 +1,10 @@
 //! `longhaul report`: the report of a run, printed or written into a file.
 
 use super::arguments::RunArg;
-use super::command_client::CommandClient;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::report::{self, ReportFormat, RequestHandler};
-use crate::service::{Answer, Request};
+use crate::report::{self, ReportFormat};
 use clap::Args;
 use longhaul_core::fault::{self, Context as _};
 use std::path::PathBuf;
@@ -58,10 +56,4 @@ pub(super) async fn run(context: &Context, args: ReportArgs) -> fault::Result<Ex
         None => terminal::document(text.trim_end()),
     }
     Ok(Exit::Done)
-}
-
-impl RequestHandler for CommandClient {
-    async fn answer(&self, request: Request) -> fault::Result<Answer> {
-        self.ask(request).await
-    }
 }

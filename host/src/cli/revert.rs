@@ -2,12 +2,13 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_answer;
 use crate::client::which;
 use crate::report::messages;
-use crate::service::{Answer, Request};
 use clap::Args;
-use longhaul_api::runs::RevertOutcome;
-use longhaul_core::fault::{self, bail};
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::{RevertOutcome, RevertRun};
+use longhaul_core::fault;
 
 #[derive(Args, Debug)]
 pub struct RevertArgs {
@@ -25,12 +26,10 @@ pub struct RevertArgs {
 /// Runs the command.
 pub async fn run(context: &Context, args: RevertArgs) -> fault::Result<Exit> {
     let RevertArgs { to, run, stash } = args;
-    let request = Request::Revert { run: which(run, &context.project), to, stash };
-    let answer = context.ask(request).await?;
-    let Answer::Reverted(reverted) = &answer else { bail!("the service answered something else") };
+    let reverted = context.revert_run(RevertRun { run: which(run, &context.project), to, stash }).await?;
     match context.json {
-        true => outln!("{}", serde_json::to_string(&answer)?),
-        false => outtext!(told(reverted)),
+        true => print_answer("reverted", &reverted)?,
+        false => outtext!(told(&reverted)),
     }
     Ok(Exit::Done)
 }

@@ -3,11 +3,14 @@
 use super::answer;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_answer;
 use crate::report::messages;
-use crate::service::{Answer, Request, RunRef, RunSummary, Status};
-use longhaul_api::operations::ResourceOperations as _;
+use crate::service::{RunRef, RunSummary, Status};
+use longhaul_api::journal::{InvocationEntries, ListEntries, ListInvocations, ReplayInvocations};
+use longhaul_api::operations::{JournalOperations as _, ResourceOperations as _, RunOperations as _};
 use longhaul_api::resources::ReadMetrics;
-use longhaul_core::fault::{self, bail};
+use longhaul_api::runs::{ListRuns, ShowRun};
+use longhaul_core::fault;
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
@@ -20,13 +23,11 @@ const LINE_BYTES_MAX: usize = 400;
 
 /// `longhaul status`.
 pub async fn status(context: &Context, run: RunRef) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Status { run }).await?;
-    if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
-        return Ok(Exit::Done);
+    let status = context.run_status(ShowRun { run }).await?;
+    match context.json {
+        true => print_answer("status", &status)?,
+        false => print_status(&status),
     }
-    let Answer::Status(status) = answer else { bail!("the service answered something else") };
-    print_status(&status);
     Ok(Exit::Done)
 }
 
@@ -69,16 +70,15 @@ pub async fn metrics(context: &Context) -> fault::Result<Exit> {
 
 /// `longhaul runs`.
 pub async fn runs(context: &Context) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Runs).await?;
+    let list = context.runs(ListRuns {}).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&list)?);
         return Ok(Exit::Done);
     }
-    let Answer::Runs { runs } = answer else { bail!("the service answered something else") };
-    if runs.is_empty() {
+    if list.runs.is_empty() {
         outln!("no runs yet; start one with `longhaul run` in a project");
     }
-    for RunSummary { run, project, directory, status, passing, active, .. } in runs {
+    for RunSummary { run, project, directory, status, passing, active, .. } in list.runs {
         outln!(
             "{run}  {:<11} {}/{}  {project}  {}",
             word_of(status, active),
@@ -92,18 +92,21 @@ pub async fn runs(context: &Context) -> fault::Result<Exit> {
 
 /// `longhaul journal`.
 pub async fn journal(context: &Context, run: RunRef, invocation: Option<String>, after: u32) -> fault::Result<Exit> {
-    let answer = context.ask(Request::Journal { run, invocation, after }).await?;
+    let Some(invocation) = invocation else {
+        let list = context.invocations(ListInvocations { run }).await?;
+        match context.json {
+            true => outln!("{}", serde_json::to_string(&list)?),
+            false => list.invocations.iter().for_each(|invocation| outln!("{invocation}")),
+        }
+        return Ok(Exit::Done);
+    };
+    let journal = context.journal_entries(ListEntries { run, invocation, after }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&journal)?);
         return Ok(Exit::Done);
     }
-    match answer {
-        Answer::Invocations { invocations } => invocations.iter().for_each(|invocation| outln!("{invocation}")),
-        Answer::Entries { invocation, entries, finished } => {
-            print_entries(invocation.as_str(), &entries, finished.as_ref())
-        }
-        _ => bail!("the service answered something else"),
-    }
+    let InvocationEntries { invocation, entries, finished } = &journal;
+    print_entries(invocation.as_str(), entries, finished.as_ref());
     Ok(Exit::Done)
 }
 
@@ -129,13 +132,12 @@ pub async fn replay(
     with: Option<PathBuf>,
 ) -> fault::Result<Exit> {
     let with = with.map(std::path::absolute).transpose()?;
-    let answer = context.ask(Request::Replay { run, invocation, with }).await?;
-    let Answer::Replayed { invocations } = &answer else { bail!("the service answered something else") };
-    let same = invocations.iter().all(|replayed| replayed.same);
+    let outcome = context.replay(ReplayInvocations { run, invocation, with }).await?;
+    let same = outcome.invocations.iter().all(|replayed| replayed.same);
     if context.json {
-        outln!("{}", serde_json::to_string(&answer)?);
+        outln!("{}", serde_json::to_string(&outcome)?);
     } else {
-        for replayed in invocations {
+        for replayed in &outcome.invocations {
             let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());
             let calls = messages::counted(replayed.calls, "call");
             outln!("{}: {calls}, {} fuel: {word}", replayed.invocation, replayed.fuel.1);

@@ -4,7 +4,6 @@
 //! Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own user
 //! alone. The token is a file that no sandbox shows. Refuses an owner that is another user's.
 
-use crate::service::{Answer, Request};
 use longhaul_api::operations::OperationCall;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
@@ -29,11 +28,9 @@ pub const TOKEN_DIGITS: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
-    /// One request, one reply. It had another name while errors were texts: a client of that time is refused, and so is a
-    /// client of today by an owner of that time, each in a sentence about versions that the other one reads.
-    #[serde(rename = "request")]
-    Ask(Box<Request>),
-    /// One operation, one reply.
+    /// One operation, one reply. It had other names while errors were texts, and while a call was one of a list of
+    /// requests: a client of that time is refused, and so is a client of today by an owner of that time, each in a
+    /// sentence about versions that the other one reads.
     Operation(OperationCall),
     /// A run's events from a number on, then whatever comes, until the run is gone.
     Watch {
@@ -48,7 +45,7 @@ pub enum ClientMessage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// To [`ClientMessage::Ask`].
+    /// To [`ClientMessage::Operation`].
     Reply(SocketReply),
     /// An event.
     Event(RunEvent),
@@ -73,10 +70,8 @@ pub enum ServerMessage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SocketReply {
-    /// It is done.
-    Answer(Box<Answer>),
-    /// The response of an operation.
-    Response(Value),
+    /// The response of the operation.
+    Answer(Value),
     /// It is not; the text says what to do.
     Error(FaultWire),
 }

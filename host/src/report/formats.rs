@@ -1,9 +1,9 @@
 //! The forms of a report.
 
-use super::gather::{RequestHandler, gather};
+use super::gather::gather;
 use super::{RunReport, html, markdown};
 use crate::service::RunRef;
-use longhaul_api::operations::DecisionOperations;
+use longhaul_api::operations::Api;
 use longhaul_core::fault;
 
 /// How a report is written.
@@ -17,13 +17,9 @@ pub enum ReportFormat {
     Json,
 }
 
-/// The report of a run, of which `handler` is asked.
-pub async fn of(
-    handler: &(impl RequestHandler + DecisionOperations),
-    which: RunRef,
-    format: ReportFormat,
-) -> fault::Result<String> {
-    write(&gather(handler, which).await?, format)
+/// The report of a run, as `api` tells of it.
+pub async fn of(api: &impl Api, which: RunRef, format: ReportFormat) -> fault::Result<String> {
+    write(&gather(api, which).await?, format)
 }
 
 fn write(report: &RunReport, format: ReportFormat) -> fault::Result<String> {

@@ -5,7 +5,8 @@
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
 
 use super::http::listen::stopped;
-use crate::service::{Answer, Request, RunRef, RunSummary, Service};
+use crate::service::{RunRef, RunSummary, Service};
+use longhaul_api::runs::{ListRuns, ResumeRun};
 use longhaul_core::RunId;
 use longhaul_harness::RunStatus;
 use std::collections::HashMap;
@@ -51,9 +52,8 @@ pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
 }
 
 async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
-    let runs = match service.answer(Request::Runs).await {
-        Ok(Answer::Runs { runs }) => runs,
-        Ok(_) => return,
+    let runs = match service.call(ListRuns {}).await {
+        Ok(list) => list.runs,
         Err(error) => return tracing::error!("the runs cannot be read: {error:#}"),
     };
     let broken: Vec<RunId> = runs.into_iter().filter(broke_off).map(|summary| summary.run).collect();
@@ -62,8 +62,8 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
         if held.get(&run).is_some_and(|held| held.again > Instant::now()) {
             continue;
         }
-        let asked = Request::Resume { run: RunRef::Named(run.to_string()), retry_failing: false, sessions: None };
-        match service.answer(asked).await {
+        let request = ResumeRun { run: RunRef::Named(run.to_string()), retry_failing: false, sessions: None };
+        match service.call(request).await {
             Ok(_) => {
                 held.remove(&run);
                 tracing::info!(%run, "a run that was broken off goes on");

@@ -4,7 +4,7 @@
 //! the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one that comes
 //! to the socket is refused all the same. The token goes into no environment and no argument.
 //!
-//! It takes no decision: a call becomes a request of the service, and the answer goes back as it is.
+//! It takes no decision: the service carries out the operation of a call, and the response goes back as it is.
 
 use crate::client::wire::{CALL_BYTES_MAX, ClientMessage, ServerMessage, SocketReply, TOKEN_DIGITS, make_token};
 use crate::service::{InProcess, RunNotification, Service, watch_here};
@@ -66,16 +66,9 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
         Ok(_) => serde_json::from_str(&line),
     };
     match call {
-        Ok(ClientMessage::Ask(request)) => {
-            let reply = match service.answer(*request).await {
-                Ok(answer) => SocketReply::Answer(Box::new(answer)),
-                Err(error) => SocketReply::Error(FaultWire::from(&error)),
-            };
-            let _ = write(&mut stream, &ServerMessage::Reply(reply)).await;
-        }
         Ok(ClientMessage::Operation(call)) => {
             let reply = match carry_out(service, call).await {
-                Ok(response) => SocketReply::Response(response),
+                Ok(response) => SocketReply::Answer(response),
                 Err(error) => SocketReply::Error(FaultWire::from(&error)),
             };
             let _ = write(&mut stream, &ServerMessage::Reply(reply)).await;
@@ -158,7 +151,7 @@ async fn write(stream: &mut UnixStream, line: &ServerMessage) -> std::io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::Request;
+    use longhaul_api::runs::ListRuns;
     use longhaul_core::fault::FaultCode;
     use serde_json::json;
 
@@ -168,12 +161,15 @@ mod tests {
 
     #[test]
     fn a_client_and_an_owner_of_earlier_versions_are_told_so_in_a_sentence() {
-        let call = serde_json::from_str::<ClientMessage>(r#"{"ask":{"ask":"runs"}}"#);
-        assert!(call.is_err(), "the call of an earlier client");
+        for earlier in [r#"{"ask":{"ask":"runs"}}"#, r#"{"request":{"ask":"runs"}}"#] {
+            assert!(serde_json::from_str::<ClientMessage>(earlier).is_err(), "the call of an earlier client");
+        }
         let refusal = refused("of different versions".to_owned());
         assert_eq!(written(&refusal), json!({ "reply": { "error": "of different versions" } }), "as it reads it");
-        let call = serde_json::to_value(ClientMessage::Ask(Box::new(Request::Runs))).expect("it is written");
-        assert_eq!(call, json!({ "request": { "ask": "runs" } }), "which an earlier owner does not know");
+        let call = OperationCall::of(&ListRuns {}).expect("it is written");
+        let call = serde_json::to_value(ClientMessage::Operation(call)).expect("it is written");
+        let expected = json!({ "operation": { "name": "runs", "request": {} } });
+        assert_eq!(call, expected, "which an earlier owner does not know");
         let told = r#"{"reply":{"error":"the call is not understood"}}"#;
         let ServerMessage::Reply(SocketReply::Error(wire)) = serde_json::from_str(told).expect("it is read") else {
             panic!("it is another line")

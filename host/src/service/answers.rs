@@ -2,7 +2,8 @@
 //! answers, in one transaction with the step that lets the work go on; until the work has used it, it can be taken
 //! back.
 
-use super::{Answer, RunRef, Service};
+use super::{RunRef, Service};
+use longhaul_api::runs::AffectedRun;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::journal::{EffectQuestion, Resolution};
@@ -20,7 +21,7 @@ impl Service {
         feature: Option<String>,
         question: Option<String>,
         text: String,
-    ) -> fault::Result<Answer> {
+    ) -> fault::Result<AffectedRun> {
         let stored = self.find(which)?;
         let run = &stored.record.run;
         if let Some(question) = question {
@@ -31,7 +32,7 @@ impl Service {
         }
         if let Some(asked) = self.open_question(which, feature.as_deref())? {
             self.answer_approval(&asked.id, &text).await?;
-            return Ok(Answer::Run { run: run.clone() });
+            return Ok(AffectedRun { run: run.clone() });
         }
         self.refuse_approvals(run, feature.as_deref())?;
         let is_only_one = stored.state.waits().filter(|(_, wait)| wait.wait.is_for_a_person()).count() == 1;
@@ -78,7 +79,7 @@ impl Service {
         feature: Option<&str>,
         question: Option<&str>,
         known: &Resolution,
-    ) -> fault::Result<Answer> {
+    ) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         let store = &*self.host.store;
@@ -100,7 +101,7 @@ impl Service {
         which: &RunRef,
         feature: Option<&str>,
         question: Option<&str>,
-    ) -> fault::Result<Answer> {
+    ) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         let store = &*self.host.store;

@@ -1,4 +1,4 @@
-//! Starting an ask, and what a person says to work that is under way.
+//! Starting an ask.
 //!
 //! An ask is a run without a repository: it commits nothing and moves no branch, so several may go on at once, and
 //! beside a run of the same project.
@@ -9,13 +9,12 @@ use crate::check::CheckScope;
 use crate::config::Config;
 use crate::run;
 use crate::toolbox::plugin_set;
-use longhaul_api::answer::Answer;
-use longhaul_api::runs::{AskRequest, RunRef};
+use longhaul_api::runs::{AffectedRun, AskRequest};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Batch;
-use longhaul_harness::{Input, RunState, step};
+use longhaul_harness::{RunState, step};
 use longhaul_records::bus::EventBus;
 use longhaul_records::pins::PYTHON_CHECKS;
 use longhaul_records::record::{RunRecord, StoredRun};
@@ -30,7 +29,7 @@ impl Service {
         self: &Arc<Self>,
         question: AskRequest,
         named: Option<RunId>,
-    ) -> fault::Result<Answer> {
+    ) -> fault::Result<AffectedRun> {
         // What earlier asks came to is remembered meanwhile; nobody waits for it.
         self.remember_due_soon();
         let AskRequest { directory, goal, dispatch, plan, models } = question;
@@ -89,15 +88,6 @@ impl Service {
         self.note_began(&record, &config).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, executor, bus, Some(begin), StopCondition::End).await?;
-        Ok(Answer::Run { run })
-    }
-
-    pub(super) async fn steer(
-        self: &Arc<Self>,
-        which: &RunRef,
-        task: Option<String>,
-        text: String,
-    ) -> fault::Result<Answer> {
-        self.order(which, Input::Steered { feature: task, text }).await
+        Ok(AffectedRun { run })
     }
 }

@@ -1,12 +1,13 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
+use super::Service;
 use super::keyed_lock::of_directory;
-use super::{Answer, Service};
 use crate::check::{self, CheckScope};
 use crate::config::{Config, PlanAcceptance};
 use crate::memory;
 use crate::run;
 use crate::toolbox::plugin_set;
+use longhaul_api::runs::AffectedRun;
 use longhaul_config::tools::mcp::is_wanted;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
@@ -33,7 +34,7 @@ impl Service {
         until: StopCondition,
         again: bool,
         named: Option<RunId>,
-    ) -> fault::Result<Answer> {
+    ) -> fault::Result<AffectedRun> {
         // A model may be asked for it, so it is done before anybody has to wait for this.
         self.remember_due().await;
         let directory =
@@ -95,7 +96,7 @@ impl Service {
         self.note_began(&record, &config).await?;
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, executor, bus, Some(begin), until).await?;
-        Ok(Answer::Run { run })
+        Ok(AffectedRun { run })
     }
 
     /// Where the work of a run is done.

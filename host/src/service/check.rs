@@ -1,8 +1,9 @@
 //! Looking for what is wrong with a project before a model is asked.
 
-use super::{Answer, Service};
+use super::Service;
 use crate::check::{self, CheckScope, Checker};
 use crate::config::Config;
+use longhaul_api::projects::ProjectCheck;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_models::set::ModelOptions;
 use longhaul_records::record::RunRecord;
@@ -11,11 +12,11 @@ use std::sync::Arc;
 
 impl Service {
     /// Everything that `run` would refuse, and what it would run.
-    pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> fault::Result<Answer> {
+    pub(super) async fn check(&self, directory: &Path, models: &ModelOptions) -> fault::Result<ProjectCheck> {
         let directory =
             directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         let (findings, overview) = self.checker().examine(&directory, models).await?;
-        Ok(Answer::Checked { findings, overview: Box::new(overview) })
+        Ok(ProjectCheck { findings, overview })
     }
 
     fn checker(&self) -> Checker {

@@ -1,18 +1,19 @@
 //! What a person accepts of an MCP server.
 
-use super::{Answer, Service};
+use super::Service;
 use crate::audit::AuditEvent;
 use crate::config::Config;
 use crate::toolbox;
+use longhaul_api::projects::{AcceptMcp, AcceptedMcp, DescribeMcp, McpTools};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::truncate;
 use longhaul_mcp::{Definition, McpConfig, McpServer};
-use std::path::Path;
 
 impl Service {
     /// Starts a server, in a directory of its own in place of a run's tree, and tells what it says of its tools.
-    pub(super) async fn describe_mcp(&self, directory: &Path, server: &str) -> fault::Result<Answer> {
+    pub(super) async fn describe_mcp(&self, request: DescribeMcp) -> fault::Result<McpTools> {
+        let DescribeMcp { directory, server } = &request;
         let config = self.claimed_config(directory).await?;
         self.expect_trust(directory, &config)?;
         let table = table(&config, server)?.clone();
@@ -27,23 +28,23 @@ impl Service {
             schema: redactor.scrub(&one.schema),
             ..one
         });
-        Ok(Answer::McpTools { digest, tools: tools.collect() })
+        Ok(McpTools { digest, tools: tools.collect() })
     }
 
-    pub(super) async fn accept_mcp(&self, directory: &Path, server: &str, digest: &str) -> fault::Result<Answer> {
-        let config = self.claimed_config(directory).await?;
-        let table = table(&config, server)?;
+    pub(super) async fn accept_mcp(&self, request: AcceptMcp) -> fault::Result<AcceptedMcp> {
+        let AcceptMcp { directory, server, digest } = request;
+        let config = self.claimed_config(&directory).await?;
+        let table = table(&config, &server)?;
         if digest.parse::<Digest>().is_err() {
-            bail!("`{}` is no digest; take the one that the refusal names", truncate(digest, 80));
+            bail!("`{}` is no digest; take the one that the refusal names", truncate(&digest, 80));
         }
-        if let Some(configured) = table.tools.as_ref().filter(|configured| *configured != digest) {
+        if let Some(configured) = table.tools.as_ref().filter(|configured| **configured != digest) {
             bail!("[mcp.{server}] names the digest {configured} itself; write tools = \"{digest}\" there");
         }
         let (store, project) = (&*self.host.store, config.scope());
-        longhaul_mcp::accept(store, project, server, digest).await?;
-        let (directory, server, digest) = (directory.to_owned(), server.to_owned(), digest.to_owned());
+        longhaul_mcp::accept(store, project, &server, &digest).await?;
         self.host.audit.note(AuditEvent::McpAccepted { directory, server, digest: digest.clone() }).await?;
-        Ok(Answer::Accepted { digest })
+        Ok(AcceptedMcp { digest })
     }
 }
 

@@ -3,10 +3,11 @@
 
 use super::begin::begin;
 use super::keyed_lock::{self, KeyedLockGuard};
-use super::{Active, Answer, RunRef, Service};
+use super::{Active, RunRef, Service};
 use crate::checkpoint::{self, SharedServer};
 use crate::run::{self, RunActor, RunHandle};
 use crate::toolbox::plugin_host::PluginHost;
+use longhaul_api::runs::AffectedRun;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::shared::Lease;
@@ -26,7 +27,7 @@ impl Service {
         which: &RunRef,
         retry_failing: bool,
         until: StopCondition,
-    ) -> fault::Result<Answer> {
+    ) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(which).await?;
         let stored = &self.ready(&which).await?;
         let run = stored.record.run.clone();
@@ -39,7 +40,7 @@ impl Service {
                 )));
             }
             handle.input(resume).await?;
-            return Ok(Answer::Run { run });
+            return Ok(AffectedRun { run });
         }
         let config = stored.record.config_now()?;
         self.expect_trust(&stored.record.directory, &config)?;
@@ -70,7 +71,7 @@ impl Service {
         let executor = self.executor(stored.record.clone(), bus.clone()).await?;
         self.note_went_on(&stored.record, &config).await?;
         self.activate(stored.clone(), executor, bus, first, until).await?;
-        Ok(Answer::Run { run })
+        Ok(AffectedRun { run })
     }
 
     pub(super) async fn activate(
@@ -116,7 +117,7 @@ impl Service {
     }
 
     /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
-    pub(super) async fn order(self: &Arc<Self>, which: &RunRef, input: Input) -> fault::Result<Answer> {
+    pub(super) async fn order(self: &Arc<Self>, which: &RunRef, input: Input) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(which).await?;
         let stored = match input {
             // To stop must always be possible.
@@ -128,15 +129,15 @@ impl Service {
     }
 
     /// Has a run take an input, with what is stored in one transaction with it. Whoever calls has the run's turn.
-    pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> fault::Result<Answer> {
+    pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> fault::Result<AffectedRun> {
         let run = stored.record.run.clone();
         if let Some(handle) = self.handle(&run) {
             handle.input_with(input, also).await?;
-            return Ok(Answer::Run { run });
+            return Ok(AffectedRun { run });
         }
         run::apply_with(&self.host, stored, input, also).await?;
         self.tell(&run);
-        Ok(Answer::Run { run })
+        Ok(AffectedRun { run })
     }
 
     /// One's turn with the run that is meant, which is found before and is the same one then.

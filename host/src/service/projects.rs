@@ -3,7 +3,12 @@
 //! A project's status is that of its newest run; nothing here keeps one. Refuses a name that another project of
 //! this data directory has, since progress and decisions are kept by name.
 
-use super::{Answer, CachedRun, ProjectSummary, RunSummary, Service};
+use super::{CachedRun, ProjectSummary, RunSummary, Service, ServiceOperations};
+use longhaul_api::operations::ProjectOperations;
+use longhaul_api::projects::{
+    AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
+    ProjectCheck, ProjectList,
+};
 use longhaul_config::template::CONFIG;
 use longhaul_config::{Config, FILE, plain_name, powers};
 use longhaul_core::fault::{self, Context, Fault, bail};
@@ -15,13 +20,35 @@ use std::path::{Path, PathBuf};
 
 const GOAL: &str = include_str!("projects/GOAL.md");
 
+#[async_trait::async_trait]
+impl ProjectOperations for ServiceOperations<'_> {
+    async fn create_project(&self, request: CreateProject) -> fault::Result<CreatedProject> {
+        self.0.create_project(request).await
+    }
+
+    async fn projects(&self, ListProjects {}: ListProjects) -> fault::Result<ProjectList> {
+        let known = self.0.known_projects()?;
+        let mut projects: Vec<ProjectSummary> = known.into_values().map(Service::project_summary).collect();
+        projects.sort_by_key(|project| std::cmp::Reverse(project.last_ms));
+        Ok(ProjectList { projects })
+    }
+
+    async fn check_project(&self, CheckProject { directory, models }: CheckProject) -> fault::Result<ProjectCheck> {
+        self.0.check(&directory, &models).await
+    }
+
+    async fn describe_mcp(&self, request: DescribeMcp) -> fault::Result<McpTools> {
+        self.0.describe_mcp(request).await
+    }
+
+    async fn accept_mcp(&self, request: AcceptMcp) -> fault::Result<AcceptedMcp> {
+        self.0.accept_mcp(request).await
+    }
+}
+
 impl Service {
-    pub(super) async fn create_project(
-        &self,
-        directory: PathBuf,
-        name: Option<String>,
-        fresh: bool,
-    ) -> fault::Result<Answer> {
+    async fn create_project(&self, request: CreateProject) -> fault::Result<CreatedProject> {
+        let CreateProject { directory, name, fresh } = request;
         // All of them: two must not get one name.
         let _alone = self.locks.take(["projects".to_owned()]).await;
         let project = name.map_or_else(|| plain_name(&directory), Ok)?;
@@ -37,14 +64,7 @@ impl Service {
         let record = ProjectRecord { project, directory, created_ms: self.host.clock.now_ms() };
         self.host.store.commit(record.put(Batch::new())?).await?;
         let ProjectRecord { project, directory, .. } = record;
-        Ok(Answer::Project { project, directory, repository_is_new })
-    }
-
-    pub(super) fn projects(&self) -> fault::Result<Answer> {
-        let mut projects: Vec<ProjectSummary> =
-            self.known_projects()?.into_values().map(Self::project_summary).collect();
-        projects.sort_by_key(|project| std::cmp::Reverse(project.last_ms));
-        Ok(Answer::Projects { projects })
+        Ok(CreatedProject { project, directory, repository_is_new })
     }
 
     /// One whose directory is gone leaves its name.

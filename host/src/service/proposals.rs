@@ -1,6 +1,7 @@
-//! What agents proposed: listed, accepted, rejected. To accept is the order that a person could have given.
+//! What agents proposed: accepted, rejected. To accept is the order that a person could have given.
 
-use super::{Answer, RunRef, Service};
+use super::{RunRef, Service};
+use longhaul_api::runs::AffectedRun;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
@@ -14,13 +15,9 @@ use std::sync::Arc;
 const WHY_BYTES_MAX: usize = 2_048;
 
 impl Service {
-    pub(super) fn proposals(&self, stored: &StoredRun) -> fault::Result<Answer> {
-        Ok(Answer::Proposals { proposals: proposals::list(&*self.host.store, &stored.record.run)? })
-    }
-
     /// Gives the order, then notes it. A kill in between leaves the proposal open and its change made, so what is
     /// done already is only noted.
-    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &RunRef, id: &str) -> fault::Result<Answer> {
+    pub(super) async fn accept_proposal(self: &Arc<Self>, which: &RunRef, id: &str) -> fault::Result<AffectedRun> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
         if let Some(input) = order_of(&stored.state, &proposal.change)? {
@@ -29,7 +26,7 @@ impl Service {
         self.decide(stored, proposal, ProposalStatus::Accepted { at_ms: self.host.clock.now_ms() }).await
     }
 
-    pub(super) async fn reject_proposal(&self, which: &RunRef, id: &str, why: &str) -> fault::Result<Answer> {
+    pub(super) async fn reject_proposal(&self, which: &RunRef, id: &str, why: &str) -> fault::Result<AffectedRun> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
         let standing =
@@ -37,10 +34,15 @@ impl Service {
         self.decide(stored, proposal, standing).await
     }
 
-    async fn decide(&self, stored: StoredRun, proposal: Proposal, standing: ProposalStatus) -> fault::Result<Answer> {
+    async fn decide(
+        &self,
+        stored: StoredRun,
+        proposal: Proposal,
+        standing: ProposalStatus,
+    ) -> fault::Result<AffectedRun> {
         let batch = Proposal { standing, ..proposal }.put(Batch::new())?;
         self.host.store.commit(batch).await?;
-        Ok(Answer::Run { run: stored.record.run })
+        Ok(AffectedRun { run: stored.record.run })
     }
 }
 

@@ -1,13 +1,12 @@
-//! Looking at runs: which is meant, how it stands, what its journals hold. Changes nothing.
+//! Looking at runs: which is meant, and how it stands. Changes nothing.
 
-use super::{Answer, CachedRun, CarriedInvocation, OpenQuestion, RunRef, RunSummary, Service, Status};
+use super::{CachedRun, OpenQuestion, RunRef, RunSummary, Service, Status};
 use crate::config::{Config, FILE, PluginConfig};
 use longhaul_api::paths::expect_whole;
-use longhaul_core::event::Event;
+use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
 use longhaul_core::work::FeatureStatus;
-use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::RunState;
 use longhaul_harness::state::{Phase, Wait, WaitFor};
 use longhaul_records::record::{self, RunRecord, StoredRun};
@@ -15,10 +14,6 @@ use longhaul_records::{approvals, ledger, project};
 use std::path::Path;
 
 impl Service {
-    pub(super) fn runs(&self) -> fault::Result<Answer> {
-        Ok(Answer::Runs { runs: self.in_short()?.into_iter().map(|one| one.summary).collect() })
-    }
-
     /// All runs, oldest first.
     pub(super) fn in_short(&self) -> fault::Result<Vec<CachedRun>> {
         let store = &*self.host.store;
@@ -86,69 +81,6 @@ impl Service {
         })
     }
 
-    pub(super) fn journal(&self, stored: &StoredRun, invocation: Option<String>, after: u32) -> fault::Result<Answer> {
-        let run = &stored.record.run;
-        let Some(named) = invocation else {
-            return Ok(Answer::Invocations { invocations: self.invocations(run, None)? });
-        };
-        let invocation = full_name(run, &named);
-        let store = &*self.host.store;
-        if longhaul_journal::began(store, &invocation)?.is_none() {
-            bail!(Fault::unknown(format!(
-                "there is no invocation `{invocation}`; `longhaul journal {run}` lists them"
-            )));
-        }
-        let entries = longhaul_journal::entries(store, &invocation, after, 1_000)?;
-        let finished = longhaul_journal::finished(store, &invocation)?;
-        Ok(Answer::Entries { invocation, entries, finished })
-    }
-
-    /// The invocations of a run, in the order in which they first started.
-    pub(super) fn invocations(&self, run: &RunId, only: Option<String>) -> fault::Result<Vec<InvocationId>> {
-        if let Some(only) = only {
-            return Ok(vec![full_name(run, &only)]);
-        }
-        let mut found = Vec::new();
-        let mut after = 0;
-        loop {
-            let page = record::events_after(&*self.host.store, run, after, 1_000)?;
-            let Some(last) = page.last() else { return Ok(found) };
-            after = last.number;
-            for event in page {
-                if let Event::InvocationStarted { invocation, .. } = event.event
-                    && !found.contains(&invocation)
-                {
-                    self.with_children(invocation, &mut found)?;
-                }
-            }
-        }
-    }
-
-    pub(super) fn parts(&self, stored: &StoredRun) -> fault::Result<Answer> {
-        let mut parts = Vec::new();
-        for invocation in self.invocations(&stored.record.run, None)? {
-            let store = &*self.host.store;
-            let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
-            let until_ms = longhaul_journal::finished(store, &invocation)?.map(|finished| finished.at_ms);
-            parts.push(CarriedInvocation {
-                invocation,
-                table: began.table,
-                plugin: began.plugin,
-                from_ms: began.at_ms,
-                until_ms,
-            });
-        }
-        Ok(Answer::Parts { parts })
-    }
-
-    /// An invocation, then those that it started, each before its own.
-    pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> fault::Result<()> {
-        let children = longhaul_journal::children(&*self.host.store, &invocation)?;
-        found.push(invocation);
-        // As deep as `delegation_depth_max` let it go.
-        children.into_iter().try_for_each(|child| self.with_children(child, found))
-    }
-
     /// The run that is meant.
     pub fn find(&self, which: &RunRef) -> fault::Result<StoredRun> {
         let store = &*self.host.store;
@@ -214,11 +146,6 @@ fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
 
 /// Runs that are named where none was, the newest of a project each.
 const RUNS_NAMED_MAX: usize = 5;
-
-fn full_name(run: &RunId, named: &str) -> InvocationId {
-    let prefix = format!("{run}/");
-    if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
-}
 
 fn why(run: &RunId, state: &RunState) -> String {
     match &state.phase {

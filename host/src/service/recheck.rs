@@ -7,7 +7,7 @@
 use super::Service;
 use super::reverts::refuse_working;
 use crate::run::{self, WorkExecutor};
-use longhaul_api::answer::Answer;
+use longhaul_api::features::RecheckOutcome;
 use longhaul_api::runs::{FeatureRecheck, RunRef};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
@@ -19,7 +19,7 @@ use longhaul_records::record::{RunRecord, StoredRun};
 use std::path::PathBuf;
 
 impl Service {
-    pub(super) async fn recheck(&self, which: &RunRef, only: Option<String>) -> fault::Result<Answer> {
+    pub(super) async fn recheck(&self, which: &RunRef, only: Option<String>) -> fault::Result<RecheckOutcome> {
         let stored = {
             let (_alone, which) = self.alone(which).await?;
             self.ready(&which).await?
@@ -40,7 +40,7 @@ impl Service {
                 None => run::apply(&self.host, stored, input).await?,
             }
         }
-        Ok(Answer::Rechecked { run, features })
+        Ok(RecheckOutcome { run, features })
     }
 
     async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> fault::Result<Vec<FeatureRecheck>> {

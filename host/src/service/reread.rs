@@ -3,12 +3,13 @@
 //! The planner is asked where there is no model, for the goal as it was and as it is. So a goal in free words changes no
 //! features: for them there is `longhaul features`, or a new run.
 
-use super::{Answer, RunRef, Service};
+use super::{RunRef, Service};
 use crate::check;
 use crate::check::machine;
 use crate::check::plugins::{Planned, plan_of};
 use crate::config::Config;
 use crate::toolbox::plugin_set;
+use longhaul_api::runs::{AffectedRun, RereadOutcome};
 use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};
 use longhaul_harness::{Input, RunState};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 impl Service {
     /// Reads it, and tells the run.
-    pub(super) async fn reread_goal(self: &Arc<Self>, which: &RunRef) -> fault::Result<Answer> {
+    pub(super) async fn reread_goal(self: &Arc<Self>, which: &RunRef) -> fault::Result<RereadOutcome> {
         let StoredRun { record, state } = self.ready(which).await?;
         record.expect_branch()?;
         let config = record.config_now()?;
@@ -28,9 +29,8 @@ impl Service {
         let before = self.written(&record, &config, &state.goal).await.ok().flatten();
         let GoalChanges { steps, dropped } = changes(&state, before.as_ref(), now.as_ref());
         let told = told(&state, &steps, &dropped, now.is_some(), goal == state.goal);
-        let answer = self.order(which, Input::GoalReread { goal, steps, dropped }).await?;
-        let Answer::Run { run } = answer else { return Ok(answer) };
-        Ok(Answer::Reread { run, changes: told })
+        let AffectedRun { run } = self.order(which, Input::GoalReread { goal, steps, dropped }).await?;
+        Ok(RereadOutcome { run, changes: told })
     }
 
     /// The plan that a goal writes; none where a model makes it.

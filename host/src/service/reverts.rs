@@ -1,7 +1,9 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
 
-use super::{Active, Answer, RunRef, Service};
+use super::{Active, RunRef, Service};
 use crate::run;
+use longhaul_api::features::KeptWork;
+use longhaul_api::runs::{CommitLog, RevertOutcome};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_harness::{Input, RunStatus};
@@ -19,7 +21,7 @@ impl Service {
         }
     }
 
-    pub(super) async fn revert(&self, which: &RunRef, to: &str, stash: bool) -> fault::Result<Answer> {
+    pub(super) async fn revert(&self, which: &RunRef, to: &str, stash: bool) -> fault::Result<RevertOutcome> {
         let (_alone, which) = self.alone(which).await?;
         let stored = self.ready(&which).await?;
         stored.record.expect_branch()?;
@@ -29,7 +31,7 @@ impl Service {
         self.let_go(&stored.record.run).await;
         let stored = self.find(&RunRef::Named(stored.record.run.to_string()))?;
         let looked = run::revert::look(&self.host, &stored, to, stash).await?;
-        Ok(Answer::Reverted(Box::new(run::revert::revert(&self.host, stored, looked).await?)))
+        run::revert::revert(&self.host, stored, looked).await
     }
 
     /// Has the actor of a run that waits end, which pauses the run.
@@ -42,16 +44,16 @@ impl Service {
         }
     }
 
-    pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> fault::Result<Answer> {
+    pub(super) fn kept(&self, stored: &StoredRun, name: &str) -> fault::Result<KeptWork> {
         let run = &stored.record.run;
         let kept = record::best_effort(&*self.host.store, run, name)?;
         let kept = kept.or_unknown(|| {
             format!("run {run} has kept nothing under `{name}`; it does for features that fail, and for what a revert stashed")
         })?;
-        Ok(Answer::Kept { text: String::from_utf8_lossy(&kept).into_owned() })
+        Ok(KeptWork { text: String::from_utf8_lossy(&kept).into_owned() })
     }
 
-    pub(super) async fn log(&self, stored: &StoredRun, limit: usize, reverted: bool) -> fault::Result<Answer> {
+    pub(super) async fn log(&self, stored: &StoredRun, limit: usize, reverted: bool) -> fault::Result<CommitLog> {
         stored.record.expect_branch()?;
         let record = stored.record.clone();
         tokio::task::spawn_blocking(move || {
@@ -60,7 +62,7 @@ impl Service {
                 false => project.log(&branch, &record.base, limit)?,
                 true => project.log_reverted(&branch, &record.base, record.run.as_str(), limit)?,
             };
-            Ok(Answer::Log { branch: record.branch, base: record.base, commits })
+            Ok(CommitLog { branch: record.branch, base: record.base, commits })
         })
         .await?
     }

@@ -1,19 +1,21 @@
-//! What surfaces may ask for and are answered, as types: the same for the command line, the socket, HTTP and MCP.
+//! The API of the service: its operations, with the types of their requests and responses. The command line, the socket,
+//! HTTP and MCP all use these.
 //!
-//! The service answers each [`request::Request`] with an [`answer::Answer`]; all other modules hold what these two are made
-//! of, one module a subject. This crate opens nothing, looks nothing up and takes no decision beyond refusing a relative
-//! path, and it knows none of those who ask or answer.
+//! The service carries out each operation of [`operations`]; all other modules hold the types, one module a resource. This
+//! crate opens nothing, looks nothing up and takes no decision beyond refusing a relative path, and it knows none of those
+//! who ask or answer.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `request.rs`, `paths.rs` | requests, and that each path in them is whole |
-//! | `answer.rs` | answers |
-//! | `operations.rs` | the operations of each resource as a trait, with their clients |
+//! | `operations.rs` | the operations of each resource as a trait, with their clients and their names on the wire |
+//! | `paths.rs` | that each path of a request is whole |
 //! | `seen.rs` | what a watcher of a run receives |
-//! | `runs.rs` | projects, runs, questions, and what replays, rechecks and reverts gave |
+//! | `projects.rs`, `checks.rs` | projects, and what is wrong with one |
+//! | `runs.rs` | runs, questions and reverts |
+//! | `features.rs` | features of runs, and proposals for them |
+//! | `journal.rs` | journals, replays and events |
 //! | `approvals.rs` | what people are asked about calls of tools |
 //! | `decisions.rs` | the decisions of a project |
-//! | `checks.rs` | what is wrong with a project |
 //! | `checkpoints.rs` | runs as they stand |
 //! | `trajectories.rs` | what agents were told, said and did |
 //! | `memory.rs` | what projects remember |
@@ -24,16 +26,17 @@
 //! | `upkeep.rs` | backup, check and collection of a data directory |
 
 pub mod agents;
-pub mod answer;
 pub mod approvals;
 pub mod checkpoints;
 pub mod checks;
 pub mod decisions;
+pub mod features;
 pub mod graphs;
+pub mod journal;
 pub mod memory;
 pub mod operations;
 pub mod paths;
-pub mod request;
+pub mod projects;
 pub mod resources;
 pub mod runs;
 pub mod security;

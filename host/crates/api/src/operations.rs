@@ -24,13 +24,29 @@ use crate::checkpoints::{
     SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
 };
 use crate::decisions::{JudgeDecision, ListDecisions, ShowDecision};
+use crate::features::{
+    AcceptProposal, AddFeature, DropFeature, EditFeature, KeptWork, ListProposals, RecheckFeatures, RecheckOutcome,
+    RejectProposal, ShowKept,
+};
 use crate::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, ListGraphs, ListSteps, OperateGraph, PatchStep,
     RemoveGraph, RunGraph, ShowHistory,
 };
+use crate::journal::{
+    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
+    ReplayOutcome,
+};
 use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
+use crate::projects::{
+    AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
+    ProjectCheck, ProjectList,
+};
 use crate::resources::{EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
-use crate::runs::AffectedRun;
+use crate::runs::{
+    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog, ListCommits,
+    ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun, Status,
+    SteerRun, TakeBackAnswer,
+};
 use crate::security::{
     DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
     NoteSecret, ProjectIdentity, SetSigner, ShowGrants, ShowTrust, TrustProject, TrustedList, VerifyAudit,
@@ -40,9 +56,11 @@ use crate::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory, 
 use crate::upkeep::{CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
 use longhaul_approval::Approval;
 use longhaul_core::decision::DecisionHit;
+use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, Fault};
 use longhaul_core::graph::{GraphAnswer, GraphSummary, GraphVersion, StepView};
 use longhaul_core::store::ReadTotals;
+use longhaul_records::proposals::Proposal;
 use longhaul_resources::Sample;
 use longhaul_security::audit::{AuditRecord, AuditVerification};
 use longhaul_security::identity::Checkout;
@@ -427,16 +445,108 @@ operations! {
     }
 }
 
+operations! {
+    /// Projects: made, listed, checked, and the MCP servers that they name.
+    pub trait ProjectOperations {
+        /// Make a project.
+        fn create_project(CreateProject) -> CreatedProject, Repeat, paths CreateProject::paths;
+        /// All projects, the most recent first.
+        fn projects(ListProjects) -> ProjectList, Look;
+        /// Look for what is wrong with a project, without asking a model.
+        fn check_project(CheckProject) -> ProjectCheck, Repeat;
+        /// Start an MCP server and read how it describes its tools.
+        fn describe_mcp(DescribeMcp) -> McpTools, Repeat, paths DescribeMcp::paths;
+        /// Accept the tools of an MCP server as it describes them now.
+        fn accept_mcp(AcceptMcp) -> AcceptedMcp, Repeat, paths AcceptMcp::paths;
+    }
+}
+
+operations! {
+    /// Runs: begun, looked at, steered, ended.
+    pub trait RunOperations {
+        /// Begin a run of a project.
+        fn begin_run(BeginRun) -> AffectedRun, Repeat, paths BeginRun::paths;
+        /// Begin an ask: a run without a repository.
+        fn begin_ask(AskRequest) -> AffectedRun, Repeat, paths AskRequest::paths;
+        /// All runs in short, the oldest first.
+        fn runs(ListRuns) -> RunList, Look;
+        /// One run at length.
+        fn run_status(ShowRun) -> Status, Look;
+        /// Correct what is worked on. The agent reads it at its next step.
+        fn steer_run(SteerRun) -> AffectedRun, Repeat;
+        /// Stop the work on one task or feature. A resume takes it up again.
+        fn cancel_task(CancelTask) -> AffectedRun, Repeat;
+        /// Go on with a run.
+        fn resume_run(ResumeRun) -> AffectedRun, Repeat;
+        /// Read the goal's file of a run again: features are added, changed and dropped; what passes stays.
+        fn reread_goal(RereadGoal) -> RereadOutcome, Repeat;
+        /// Start no new work and stop the work under way, which goes on from its journal later.
+        fn pause_run(PauseRun) -> AffectedRun, Repeat;
+        /// Give a run up.
+        fn abandon_run(AbandonRun) -> AffectedRun, Repeat;
+        /// Answer a question.
+        fn answer_run(AnswerRun) -> AffectedRun, Repeat;
+        /// Take back what was answered about an effect, as long as nobody acted on it.
+        fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat;
+        /// Go back to an earlier commit of a run that is not working.
+        fn revert_run(RevertRun) -> RevertOutcome, Repeat;
+        /// The commits of a run, the newest first.
+        fn commit_log(ListCommits) -> CommitLog, Repeat;
+    }
+}
+
+operations! {
+    /// The features of a run, and what agents propose for them.
+    pub trait FeatureOperations {
+        /// Add a feature.
+        fn add_feature(AddFeature) -> AffectedRun, Repeat;
+        /// Replace what a feature asks for.
+        fn edit_feature(EditFeature) -> AffectedRun, Repeat;
+        /// Take a feature off the list.
+        fn drop_feature(DropFeature) -> AffectedRun, Repeat;
+        /// Run the checks of features that pass once more.
+        fn recheck_features(RecheckFeatures) -> RecheckOutcome, Repeat;
+        /// What a failing feature, or a revert, left.
+        fn kept_work(ShowKept) -> KeptWork, Repeat;
+        /// What agents of a run proposed, the oldest first.
+        fn proposals(ListProposals) -> Vec<Proposal>, Repeat;
+        /// Do what an agent proposed.
+        fn accept_proposal(AcceptProposal) -> AffectedRun, Repeat;
+        /// Do not do what an agent proposed.
+        fn reject_proposal(RejectProposal) -> AffectedRun, Repeat;
+    }
+}
+
+operations! {
+    /// The journal and the events of a run.
+    pub trait JournalOperations {
+        /// The invocations of a run, in the order in which they started.
+        fn invocations(ListInvocations) -> InvocationList, Look;
+        /// The entries of one invocation.
+        fn journal_entries(ListEntries) -> InvocationEntries, Look;
+        /// Run finished invocations again from their journals and compare.
+        fn replay(ReplayInvocations) -> ReplayOutcome, Repeat, paths ReplayInvocations::paths;
+        /// A page of the events of a run.
+        fn events(ListEvents) -> Vec<RunEvent>, Look;
+        /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
+        fn carried_invocations(ListCarried) -> Vec<CarriedInvocation>, Repeat;
+    }
+}
+
 /// All operations of the service.
 pub trait Api:
     AgentOperations
     + ApprovalOperations
     + CheckpointOperations
     + DecisionOperations
+    + FeatureOperations
     + GraphOperations
+    + JournalOperations
     + MaintenanceOperations
     + MemoryOperations
+    + ProjectOperations
     + ResourceOperations
+    + RunOperations
     + ScheduleOperations
     + SecurityOperations
     + TokenOperations
@@ -449,10 +559,14 @@ impl<
         + ApprovalOperations
         + CheckpointOperations
         + DecisionOperations
+        + FeatureOperations
         + GraphOperations
+        + JournalOperations
         + MaintenanceOperations
         + MemoryOperations
+        + ProjectOperations
         + ResourceOperations
+        + RunOperations
         + ScheduleOperations
         + SecurityOperations
         + TokenOperations
@@ -467,10 +581,14 @@ pub fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
         .or_else(|| <dyn ApprovalOperations>::handler(name))
         .or_else(|| <dyn CheckpointOperations>::handler(name))
         .or_else(|| <dyn DecisionOperations>::handler(name))
+        .or_else(|| <dyn FeatureOperations>::handler(name))
         .or_else(|| <dyn GraphOperations>::handler(name))
+        .or_else(|| <dyn JournalOperations>::handler(name))
         .or_else(|| <dyn MaintenanceOperations>::handler(name))
         .or_else(|| <dyn MemoryOperations>::handler(name))
+        .or_else(|| <dyn ProjectOperations>::handler(name))
         .or_else(|| <dyn ResourceOperations>::handler(name))
+        .or_else(|| <dyn RunOperations>::handler(name))
         .or_else(|| <dyn ScheduleOperations>::handler(name))
         .or_else(|| <dyn SecurityOperations>::handler(name))
         .or_else(|| <dyn TokenOperations>::handler(name))

@@ -1,14 +1,16 @@
 //! Projects and runs as surfaces see them. Looks nothing up: whoever answers fills these in.
 
 use longhaul_core::event::WorkUsage;
+use longhaul_core::journal::Resolution;
 use longhaul_core::project::ProjectStatus;
 use longhaul_core::work::{Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Dispatch, Feature, RunStatus};
 use longhaul_models::set::ModelOptions;
 use longhaul_records::ledger::LedgerView;
+use longhaul_worktree::Logged;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A run, by its name, by the beginning of it, or as the newest one of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,147 @@ pub enum RunRef {
     Named(String),
     /// The newest run of the project in this directory.
     NewestIn(PathBuf),
+}
+
+/// Begin a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BeginRun {
+    /// The project.
+    pub directory: PathBuf,
+    /// What is done to its models.
+    pub models: ModelOptions,
+    /// The plan that it follows; none: a planner is asked.
+    #[serde(default)]
+    pub plan: Option<Plan>,
+    /// Pause when the plan is there.
+    pub plan_only: bool,
+    /// Pause after so many sessions.
+    #[serde(default)]
+    pub sessions: Option<u32>,
+    /// Also when the project was given up.
+    #[serde(default)]
+    pub again: bool,
+}
+
+/// List the runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListRuns {}
+
+/// Show a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowRun {
+    /// The run.
+    pub run: RunRef,
+}
+
+/// Correct what is worked on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SteerRun {
+    /// The run.
+    pub run: RunRef,
+    /// The task or feature; none: all that is worked on.
+    pub task: Option<String>,
+    /// What the agent is told.
+    pub text: String,
+}
+
+/// Stop the work on one task or feature.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CancelTask {
+    /// The run.
+    pub run: RunRef,
+    /// The task or feature.
+    pub task: String,
+}
+
+/// Go on with a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResumeRun {
+    /// The run.
+    pub run: RunRef,
+    /// Try failing features again.
+    pub retry_failing: bool,
+    /// Pause after so many sessions. None: one that broke off goes as far as it was asked to, others to their end.
+    #[serde(default)]
+    pub sessions: Option<u32>,
+}
+
+/// Read the goal's file of a run again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RereadGoal {
+    /// The run.
+    pub run: RunRef,
+}
+
+/// Pause a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PauseRun {
+    /// The run.
+    pub run: RunRef,
+}
+
+/// Give a run up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AbandonRun {
+    /// The run.
+    pub run: RunRef,
+    /// Why.
+    pub reason: String,
+}
+
+/// Answer a question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AnswerRun {
+    /// The run.
+    pub run: RunRef,
+    /// The feature that is blocked; none when the run waits.
+    pub feature: Option<String>,
+    /// The question about an effect, by its name.
+    #[serde(default)]
+    pub question: Option<String>,
+    /// What is known of the effect that is asked about, if one is.
+    pub resolution: Option<Resolution>,
+    /// In words.
+    pub text: String,
+}
+
+/// Take back what was answered about an effect.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TakeBackAnswer {
+    /// The run.
+    pub run: RunRef,
+    /// The feature whose work asked.
+    pub feature: Option<String>,
+    /// The question, by its name.
+    pub question: Option<String>,
+}
+
+/// Go back to an earlier commit of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RevertRun {
+    /// The run.
+    pub run: RunRef,
+    /// The commit, or the beginning of its name.
+    pub to: String,
+    /// Keep what is in no commit instead of refusing.
+    pub stash: bool,
+}
+
+/// List the commits of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListCommits {
+    /// The run.
+    pub run: RunRef,
+    /// At most so many.
+    pub limit: usize,
+    /// Those that reverts took back, in place of those of the branch.
+    pub reverted: bool,
+}
+
+impl BeginRun {
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        with_models(&self.directory, &self.models)
+    }
 }
 
 /// The run that something was done to.
@@ -43,6 +186,46 @@ pub struct AskRequest {
     /// What is done to its models.
     #[serde(default)]
     pub models: ModelOptions,
+}
+
+impl AskRequest {
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        with_models(&self.directory, &self.models)
+    }
+}
+
+fn with_models<'a>(directory: &'a Path, models: &'a ModelOptions) -> Vec<&'a Path> {
+    let files = models.replay_from.iter().chain(&models.record_to).map(PathBuf::as_path);
+    std::iter::once(directory).chain(files).collect()
+}
+
+/// A goal that was read again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RereadOutcome {
+    /// The run.
+    pub run: RunId,
+    /// What changed, one line each.
+    pub changes: Vec<String>,
+}
+
+/// The commits of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename = "log")]
+pub struct CommitLog {
+    /// The branch.
+    pub branch: String,
+    /// The commit that the run began at.
+    pub base: String,
+    /// Newest first.
+    pub commits: Vec<Logged>,
+}
+
+/// Runs in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename = "runs")]
+pub struct RunList {
+    /// Oldest first.
+    pub runs: Vec<RunSummary>,
 }
 
 /// A project in short.

@@ -2,7 +2,8 @@
 //! change nothing. To try the sandboxes they start only an empty program and the compiler.
 
 use crate::cli::context::Context;
-use longhaul_api::operations::MaintenanceOperations as _;
+use longhaul_api::operations::{MaintenanceOperations as _, ProjectOperations as _};
+use longhaul_api::projects::ListProjects;
 use longhaul_api::upkeep::CheckStore;
 use longhaul_config::resources::ResourceSettings;
 use longhaul_core::Clock as _;
@@ -176,7 +177,7 @@ pub(super) async fn store(context: &Context, reads_store: bool) -> CheckResult {
         return fine(WHAT, "there is none yet");
     }
     if !reads_store {
-        return match context.ask(crate::service::Request::Projects).await {
+        return match context.projects(ListProjects {}).await {
             Ok(_) => fine(WHAT, "it answers; read all of it with: longhaul doctor --store"),
             Err(error) => broken(WHAT, format!("{error:#}")),
         };

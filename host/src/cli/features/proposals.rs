@@ -2,9 +2,11 @@
 
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::cli::order::order;
-use crate::service::{Answer, Request, RunRef};
+use crate::cli::order::print_done;
+use crate::service::RunRef;
 use clap::Args;
+use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
+use longhaul_api::operations::FeatureOperations as _;
 use longhaul_config::make_whole;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
@@ -64,19 +66,16 @@ pub async fn accept(context: &Context, run: RunRef, AcceptArgs { id, directory }
         // The service refuses a proposal that does not exist or is not open.
         _ => {}
     }
-    order(context, Request::AcceptProposal { run, proposal: id }, "accepted").await
+    print_done(context, &context.accept_proposal(AcceptProposal { run, proposal: id }).await?, "accepted")
 }
 
 /// `reject`.
 pub async fn reject(context: &Context, run: RunRef, RejectArgs { id, why }: RejectArgs) -> fault::Result<Exit> {
-    order(context, Request::RejectProposal { run, proposal: id, why }, "rejected").await
+    print_done(context, &context.reject_proposal(RejectProposal { run, proposal: id, why }).await?, "rejected")
 }
 
 async fn all(context: &Context, run: RunRef) -> fault::Result<Vec<Proposal>> {
-    match context.ask(Request::Proposals { run }).await.context("the proposals of the run")? {
-        Answer::Proposals { proposals } => Ok(proposals),
-        _ => bail!("the service answered something else"),
-    }
+    context.proposals(ListProposals { run }).await.context("the proposals of the run")
 }
 
 fn show(proposal: &Proposal) {

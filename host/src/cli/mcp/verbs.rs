@@ -1,12 +1,14 @@
-//! The verbs of the harness as tools; each sends one request to the service.
+//! The verbs of the harness as tools; each has the service carry out one operation.
 
 use super::done::{PersonAnswer, VerbResult};
 use crate::cli::context::Context;
 use crate::client::which;
 use crate::report::{self, ReportFormat};
-use crate::service::{Answer, OpenQuestion, Request, RunRef, Status};
+use crate::service::{OpenQuestion, RunRef, Status};
 use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals};
-use longhaul_api::operations::ApprovalOperations as _;
+use longhaul_api::operations::{ApprovalOperations as _, ProjectOperations as _, RunOperations as _};
+use longhaul_api::projects::{CreateProject, CreatedProject};
+use longhaul_api::runs::{AffectedRun, AnswerRun, BeginRun, ListRuns, ResumeRun, ShowRun, TakeBackAnswer};
 use longhaul_approval::{Approval, ApprovalStatus, banner};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -224,8 +226,8 @@ impl Verb {
 
 async fn create(context: &Context, args: Create) -> fault::Result<VerbResult> {
     let directory = context.project.join(args.directory);
-    let request = Request::CreateProject { directory, name: args.name, fresh: true };
-    let Answer::Project { project, directory, .. } = context.ask(request).await? else { return unexpected() };
+    let request = CreateProject { directory, name: args.name, fresh: true };
+    let CreatedProject { project, directory, .. } = context.create_project(request).await?;
     Ok(VerbResult::Value(json!({ "project": project, "directory": directory, "goal": directory.join("GOAL.md") })))
 }
 
@@ -233,25 +235,22 @@ async fn run(context: &Context, args: Run) -> fault::Result<VerbResult> {
     let directory = args.directory.map_or_else(|| context.project.clone(), |named| context.project.join(named));
     let Run { plan_only, sessions, again, .. } = args;
     let models = ModelOptions::default();
-    started(context, Request::Run { directory, models, plan: None, plan_only, sessions, again }).await
+    let request = BeginRun { directory, models, plan: None, plan_only, sessions, again };
+    Ok(affected(&context.begin_run(request).await?))
 }
 
 async fn resume(context: &Context, args: Resume) -> fault::Result<VerbResult> {
     let run = which(args.run, &context.project);
-    started(context, Request::Resume { run, retry_failing: args.retry_failing, sessions: None }).await
+    let request = ResumeRun { run, retry_failing: args.retry_failing, sessions: None };
+    Ok(affected(&context.resume_run(request).await?))
 }
 
-async fn started(context: &Context, request: Request) -> fault::Result<VerbResult> {
-    let Answer::Run { run } = context.ask(request).await? else { return unexpected() };
-    Ok(VerbResult::Value(json!({ "run": run })))
+fn affected(AffectedRun { run }: &AffectedRun) -> VerbResult {
+    VerbResult::Value(json!({ "run": run }))
 }
 
 async fn status(context: &Context, run: Option<String>) -> fault::Result<Status> {
-    let request = Request::Status { run: which(run, &context.project) };
-    match context.ask(request).await? {
-        Answer::Status(status) => Ok(*status),
-        _ => bail!("the service answered something else"),
-    }
+    context.run_status(ShowRun { run: which(run, &context.project) }).await
 }
 
 async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult> {
@@ -266,7 +265,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     let run = RunRef::Named(waits.summary.run.to_string());
     if args.take_back {
         let (feature, question) = (args.feature, args.question);
-        return started(context, Request::TakeBackAnswer { run, feature, question }).await;
+        return Ok(affected(&context.take_back_answer(TakeBackAnswer { run, feature, question }).await?));
     }
     let about = effect(&waits, args.feature.as_deref(), args.question.as_deref())?;
     if args.text.is_none() && said.is_none() {
@@ -276,7 +275,8 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     let resolution = said.or_else(|| about.and_then(|_| chosen(&text)));
     let question = about.filter(|_| resolution.is_some()).map(|one| one.id.clone());
     let feature = args.feature.filter(|_| question.is_none());
-    started(context, Request::Answer { run, feature, question, resolution, text }).await
+    let request = AnswerRun { run, feature, question, resolution, text };
+    Ok(affected(&context.answer_run(request).await?))
 }
 
 /// The question about an effect that the arguments mean, if they mean one. Where they could mean several, none is
@@ -332,7 +332,7 @@ async fn approve(
 
 /// The runs of the server's project.
 async fn runs_here(context: &Context) -> fault::Result<Vec<RunId>> {
-    let Answer::Runs { runs } = context.ask(Request::Runs).await? else { bail!("the service answered something else") };
+    let runs = context.runs(ListRuns {}).await?.runs;
     Ok(runs.into_iter().filter(|one| one.directory == context.project).map(|one| one.run).collect())
 }
 
@@ -365,8 +365,4 @@ fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) ->
     let question = waits
         .with_context(|| format!("run {} asks nothing here; longhaul_status shows what it does", status.summary.run))?;
     Ok(VerbResult::Asks { question, choices: &[], about: None })
-}
-
-fn unexpected() -> fault::Result<VerbResult> {
-    bail!("the service answered something else")
 }

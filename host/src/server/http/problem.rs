@@ -81,11 +81,6 @@ impl Problem {
         Self { header: Some(Box::new((header::RETRY_AFTER, HeaderValue::from(seconds)))), ..Self::new(status, detail) }
     }
 
-    /// The service answered something that fits no such request, which is our own fault.
-    pub fn odd() -> Self {
-        Self::failed("the service answered something else than was asked for")
-    }
-
     /// Our own fault: the log has the text, under the number that the caller is told.
     pub fn failed(text: impl fmt::Display) -> Self {
         let number = number();

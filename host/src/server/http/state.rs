@@ -2,10 +2,9 @@
 //!
 //! It decides nothing about a request; handlers say how many streams and jobs may be open.
 
-use super::problem::Problem;
 use super::rate::RateLimiter;
 use crate::exec::{ExecError, Executor, ExecutorPaths};
-use crate::service::{Answer, Request, Service};
+use crate::service::Service;
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault;
@@ -86,11 +85,6 @@ impl AppState {
     /// Replaces the settings; requests that come from now on see the new ones.
     pub(crate) fn set(&self, settings: ServerSettings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
-    }
-
-    /// Asks the service.
-    pub(super) async fn ask(&self, request: Request) -> Result<Answer, Problem> {
-        Ok(self.service.answer(request).await?)
     }
 
     /// Whether the server is to end.

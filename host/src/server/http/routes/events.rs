@@ -7,10 +7,12 @@ use super::super::reply::{ApiResult, Out};
 use super::super::state::{Place, SharedState, place};
 use super::super::stream;
 use super::super::views::events::{EventLine, Events};
-use crate::service::{Answer, Request};
+use crate::service::RunRef;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
+use longhaul_api::journal::ListEvents;
+use longhaul_api::operations::JournalOperations as _;
 use longhaul_core::RunId;
 use longhaul_core::stream::StreamLine;
 use serde::Deserialize;
@@ -38,8 +40,7 @@ pub async fn page(
 ) -> ApiResult<Events> {
     let limit = limited(query.limit, 100)?;
     let (run, after) = (named(&state, &run)?, query.after.unwrap_or(0));
-    let asked = Request::Events { run: crate::service::RunRef::Named(run.to_string()), after };
-    let Answer::Events { events } = state.ask(asked).await? else { return Err(Problem::odd()) };
+    let events = state.events(ListEvents { run: RunRef::Named(run.to_string()), after }).await?;
     let items: Vec<_> = events.into_iter().take(limit).collect();
     let next_after = items.last().map_or(after, |event| event.number);
     let last = state.service.last_event(&run)?;

@@ -7,9 +7,10 @@ use super::super::state::SharedState;
 use super::super::views::features::{FeatureSpecView, FeatureView};
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
-use super::runs::{at_length, named};
-use crate::service::Request;
+use super::runs::at_length;
 use axum::extract::{Path, State};
+use longhaul_api::features::{AddFeature, DropFeature, EditFeature};
+use longhaul_api::operations::FeatureOperations as _;
 
 /// List the features of a run
 ///
@@ -31,7 +32,8 @@ pub async fn add(
     Path(run): Path<String>,
     Json(spec): Json<FeatureSpecView>,
 ) -> Result<CreatedResponse<RunNamed>, Problem> {
-    let told = named(&state, Request::AddFeature { run: which(&run)?, spec: spec.into() }).await?;
+    let request = AddFeature { run: which(&run)?, spec: spec.into() };
+    let told: RunNamed = state.add_feature(request).await?.into();
     let location = Some(format!("/api/v1/runs/{}/features", told.run));
     Ok(CreatedResponse { told, location })
 }
@@ -53,7 +55,8 @@ pub async fn edit(
     if spec.id != feature {
         return Err(Problem::invalid("id", "the feature of the path has another id, which cannot be changed"));
     }
-    Ok(Out(named(&state, Request::EditFeature { run: which(&run)?, spec: spec.into() }).await?))
+    let request = EditFeature { run: which(&run)?, spec: spec.into() };
+    Ok(Out(state.edit_feature(request).await?.into()))
 }
 
 /// Take a feature off the list
@@ -68,5 +71,5 @@ pub async fn drop(
     State(state): State<SharedState>,
     Path((run, feature)): Path<(String, String)>,
 ) -> ApiResult<RunNamed> {
-    Ok(Out(named(&state, Request::DropFeature { run: which(&run)?, feature }).await?))
+    Ok(Out(state.drop_feature(DropFeature { run: which(&run)?, feature }).await?.into()))
 }

@@ -1,13 +1,13 @@
 //! Journals of runs: their invocations, the entries of one, and replays that compare the outcomes.
 
 use super::super::input::{MaybeJson, PageParams, Query, limited, which};
-use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::journal::{Entries, Invocation, Replays};
 use super::projects::PageQuery;
-use crate::service::{Answer, Request};
 use axum::extract::{Path, State};
+use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, ReplayInvocations};
+use longhaul_api::operations::JournalOperations as _;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -21,10 +21,8 @@ pub async fn list(
     Query(query): Query<PageQuery>,
 ) -> ApiResult<Page<Invocation>> {
     let window = PageParams::of(query.limit, query.offset)?;
-    let Answer::Parts { parts } = state.ask(Request::Parts { run: which(&run)? }).await? else {
-        return Err(Problem::odd());
-    };
-    Ok(Out(Page::of(parts, window, Invocation::from)))
+    let carried = state.carried_invocations(ListCarried { run: which(&run)? }).await?;
+    Ok(Out(Page::of(carried, window, Invocation::from)))
 }
 
 /// The invocation whose entries are shown, and how many of them.
@@ -50,13 +48,9 @@ pub async fn entries(
 ) -> ApiResult<Entries> {
     let limit = limited(query.limit, 100)?;
     let after = query.after.unwrap_or(0);
-    let asked = Request::Journal { run: which(&run)?, invocation: Some(query.invocation), after };
-    match state.ask(asked).await? {
-        Answer::Entries { invocation, entries, finished } => {
-            Ok(Out(Entries::of(&invocation, entries, finished, limit)))
-        }
-        _ => Err(Problem::odd()),
-    }
+    let request = ListEntries { run: which(&run)?, invocation: query.invocation, after };
+    let InvocationEntries { invocation, entries, finished } = state.journal_entries(request).await?;
+    Ok(Out(Entries::of(&invocation, entries, finished, limit)))
 }
 
 /// What is replayed.
@@ -78,7 +72,6 @@ pub async fn replay(
     Path(run): Path<String>,
     MaybeJson(wanted): MaybeJson<ReplayBody>,
 ) -> ApiResult<Replays> {
-    let asked = Request::Replay { run: which(&run)?, invocation: wanted.invocation, with: None };
-    let Answer::Replayed { invocations } = state.ask(asked).await? else { return Err(Problem::odd()) };
-    Ok(Out(invocations.into()))
+    let request = ReplayInvocations { run: which(&run)?, invocation: wanted.invocation, with: None };
+    Ok(Out(state.replay(request).await?.invocations.into()))
 }

@@ -9,13 +9,16 @@ use super::super::views::knowledge::{
 };
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
-use super::runs::{Nothing, named};
-use crate::service::{Answer, MemoryItem, Request, RunRef, TrajectoryFilter};
+use super::runs::Nothing;
+use crate::service::{MemoryItem, RunRef, TrajectoryFilter};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use longhaul_api::decisions::{JudgeDecision, ListDecisions};
+use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
 use longhaul_api::memory::{ForgetMemory, ListMemory, SearchMemory};
-use longhaul_api::operations::{DecisionOperations as _, MemoryOperations as _, TrajectoryOperations as _};
+use longhaul_api::operations::{
+    DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
+};
 use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
@@ -161,10 +164,7 @@ pub async fn proposals(
 }
 
 async fn proposed(state: &SharedState, run: RunRef) -> Result<Vec<InnerProposal>, Problem> {
-    match state.ask(Request::Proposals { run }).await? {
-        Answer::Proposals { proposals } => Ok(proposals),
-        _ => Err(Problem::odd()),
-    }
+    Ok(state.proposals(ListProposals { run }).await?)
 }
 
 /// Do what an agent proposed
@@ -189,7 +189,7 @@ pub async fn accept(
         let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    Ok(Out(named(&state, Request::AcceptProposal { run, proposal }).await?))
+    Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?.into()))
 }
 
 /// Why not.
@@ -215,7 +215,8 @@ pub async fn reject(
     Path((run, proposal)): Path<(String, String)>,
     MaybeJson(said): MaybeJson<Rejection>,
 ) -> ApiResult<RunNamed> {
-    Ok(Out(named(&state, Request::RejectProposal { run: which(&run)?, proposal, why: said.why }).await?))
+    let request = RejectProposal { run: which(&run)?, proposal, why: said.why };
+    Ok(Out(state.reject_proposal(request).await?.into()))
 }
 
 /// Filter and page of the list of trajectories.

@@ -5,9 +5,11 @@ use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
 use super::super::views::runs::{ProjectMade, ProjectView, text};
-use crate::service::{Answer, ProjectSummary, Request};
+use crate::service::ProjectSummary;
 use axum::extract::State;
 use http::StatusCode;
+use longhaul_api::operations::ProjectOperations as _;
+use longhaul_api::projects::{CreateProject, CreatedProject, ListProjects};
 use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::{IntoParams, ToSchema};
@@ -56,20 +58,15 @@ pub async fn create(
     Json(new): Json<NewProject>,
 ) -> Result<CreatedResponse<ProjectMade>, Problem> {
     let directory = absolute("directory", &new.directory)?;
-    let asked = Request::CreateProject { directory, name: new.name, fresh: new.fresh };
-    let Answer::Project { project, directory, repository_is_new } = state.ask(asked).await? else {
-        return Err(Problem::odd());
-    };
+    let request = CreateProject { directory, name: new.name, fresh: new.fresh };
+    let CreatedProject { project, directory, repository_is_new } = state.create_project(request).await?;
     let told = ProjectMade { project, directory: text(&directory), repository_is_new };
     Ok(CreatedResponse { told, location: None })
 }
 
 /// All projects, the most recent first.
 pub async fn all(state: &SharedState) -> Result<Vec<ProjectSummary>, Problem> {
-    match state.ask(Request::Projects).await? {
-        Answer::Projects { projects } => Ok(projects),
-        _ => Err(Problem::odd()),
-    }
+    Ok(state.projects(ListProjects {}).await?.projects)
 }
 
 /// The directory of the project of that name.

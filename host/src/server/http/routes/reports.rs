@@ -8,13 +8,14 @@ use super::super::views::runs::{Costs, RunCost};
 use super::super::views::spent::UsageView;
 use super::runs::all;
 use crate::report::{self, ReportFormat};
-use crate::service::{Answer, InProcess, Request, RunRef, RunSummary, Status};
+use crate::service::{RunRef, RunSummary, Status};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, header};
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::ShowRun;
 use longhaul_core::model::Usage as InnerUsage;
 use serde::Deserialize;
-use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
 /// How a report is written.
@@ -60,8 +61,7 @@ pub async fn report(
         ReportForm::Json => (ReportFormat::Json, "application/json", "json"),
     };
     let run = state.service.find(&which(&run)?)?.record.run;
-    let service = InProcess(Arc::clone(&state.service));
-    let text = report::of(&service, RunRef::Named(run.to_string()), format).await?;
+    let text = report::of(&*state, RunRef::Named(run.to_string()), format).await?;
     let mut response = text.into_response();
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -96,8 +96,7 @@ pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQu
     let runs: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
     let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
     for (at, run) in runs.iter().enumerate() {
-        let asked = Request::Status { run: RunRef::Named(run.run.to_string()) };
-        let Answer::Status(status) = state.ask(asked).await? else { return Err(Problem::odd()) };
+        let status = state.run_status(ShowRun { run: RunRef::Named(run.run.to_string()) }).await?;
         sum = sum.plus(status.ledger.total.usage);
         if (offset..offset.saturating_add(limit)).contains(&at) {
             items.push(cost_of(&status));

@@ -10,8 +10,14 @@ use super::super::views::journal::ResolutionView;
 use super::super::views::runs::{Log, RecheckedView, RevertedView, RunDetails, RunNamed, RunStatus, RunView};
 use super::super::views::spent;
 use super::projects::{absolute, directory_of};
-use crate::service::{Answer, AskRequest, Request, RunSummary, Status, TokenScope};
+use crate::service::{AskRequest, RunSummary, Status, TokenScope};
 use axum::extract::{Path, State};
+use longhaul_api::features::{RecheckFeatures, RecheckOutcome};
+use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
+use longhaul_api::runs::{
+    AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, CommitLog, ListCommits, ListRuns, PauseRun, ResumeRun,
+    RevertRun, ShowRun, SteerRun, TakeBackAnswer,
+};
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;
@@ -61,10 +67,7 @@ fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
 
 /// All runs, the oldest first.
 pub async fn all(state: &SharedState) -> Result<Vec<RunSummary>, Problem> {
-    match state.ask(Request::Runs).await? {
-        Answer::Runs { runs } => Ok(runs),
-        _ => Err(Problem::odd()),
-    }
+    Ok(state.runs(ListRuns {}).await?.runs)
 }
 
 /// What run is started: of a project by its name, or with the scope `admin` of one in a directory.
@@ -103,7 +106,7 @@ pub async fn start(
     Json(new): Json<NewRun>,
 ) -> Result<CreatedResponse<RunNamed>, Problem> {
     let sessions = at_least_one(new.sessions)?;
-    let asked = Request::Run {
+    let request = BeginRun {
         directory: place(&state, &caller, new.project, new.directory).await?,
         models: models(&caller, new.recorded)?,
         plan: new.plan.map(Into::into),
@@ -111,7 +114,7 @@ pub async fn start(
         sessions,
         again: new.again,
     };
-    made(&state, asked).await
+    Ok(made(state.begin_run(request).await?))
 }
 
 /// Who answers an ask.
@@ -174,7 +177,7 @@ pub async fn ask(
         plan: new.plan.map(Into::into),
         models: models(&caller, new.recorded)?,
     };
-    made(&state, Request::Ask { question: Box::new(question) }).await
+    Ok(made(state.begin_ask(question).await?))
 }
 
 fn at_least_one(sessions: Option<u32>) -> Result<Option<u32>, Problem> {
@@ -207,32 +210,21 @@ fn models(caller: &Caller, recorded: Option<String>) -> Result<ModelOptions, Pro
     Ok(ModelOptions { replay_from: Some(absolute("recorded", &recorded)?), record_to: None })
 }
 
-async fn made(state: &SharedState, asked: Request) -> Result<CreatedResponse<RunNamed>, Problem> {
-    let told = named(state, asked).await?;
+fn made(affected: AffectedRun) -> CreatedResponse<RunNamed> {
+    let told = RunNamed::from(affected);
     let location = Some(format!("/api/v1/runs/{}", told.run));
-    Ok(CreatedResponse { told, location })
-}
-
-/// Has the service act on a run, and names that run.
-pub async fn named(state: &SharedState, asked: Request) -> Result<RunNamed, Problem> {
-    match state.ask(asked).await? {
-        Answer::Run { run } => Ok(RunNamed { run: run.to_string() }),
-        _ => Err(Problem::odd()),
-    }
+    CreatedResponse { told, location }
 }
 
 /// The status of a run, with its features and its ledger.
-pub async fn at_length(state: &SharedState, run: &str) -> Result<Box<Status>, Problem> {
-    match state.ask(Request::Status { run: which(run)? }).await? {
-        Answer::Status(status) => Ok(status),
-        _ => Err(Problem::odd()),
-    }
+pub async fn at_length(state: &SharedState, run: &str) -> Result<Status, Problem> {
+    Ok(state.run_status(ShowRun { run: which(run)? }).await?)
 }
 
 /// Show a run
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "The run at length", body = RunDetails)))]
 pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<RunDetails> {
-    Ok(Out((*at_length(&state, &run).await?).into()))
+    Ok(Out(at_length(&state, &run).await?.into()))
 }
 
 /// What a run spent, and what it still may
@@ -255,7 +247,7 @@ pub async fn pause(
     Path(run): Path<String>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<RunNamed> {
-    Ok(Out(named(&state, Request::Pause { run: which(&run)? }).await?))
+    Ok(Out(state.pause_run(PauseRun { run: which(&run)? }).await?.into()))
 }
 
 /// How a run goes on.
@@ -279,8 +271,8 @@ pub async fn resume(
     MaybeJson(how): MaybeJson<Resume>,
 ) -> ApiResult<RunNamed> {
     let sessions = at_least_one(how.sessions)?;
-    let asked = Request::Resume { run: which(&run)?, retry_failing: how.retry_failing, sessions };
-    Ok(Out(named(&state, asked).await?))
+    let request = ResumeRun { run: which(&run)?, retry_failing: how.retry_failing, sessions };
+    Ok(Out(state.resume_run(request).await?.into()))
 }
 
 /// Why a run is given up.
@@ -300,7 +292,7 @@ pub async fn abandon(
     MaybeJson(why): MaybeJson<Abandon>,
 ) -> ApiResult<RunNamed> {
     let reason = why.reason.unwrap_or_else(|| "given up by the operator".to_owned());
-    Ok(Out(named(&state, Request::Abandon { run: which(&run)?, reason }).await?))
+    Ok(Out(state.abandon_run(AbandonRun { run: which(&run)?, reason }).await?.into()))
 }
 
 /// A correction.
@@ -324,7 +316,8 @@ pub async fn steer(
     if said.text.trim().is_empty() {
         return Err(Problem::invalid("text", "an empty correction says nothing"));
     }
-    Ok(Out(named(&state, Request::Steer { run: which(&run)?, task: said.task, text: said.text }).await?))
+    let request = SteerRun { run: which(&run)?, task: said.task, text: said.text };
+    Ok(Out(state.steer_run(request).await?.into()))
 }
 
 /// An answer to what a run waits with.
@@ -360,11 +353,14 @@ pub async fn answer(
     if take_back && (resolution.is_some() || !text.is_empty()) {
         return Err(Problem::invalid("take_back", "an answer is either given or taken back"));
     }
-    let asked = match take_back {
-        true => Request::TakeBackAnswer { run, feature, question },
-        false => Request::Answer { run, feature, question, resolution: resolution.map(Into::into), text },
+    let affected = match take_back {
+        true => state.take_back_answer(TakeBackAnswer { run, feature, question }).await?,
+        false => {
+            let resolution = resolution.map(Into::into);
+            state.answer_run(AnswerRun { run, feature, question, resolution, text }).await?
+        }
     };
-    Ok(Out(named(&state, asked).await?))
+    Ok(Out(affected.into()))
 }
 
 /// Which checks are run once more.
@@ -383,8 +379,8 @@ pub async fn recheck(
     Path(run): Path<String>,
     MaybeJson(wanted): MaybeJson<Recheck>,
 ) -> ApiResult<RecheckedView> {
-    let asked = Request::Recheck { run: which(&run)?, feature: wanted.feature };
-    let Answer::Rechecked { run, features } = state.ask(asked).await? else { return Err(Problem::odd()) };
+    let request = RecheckFeatures { run: which(&run)?, feature: wanted.feature };
+    let RecheckOutcome { run, features } = state.recheck_features(request).await?;
     Ok(Out(RecheckedView { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
 }
 
@@ -406,9 +402,8 @@ pub async fn revert(
     Path(run): Path<String>,
     Json(back): Json<Revert>,
 ) -> ApiResult<RevertedView> {
-    let asked = Request::Revert { run: which(&run)?, to: back.to, stash: back.stash };
-    let Answer::Reverted(done) = state.ask(asked).await? else { return Err(Problem::odd()) };
-    Ok(Out((*done).into()))
+    let request = RevertRun { run: which(&run)?, to: back.to, stash: back.stash };
+    Ok(Out(state.revert_run(request).await?.into()))
 }
 
 /// Stop the work on one task or feature
@@ -426,7 +421,7 @@ pub async fn cancel(
     Path((run, task)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
 ) -> ApiResult<RunNamed> {
-    Ok(Out(named(&state, Request::CancelTask { run: which(&run)?, task }).await?))
+    Ok(Out(state.cancel_task(CancelTask { run: which(&run)?, task }).await?.into()))
 }
 
 /// Filter and length of the list of commits.
@@ -451,7 +446,7 @@ pub async fn log(
     Query(query): Query<LogQuery>,
 ) -> ApiResult<Log> {
     let limit = limited(query.limit, 100)?;
-    let asked = Request::Log { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
-    let Answer::Log { branch, base, commits } = state.ask(asked).await? else { return Err(Problem::odd()) };
+    let request = ListCommits { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
+    let CommitLog { branch, base, commits } = state.commit_log(request).await?;
     Ok(Out(Log { branch, base, commits: commits.into_iter().map(Into::into).collect() }))
 }

@@ -1,0 +1,105 @@
+//! The journals and the events of runs: listed, and invocations run again from them. Changes nothing.
+
+use super::{Service, ServiceOperations, replay};
+use longhaul_api::journal::{
+    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
+    ReplayOutcome,
+};
+use longhaul_api::operations::JournalOperations;
+use longhaul_api::runs::CarriedInvocation;
+use longhaul_core::event::{Event, RunEvent};
+use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_records::record;
+
+/// Entries and events that are read at once.
+const PAGE: usize = 1_000;
+
+#[async_trait::async_trait]
+impl JournalOperations for ServiceOperations<'_> {
+    async fn invocations(&self, ListInvocations { run }: ListInvocations) -> fault::Result<InvocationList> {
+        let run = self.0.find(&run)?.record.run;
+        Ok(InvocationList { invocations: self.0.invocations(&run, None)? })
+    }
+
+    async fn journal_entries(&self, request: ListEntries) -> fault::Result<InvocationEntries> {
+        let ListEntries { run, invocation, after } = request;
+        let run = self.0.find(&run)?.record.run;
+        let invocation = full_name(&run, &invocation);
+        let store = &*self.0.host.store;
+        if longhaul_journal::began(store, &invocation)?.is_none() {
+            bail!(Fault::unknown(format!(
+                "there is no invocation `{invocation}`; `longhaul journal {run}` lists them"
+            )));
+        }
+        let entries = longhaul_journal::entries(store, &invocation, after, PAGE)?;
+        let finished = longhaul_journal::finished(store, &invocation)?;
+        Ok(InvocationEntries { invocation, entries, finished })
+    }
+
+    async fn replay(&self, request: ReplayInvocations) -> fault::Result<ReplayOutcome> {
+        let ReplayInvocations { run, invocation, with } = request;
+        let stored = self.0.find(&run)?;
+        let wanted = self.0.invocations(&stored.record.run, invocation)?;
+        let invocations = replay::replay(&self.0.host, &stored.record, wanted, with.as_deref()).await?;
+        Ok(ReplayOutcome { invocations })
+    }
+
+    async fn events(&self, ListEvents { run, after }: ListEvents) -> fault::Result<Vec<RunEvent>> {
+        let run = self.0.find(&run)?.record.run;
+        record::events_after(&*self.0.host.store, &run, after, PAGE)
+    }
+
+    async fn carried_invocations(&self, ListCarried { run }: ListCarried) -> fault::Result<Vec<CarriedInvocation>> {
+        let store = &*self.0.host.store;
+        let mut carried = Vec::new();
+        for invocation in self.0.invocations(&self.0.find(&run)?.record.run, None)? {
+            let Some(began) = longhaul_journal::began(store, &invocation)? else { continue };
+            let until_ms = longhaul_journal::finished(store, &invocation)?.map(|finished| finished.at_ms);
+            carried.push(CarriedInvocation {
+                invocation,
+                table: began.table,
+                plugin: began.plugin,
+                from_ms: began.at_ms,
+                until_ms,
+            });
+        }
+        Ok(carried)
+    }
+}
+
+impl Service {
+    /// The invocations of a run, in the order in which they first started.
+    pub(super) fn invocations(&self, run: &RunId, only: Option<String>) -> fault::Result<Vec<InvocationId>> {
+        if let Some(only) = only {
+            return Ok(vec![full_name(run, &only)]);
+        }
+        let mut found = Vec::new();
+        let mut after = 0;
+        loop {
+            let page = record::events_after(&*self.host.store, run, after, PAGE)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.number;
+            for event in page {
+                if let Event::InvocationStarted { invocation, .. } = event.event
+                    && !found.contains(&invocation)
+                {
+                    self.with_children(invocation, &mut found)?;
+                }
+            }
+        }
+    }
+
+    /// An invocation, then those that it started, each before its own.
+    pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> fault::Result<()> {
+        let children = longhaul_journal::children(&*self.host.store, &invocation)?;
+        found.push(invocation);
+        // As deep as `delegation_depth_max` let it go.
+        children.into_iter().try_for_each(|child| self.with_children(child, found))
+    }
+}
+
+fn full_name(run: &RunId, named: &str) -> InvocationId {
+    let prefix = format!("{run}/");
+    if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
+}
