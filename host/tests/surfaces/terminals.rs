@@ -646,7 +646,7 @@ impl Side {
 }
 
 /// A call of the socket that everybody would like to make.
-const CALL: &str = r#"{"request":{"ask":"runs"}}"#;
+const CALL: &str = r#"{"operation":{"name":"runs","request":{}}}"#;
 
 /// Sends two lines to the socket and reads what comes back.
 fn said_to(socket: &Path, token: &str) -> String {
@@ -690,10 +690,19 @@ fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobo
     assert_eq!(token.metadata().expect("made").permissions().mode() & 0o777, 0o600);
     let token = std::fs::read_to_string(token).expect("ours");
     assert!(said_to(&socket, &token).contains("\"answer\""), "{}", said_to(&socket, &token));
-    // The call of a client from before errors had codes: it reads one line, whose error is a text.
-    let earlier = said_to_call(&socket, &token, r#"{"ask":{"ask":"runs"}}"#);
-    assert!(earlier.starts_with("{\"reply\":{\"error\":\"the call is not understood"), "{earlier}");
-    assert!(earlier.contains("client and owner may be of different versions"), "{earlier}");
+    // Calls of clients from before errors had codes, and from before operations had names: each client reads one line,
+    // whose error is a text.
+    for call in [r#"{"ask":{"ask":"runs"}}"#, r#"{"request":{"ask":"runs"}}"#] {
+        let earlier = said_to_call(&socket, &token, call);
+        assert!(earlier.starts_with("{\"reply\":{\"error\":\"the call is not understood"), "{earlier}");
+        assert!(earlier.contains("client and owner may be of different versions"), "{earlier}");
+    }
+    // And those of a later one, which has another operation, or another request for it.
+    for call in [r#"{"operation":{"name":"none","request":{}}}"#, r#"{"operation":{"name":"run_status","request":{}}}"#] {
+        let later = said_to_call(&socket, &token, call);
+        assert!(later.starts_with("{\"reply\":{\"error\":\""), "{later}");
+        assert!(later.contains("client and owner may be of different versions"), "{later}");
+    }
     for wrong in ["", CALL, &token[1..], &format!("{token}0"), &"0".repeat(64)] {
         let answer = said_to(&socket, wrong);
         assert!(answer.contains("without the token of the data directory") && !answer.contains("runs\""), "{answer}");
