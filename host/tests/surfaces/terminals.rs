@@ -698,7 +698,8 @@ fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobo
         assert!(earlier.contains("client and owner may be of different versions"), "{earlier}");
     }
     // And those of a later one, which has another operation, or another request for it.
-    for call in [r#"{"operation":{"name":"none","request":{}}}"#, r#"{"operation":{"name":"run_status","request":{}}}"#] {
+    for call in [r#"{"operation":{"name":"none","request":{}}}"#, r#"{"operation":{"name":"run_status","request":{}}}"#]
+    {
         let later = said_to_call(&socket, &token, call);
         assert!(later.starts_with("{\"reply\":{\"error\":\""), "{later}");
         assert!(later.contains("client and owner may be of different versions"), "{later}");
