@@ -8,7 +8,7 @@ use super::exit::Exit;
 use crate::report::messages::counted;
 use clap::Args;
 use longhaul_api::operations::ResourceOperations as _;
-use longhaul_api::resources::{ChildView, EndChild, EndedChild, GuestView, ListSamples, ReadResources, ResourcesView};
+use longhaul_api::resources::{ChildEnd, ChildView, EndChild, GuestView, ListSamples, ReadResources, ResourcesView};
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
 use longhaul_resources::{PartialLimits, ProcessUsage};
@@ -61,7 +61,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
 }
 
 async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
-    let EndedChild { asked, killed } = context.end_child(EndChild { pid }).await?;
+    let ChildEnd { asked, killed } = context.end_child(EndChild { pid }).await?;
     if context.json {
         outln!("{}", serde_json::json!({ "asked": asked, "killed": killed }));
     } else {

@@ -4,7 +4,7 @@ use super::{Service, ServiceOperations};
 use longhaul_api::agents::{ListTasks, StatusFilter};
 use longhaul_api::operations::ResourceOperations;
 use longhaul_api::resources::{
-    EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView, RunUse, TaskUse,
+    ChildEnd, EndChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView, RunUse, TaskUse,
 };
 use longhaul_core::fault;
 use longhaul_records::record;
@@ -30,9 +30,9 @@ impl ResourceOperations for ServiceOperations<'_> {
         Ok(self.0.resources.history(after_ms, limit))
     }
 
-    async fn end_child(&self, EndChild { pid }: EndChild) -> fault::Result<EndedChild> {
+    async fn end_child(&self, EndChild { pid }: EndChild) -> fault::Result<ChildEnd> {
         let ended = self.0.resources.end(pid).await?;
-        Ok(EndedChild { asked: ended.asked, killed: ended.killed })
+        Ok(ChildEnd { asked: ended.asked, killed: ended.killed })
     }
 
     async fn metrics(&self, ReadMetrics {}: ReadMetrics) -> fault::Result<MetricsText> {

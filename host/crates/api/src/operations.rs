@@ -41,7 +41,7 @@ use crate::projects::{
     AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
     ProjectCheck, ProjectList,
 };
-use crate::resources::{EndChild, EndedChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
+use crate::resources::{ChildEnd, EndChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
 use crate::runs::{
     AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog, ListCommits,
     ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun, Status,
@@ -243,7 +243,7 @@ operations! {
         /// Samples of the last two hours, one each five seconds, the oldest first.
         fn resource_history(ListSamples) -> Vec<Sample>, Repeat;
         /// End a child process of the owner with all that it started.
-        fn end_child(EndChild) -> EndedChild, Repeat;
+        fn end_child(EndChild) -> ChildEnd, Repeat;
         /// All runs summed up, in the text format of Prometheus.
         fn metrics(ReadMetrics) -> MetricsText, Repeat;
     }

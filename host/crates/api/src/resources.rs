@@ -30,7 +30,7 @@ pub struct EndChild {
 
 /// A child that was ended with all that it started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct EndedChild {
+pub struct ChildEnd {
     /// Processes that went when they were asked.
     pub asked: usize,
     /// Processes that had to be killed.
