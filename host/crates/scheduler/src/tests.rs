@@ -319,10 +319,9 @@ async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
     #[async_trait::async_trait]
     impl AgentExecutor for Changing {
         async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
-            self.0
-                .set_artifact(&work.agent().name, json!({"n": 100}), Some("mine".to_owned()), None)
-                .await
-                .expect("nobody holds it");
+            let (name, state, summary) = (work.agent().name.clone(), json!({"n": 100}), Some("mine".to_owned()));
+            let request = SetArtifact { name, state, summary, version: None };
+            self.0.set_artifact(request).await.expect("nobody holds it");
             Some(printed("{\"state\": {\"n\": 1}}"))
         }
     }
