@@ -114,7 +114,8 @@ typedef enum {
     LH_BLOCKED,      /* somebody must answer a question first */
     LH_IMPOSSIBLE,   /* the task cannot be done as written */
     LH_UNKNOWN_FUNCTION,
-    LH_TIMED_OUT     /* `used` is the milliseconds */
+    LH_TIMED_OUT,    /* `used` is the milliseconds */
+    LH_OUTCOME_UNKNOWN /* whether the call had its effect cannot be told: `text` says what broke */
 } lh_error_kind;
 
 typedef struct {

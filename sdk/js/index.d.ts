@@ -246,6 +246,8 @@ export class TimedOut extends Failed {
   constructor(ms: number);
   ms: number;
 }
+/** A tool cannot tell whether a call had its effect; the message says what broke. */
+export class OutcomeUnknown extends Failed {}
 /** The model refused, in its own words. */
 export class Refused extends Failed {}
 

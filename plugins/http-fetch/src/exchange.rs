@@ -65,6 +65,7 @@ pub(crate) fn fetch(mut outgoing: Outgoing, bounds: Bounds) -> Result<Fetched, T
 }
 
 fn once(outgoing: &Outgoing, bounds: Bounds) -> Result<Fetched, ToolError> {
+    let is_read = matches!(outgoing.method, Method::Get);
     let response = send(outgoing, bounds)?;
     let headers = response.headers();
     let first = |name: &str| {
@@ -79,7 +80,7 @@ fn once(outgoing: &Outgoing, bounds: Bounds) -> Result<Fetched, ToolError> {
     }
     let (content_type, location) = (first("content-type").unwrap_or_default(), first("location"));
     let status = response.status();
-    let (body, is_cut) = read(&response, bounds.body_bytes_max)?;
+    let (body, is_cut) = read(&response, bounds.body_bytes_max, is_read)?;
     Ok(Fetched { url: outgoing.url.clone(), status, content_type, location, body, is_cut, redirects: Vec::new() })
 }
 
@@ -110,7 +111,8 @@ fn send(outgoing: &Outgoing, bounds: Bounds) -> Result<IncomingResponse, ToolErr
     write(body, outgoing.body.as_deref().unwrap_or_default())?;
     future.subscribe().block();
     let answer = future.get().and_then(Result::ok).ok_or_else(|| failed("there was no answer"))?;
-    answer.map_err(refused)
+    let is_read = matches!(outgoing.method, Method::Get);
+    answer.map_err(|code| if !is_read && is_lost(&code) { lost(format!("{code:?}")) } else { refused(code) })
 }
 
 fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), ToolError> {
@@ -125,7 +127,7 @@ fn write(body: OutgoingBody, bytes: &[u8]) -> Result<(), ToolError> {
 }
 
 /// At most `max` bytes, and whether there were more.
-fn read(response: &IncomingResponse, max: usize) -> Result<(Vec<u8>, bool), ToolError> {
+fn read(response: &IncomingResponse, max: usize, is_read: bool) -> Result<(Vec<u8>, bool), ToolError> {
     let body: IncomingBody = response.consume().map_err(|()| failed("there is no body"))?;
     let stream = body.stream().map_err(|()| failed("there is no body"))?;
     let mut bytes = Vec::new();
@@ -134,7 +136,8 @@ fn read(response: &IncomingResponse, max: usize) -> Result<(Vec<u8>, bool), Tool
             Ok(more) => bytes.extend(more),
             Err(StreamError::Closed) => return Ok((bytes, false)),
             Err(StreamError::LastOperationFailed(error)) => {
-                return Err(failed(format!("the answer broke off: {}", json::cut(&error.to_debug_string(), 300))));
+                let why = format!("the answer broke off: {}", json::cut(&error.to_debug_string(), 300));
+                return Err(if is_read { failed(why) } else { lost(why) });
             }
         }
     }
@@ -199,6 +202,23 @@ fn redirected(outgoing: &mut Outgoing, to: String) -> Result<(), ToolError> {
     }
     outgoing.url = to;
     Ok(())
+}
+
+/// Whether the connection was lost after the request may have arrived.
+fn is_lost(code: &ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::ConnectionTerminated
+            | ErrorCode::ConnectionReadTimeout
+            | ErrorCode::ConnectionWriteTimeout
+            | ErrorCode::HttpResponseTimeout
+            | ErrorCode::HttpResponseIncomplete
+    )
+}
+
+/// What a request that changes something has done is unknown.
+fn lost(why: impl Into<String>) -> ToolError {
+    ToolError::OutcomeUnknown(json::cut(&why.into(), 1_000))
 }
 
 /// The host says in words why it refused; other codes say it by their names.

@@ -37,9 +37,9 @@ impl RepeatedFailure {
     }
 }
 
-/// A call with its error, unless that is an outage.
+/// A call with its error, unless that is an outage or an answer that was lost in one.
 fn failure(call: &ToolCall, error: &ToolError) -> Option<String> {
-    let is_outage = matches!(error, ToolError::Unavailable(_));
+    let is_outage = matches!(error, ToolError::Unavailable(_) | ToolError::OutcomeUnknown(_));
     let said = || format!("{}.{} {}: {}", call.tool, call.function, call.arguments, Error::from(error.clone()));
     (!is_outage).then(said)
 }

@@ -41,6 +41,7 @@ lh_str lh_error_text(const lh_error *err) {
         add_figure(&out, err->used);
         lh_addf(&out, " ms");
         break;
+    case LH_OUTCOME_UNKNOWN: lh_addf(&out, "%.*s, and what the call did is unknown", LH_ARG(err->text)); break;
     case LH_UNKNOWN_FUNCTION: lh_addf(&out, "unknown function: %.*s", LH_ARG(err->text)); break;
     case LH_FAILED:
     case LH_UNAVAILABLE:

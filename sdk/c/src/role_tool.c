@@ -10,6 +10,7 @@ static void give_error(const lh_error *err, tool_error *to) {
     LHI_GIVE_ERROR(LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR, err, to,
                    LHI_GIVE_KIND(LH_INVALID, LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR, INVALID_ARGUMENTS, invalid_arguments, err, to)
                    LHI_GIVE_KIND(LH_UNKNOWN_FUNCTION, LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR, UNKNOWN_FUNCTION, unknown_function, err, to)
+                   LHI_GIVE_KIND(LH_OUTCOME_UNKNOWN, LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR, OUTCOME_UNKNOWN, outcome_unknown, err, to)
                    case LH_TIMED_OUT: (to)->tag = LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR_TIMED_OUT;
                        (to)->val.timed_out = err->used >= 0 && err->used <= UINT32_MAX ? (uint32_t)err->used : UINT32_MAX; break;);
 }

@@ -14,6 +14,7 @@ static bool fail_tool(lh_error *err, longhaul_plugin_tools_tool_error_t e) {
     case LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR_TIMED_OUT:
         *err = (lh_error){.kind = LH_TIMED_OUT, .used = e.val.timed_out};
         return false;
+    case LONGHAUL_PLUGIN_TOOL_TYPES_TOOL_ERROR_OUTCOME_UNKNOWN: return lhi_fail_text(err, LH_OUTCOME_UNKNOWN, e.val.outcome_unknown);
     default: return lhi_fail_text(err, LH_FAILED, e.val.failed);
     }
 }

@@ -55,6 +55,9 @@ export class TimedOut extends Failed {
   }
 }
 
+/** A tool cannot tell whether a call had its effect; the message says what broke. */
+export class OutcomeUnknown extends Failed {}
+
 /** The model refused, in its own words. */
 export class Refused extends Failed {}
 
@@ -71,6 +74,7 @@ const LIFTED = {
   "unknown-agent": (text) => new Unknown(`there is no agent \`${text}\``),
   "unknown-step": (text) => new Unknown(`there is no step \`${text}\` in this graph`),
   "timed-out": (ms) => new TimedOut(ms),
+  "outcome-unknown": (text) => new OutcomeUnknown(text),
   blocked: (text) => new Blocked(text),
   unclear: (text) => new Blocked(text),
   impossible: (text) => new Impossible(text),
@@ -97,7 +101,12 @@ const CASES = {
   agent: { impossible: [Impossible], blocked: [Blocked] },
   planner: { unclear: [Blocked] },
   evaluator: {},
-  tool: { "unknown-function": [Unknown], "invalid-arguments": [Invalid], "timed-out": [TimedOut] },
+  tool: {
+    "unknown-function": [Unknown],
+    "invalid-arguments": [Invalid],
+    "timed-out": [TimedOut],
+    "outcome-unknown": [OutcomeUnknown],
+  },
   memory: { invalid: [Invalid] },
 };
 

@@ -15,6 +15,7 @@ export {
   Impossible,
   Invalid,
   LimitReached,
+  OutcomeUnknown,
   Refused,
   TimedOut,
   Unavailable,

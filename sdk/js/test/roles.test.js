@@ -27,6 +27,7 @@ test("what a tool throws becomes the variant that says the same", () => {
     [new sdk.Unavailable("down", 5), { tag: "unavailable", val: { reason: "down", retryAfterMs: 5 } }],
     [new sdk.Unavailable("down"), { tag: "unavailable", val: { reason: "down", retryAfterMs: null } }],
     [new sdk.TimedOut(7), { tag: "timed-out", val: 7 }],
+    [new sdk.OutcomeUnknown("it broke"), { tag: "outcome-unknown", val: "it broke" }],
     [new sdk.Invalid("bad"), { tag: "invalid-arguments", val: "bad" }],
     [new sdk.Unknown("x"), { tag: "unknown-function", val: "x" }],
     [new sdk.Blocked("why?"), { tag: "failed", val: "why?" }],

@@ -286,6 +286,7 @@ _IMPORT_ERRORS: dict[str, Callable[[Any], errors.Error]] = {
     "UnknownFunction": errors.UnknownFunctionError,
     "InvalidArguments": errors.InvalidArgumentsError,
     "TimedOut": errors.TimedOutError,
+    "OutcomeUnknown": errors.OutcomeUnknownError,
     "UnknownCheck": errors.UnknownCheckError,
     "UnknownAgent": errors.UnknownAgentError,
     "UnknownStep": errors.UnknownStepError,

@@ -78,6 +78,7 @@ ROLES = (
             (errors.UnknownFunctionError, "UnknownFunction"),
             (errors.InvalidError, "InvalidArguments"),
             (errors.TimedOutError, "TimedOut"),
+            (errors.OutcomeUnknownError, "OutcomeUnknown"),
         ),
         {
             "describe": tool.describe,

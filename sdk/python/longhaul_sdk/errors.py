@@ -96,6 +96,13 @@ class TimedOutError(FailedError):
         self.ms = ms
 
 
+class OutcomeUnknownError(FailedError):
+    """The tool cannot tell whether the call had its effect; the text says what broke."""
+
+    def __str__(self) -> str:
+        return f"{self.text}, and what the call did is unknown"
+
+
 # Of checks, sub-agents, graphs, agents and planners.
 
 

@@ -19,6 +19,7 @@ from longhaul_sdk import (
     LimitError,
     Options,
     Outcome,
+    OutcomeUnknownError,
     Retry,
     Step,
     Task,
@@ -123,6 +124,7 @@ class Exports(unittest.TestCase):
             (BlockedError("which?"), "Blocked", "which?"),
             (InvalidError("odd"), "Failed", "odd"),
             (UnknownFunctionError("f"), "Failed", "unknown function: f"),
+            (OutcomeUnknownError("it broke"), "Failed", "it broke, and what the call did is unknown"),
             (FailedError("so"), "Failed", "so"),
             (KeyError("k"), "Failed", "KeyError: 'k'"),
             (SystemExit(3), "Failed", "SystemExit: 3"),
@@ -264,11 +266,13 @@ class Imports(unittest.TestCase):
             good = Ok(made.named("ToolResult")('{"a": 1}', False))
             cut = Ok(made.named("ToolResult")('{"a": ', True))
             bad = Err(made.named("ToolError_TimedOut")(7))
-            made.answers["tools.call-many"] = [good, bad, cut]
-            answers = tools.call_many([tools.ToolCall("t", "f", {"x": 1})] * 3)
+            lost = Err(made.named("ToolError_OutcomeUnknown")("it broke"))
+            made.answers["tools.call-many"] = [good, bad, cut, lost]
+            answers = tools.call_many([tools.ToolCall("t", "f", {"x": 1})] * 4)
         self.assertEqual(answers[0], tools.ToolResult({"a": 1}))
         self.assertIsInstance(answers[1], TimedOutError)
         self.assertEqual(answers[2], tools.ToolResult('{"a": ', True))
+        self.assertIsInstance(answers[3], OutcomeUnknownError)
 
     def test_a_conversation_sends_each_format_and_part(self) -> None:
         from longhaul_sdk import CallAnswer, Conversation, Image, Message, Speaker

@@ -83,7 +83,8 @@ from_import!(conversation::ModelError { Denied, Limit, Unavailable, Invalid, Fai
 from_import!(tool_types::ToolError { Denied, Limit, Unavailable, Failed },
     E::UnknownFunction(text) => Self::Invalid(format!("unknown function: {text}")),
     E::InvalidArguments(text) => Self::Invalid(format!("invalid arguments: {text}")),
-    E::TimedOut(ms) => Self::Failed(format!("timed out after {ms} ms")));
+    E::TimedOut(ms) => Self::Failed(format!("timed out after {ms} ms")),
+    E::OutcomeUnknown(text) => Self::Failed(format!("{text}, and what the call did is unknown")));
 from_import!(checks::CheckError { Denied, Limit, Unavailable, Failed },
     E::UnknownCheck(text) => Self::Invalid(format!("unknown check: {text}")));
 from_import!(delegate::DelegateError { Denied, Limit, Unavailable, Blocked, Failed },

@@ -181,9 +181,7 @@ impl From<ToolError> for tool_types::ToolError {
             ToolError::Limit(hit) => Self::Limit(hit.into()),
             ToolError::Unavailable(outage) => Self::Unavailable(outage.into()),
             ToolError::TimedOut(ms) => Self::TimedOut(ms),
-            error @ ToolError::OutcomeUnknown(_) => {
-                Self::Unavailable(Outage { reason: error.to_string(), retry_after_ms: None }.into())
-            }
+            ToolError::OutcomeUnknown(text) => Self::OutcomeUnknown(text),
             ToolError::Failed(text) => Self::Failed(text),
         }
     }
@@ -199,6 +197,7 @@ impl From<tool_types::ToolError> for ToolError {
             Bound::Limit(hit) => Self::Limit(hit.into()),
             Bound::Unavailable(outage) => Self::Unavailable(outage.into()),
             Bound::TimedOut(ms) => Self::TimedOut(ms),
+            Bound::OutcomeUnknown(text) => Self::OutcomeUnknown(text),
             Bound::Failed(text) => Self::Failed(text),
         }
     }

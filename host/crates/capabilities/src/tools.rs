@@ -17,7 +17,7 @@ use longhaul_core::store::Batch;
 use longhaul_core::supervisor::{InvocationTotals, Supervisor, UsageDelta};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
-use longhaul_core::{Clock, Denial, Digest, InvocationId, LimitHit};
+use longhaul_core::{Clock, Denial, Digest, InvocationId, LimitHit, Outage};
 use std::sync::Arc;
 
 /// Bytes from which on an answer is kept as content, so that an agent that shows its model the beginning can read on.
@@ -248,17 +248,42 @@ impl Doer {
         class: EffectClass,
         call: &ToolCall,
     ) -> Result<(EntryHandle, Answer), Stop> {
+        let mut prepared = String::new();
         if class == EffectClass::Verifiable {
-            match self.tools.prepare(call).await {
-                Ok(prepared) => self.journal.prepared(&handle, prepared).await?,
-                // A call that cannot be prepared has no effect: the error is its answer.
+            prepared = match self.tools.prepare(call).await {
+                Ok(prepared) => prepared,
+                // What cannot even be prepared has no effect: that is its answer.
                 Err(error) => return Ok((handle, Err(error))),
-            }
+            };
+            self.journal.prepared(&handle, prepared.clone()).await?;
         }
-        match self.tools.call(call, &handle.key, handle.attempt).await {
-            // As after a kill: an answer would invite the agent to repeat the call.
-            Err(ToolError::OutcomeUnknown(why)) if class == EffectClass::Acts => Err(self.question(&handle, &why)),
-            answer => Ok((handle, answer)),
+        // As after a kill: an answer would invite the agent to do it once more.
+        match (self.tools.call(call, &handle.key, handle.attempt).await, class) {
+            (Err(ToolError::OutcomeUnknown(why)), EffectClass::Acts) => Err(self.question(&handle, &why)),
+            (Err(ToolError::OutcomeUnknown(why)), EffectClass::Verifiable) => {
+                self.settle(handle, call, &prepared, why).await
+            }
+            (answer, _) => Ok((handle, answer)),
+        }
+    }
+
+    /// Asks a tool what came of the call whose answer it lost. A call without an effect is not made again here: whether
+    /// the service is there again is for the agent to find out.
+    async fn settle(
+        &self,
+        handle: EntryHandle,
+        call: &ToolCall,
+        prepared: &str,
+        why: String,
+    ) -> Result<(EntryHandle, Answer), Stop> {
+        match self.tools.verify(call, prepared).await {
+            Ok(Verification::Happened(output)) => Ok((handle, Ok(output))),
+            Ok(Verification::DidNotHappen) => {
+                let reason = format!("{why}; the call had no effect");
+                Ok((handle, Err(ToolError::Unavailable(Outage { reason, retry_after_ms: None }))))
+            }
+            Ok(Verification::Unknown(why)) => Err(self.question(&handle, &why)),
+            Err(error) => Err(self.question(&handle, &error.to_string())),
         }
     }
 
@@ -330,7 +355,70 @@ fn bounded(answer: Answer, max: u64) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::Outage;
+    use crate::poll::tests::{START_MS, guest};
+    use std::sync::Mutex;
+
+    /// A tool that loses every answer, and can say only this of what came of the call.
+    struct Lossy {
+        verification: Mutex<Option<Verification>>,
+    }
+
+    #[async_trait::async_trait]
+    impl Tools for Lossy {
+        async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
+            unreachable!("calls are made without a list here")
+        }
+
+        async fn prepare(&self, _: &ToolCall) -> Result<String, ToolError> {
+            Ok("{}".into())
+        }
+
+        async fn verify(&self, _: &ToolCall, _: &str) -> Result<Verification, ToolError> {
+            Ok(self.verification.lock().unwrap().take().expect("asked once"))
+        }
+
+        async fn call(&self, _: &ToolCall, _: &str, _: u32) -> Result<ToolOutput, ToolError> {
+            Err(ToolError::OutcomeUnknown("the connection broke".into()))
+        }
+    }
+
+    /// The end of a call of such a function: its answer, or the question for a person.
+    async fn lost(class: EffectClass, verification: Option<Verification>) -> Result<Answer, String> {
+        let (ctx, journal) = guest(Vec::new(), 100, START_MS);
+        let doer = Doer {
+            invocation: ctx.invocation.clone(),
+            supervisor: Arc::clone(&ctx.services.supervisor),
+            tools: Arc::new(Lossy { verification: Mutex::new(verification) }),
+            journal,
+            clock: Arc::clone(&ctx.services.clock),
+            output_bytes_max: 1_000,
+            keeps_long: false,
+        };
+        let call = ToolCall { tool: "t".into(), function: "f".into(), arguments: "{}".into() };
+        let handle = EntryHandle { entry: 0, key: "k".into(), attempt: 1, repeated: false };
+        match doer.go(handle, class, &call).await {
+            Ok((_, answer)) => Ok(answer),
+            Err(Stop::Journal(JournalError::Parked(question))) => Err(question.text),
+            Err(stop) => panic!("{stop}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_is_asked_after_by_the_class_of_the_function() {
+        let unknown = || ToolError::OutcomeUnknown("the connection broke".into());
+        assert_eq!(lost(EffectClass::Acts, None).await, Err("the connection broke".into()));
+        assert_eq!(lost(EffectClass::ReadOnly, None).await, Ok(Err(unknown())));
+        assert_eq!(lost(EffectClass::Idempotent, None).await, Ok(Err(unknown())));
+
+        let output = ToolOutput { output: "1".into(), truncated: false };
+        let happened = Verification::Happened(output.clone());
+        assert_eq!(lost(EffectClass::Verifiable, Some(happened)).await, Ok(Ok(output)));
+        let outage = Outage { reason: "the connection broke; the call had no effect".into(), retry_after_ms: None };
+        let not = lost(EffectClass::Verifiable, Some(Verification::DidNotHappen)).await;
+        assert_eq!(not, Ok(Err(ToolError::Unavailable(outage))));
+        let unsure = lost(EffectClass::Verifiable, Some(Verification::Unknown("a draft is there".into()))).await;
+        assert_eq!(unsure, Err("a draft is there".into()));
+    }
 
     /// A fault that a person has to correct used to be retried again and again, with waits of minutes.
     #[test]

@@ -210,8 +210,8 @@ pub enum ToolError {
     /// Cancelled after this number of milliseconds.
     #[error("given up after {0} ms")]
     TimedOut(u32),
-    /// It was sent and no answer came, so its effect is unknown. If that matters a person is asked, and the caller sees
-    /// no answer until then.
+    /// The call left and no answer came, so nobody knows what it did. Of a function that acts a person is asked, and of a
+    /// verifiable one its tool; the caller sees no answer until then.
     #[error("{0}, and what the call did is unknown")]
     OutcomeUnknown(String),
     /// Anything else.

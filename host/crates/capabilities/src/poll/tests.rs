@@ -80,7 +80,7 @@ impl Journal for Fake {
     }
 
     async fn prepared(&self, _: &EntryHandle, _: String) -> Result<(), JournalError> {
-        unreachable!("sleeps prepare nothing")
+        Ok(())
     }
 
     async fn answer_with(&self, handle: EntryHandle, answer: String, _: Batch) -> Result<(), JournalError> {
@@ -91,8 +91,10 @@ impl Journal for Fake {
         Ok(())
     }
 
-    fn question(&self, _: &EntryHandle, _: &str) -> EffectQuestion {
-        unreachable!("sleeps ask nobody")
+    fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion {
+        let EntryHandle { entry, attempt, .. } = *handle;
+        let invocation = InvocationId::from_text("r-1/generate");
+        EffectQuestion { invocation, entry, text: why.to_owned(), approval: None, attempt }
     }
 
     fn time_ms(&self) -> u64 {
