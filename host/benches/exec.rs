@@ -14,7 +14,7 @@ use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, InvocationId, Limits};
-use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
+use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin, ToolAttempt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -196,7 +196,8 @@ async fn runaways(place: &Path) -> Outcome<()> {
         };
         let settings = serde_json::json!({});
         let loops = tokio::spawn(async move {
-            plugin.call_tool(setup(), &own, &call, "bench", 1, &settings).await;
+            let attempt = ToolAttempt { key: "bench", number: 1, settings: &settings };
+            plugin.call_tool(setup(), &own, &call, attempt).await;
             Instant::now()
         });
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -20,7 +20,7 @@ use longhaul_core::journal::{Began, CallVerdict, EffectClass, Journal, NewCall};
 use longhaul_core::store::Store;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
-use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin};
+use longhaul_engine::{Cancel, CompileLimits, Engine, EngineOptions, Jail, Plugin, ToolAttempt};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
@@ -249,7 +249,8 @@ fn arguments() -> String {
 /// A call with 100 bytes in, and about as many back.
 async fn refuse(plugin: &Plugin, store: &Arc<dyn Store>) {
     let call = ToolCall { tool: "bench".into(), function: FUNCTION.into(), arguments: arguments() };
-    let called = plugin.call_tool(setup(store), &Cancel::default(), &call, "key", 1, &Value::Null).await;
+    let attempt = ToolAttempt { key: "key", number: 1, settings: &Value::Null };
+    let called = plugin.call_tool(setup(store), &Cancel::default(), &call, attempt).await;
     assert!(matches!(called.result, Ok(Err(_))), "{:?}", called.result);
 }
 

@@ -85,10 +85,10 @@ class Tool(exports.Tool):
             ],
         )
 
-    def prepare(self, function, arguments):
+    def prepare(self, function, arguments, context):
         return "{}"
 
-    def verify(self, function, arguments, prepared):
+    def verify(self, function, arguments, prepared, context):
         # Both functions are read-only: the host never asks.
         return tool.Verification_DidNotHappen()
 

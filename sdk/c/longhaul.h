@@ -314,7 +314,7 @@ typedef struct {
     lh_str idempotency_key;
     uint32_t remaining_ms;
     uint32_t attempt;     /* counts from 1 */
-    lh_str settings;      /* JSON: what the operator wrote; empty in prepare and verify */
+    lh_str settings;      /* JSON: what the operator wrote */
 } lh_call;
 
 typedef enum {

@@ -58,9 +58,9 @@ export interface ToolFunction {
   /** `args` satisfies `parameters`. What it gives is the output, as JSON. */
   call(args: any, context: CallContext): unknown;
   /** The note that `verify` will need, made before a `verifiable` call starts. Default: `{}`. */
-  prepare?(args: any): unknown;
+  prepare?(args: any, context: CallContext): unknown;
   /** Default: `unknown`, and a person is asked. */
-  verify?(args: any, prepared: any): Verification;
+  verify?(args: any, prepared: any, context: CallContext): Verification;
 }
 
 export function defineTool(tool: {

@@ -182,8 +182,8 @@ const PARTS: [(&str, &str); 3] = [
 /// `call` hands name and arguments to the body, and its output back as the answer of a tool.
 const TOOL: &str = r#"
 (func (export "longhaul:plugin/tool@0.1.0#describe") (result i32) DESCRIBE)
-(func (export "longhaul:plugin/tool@0.1.0#prepare") (param i32 i32 i32 i32) (result i32) unreachable)
-(func (export "longhaul:plugin/tool@0.1.0#verify") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable)
+(func (export "longhaul:plugin/tool@0.1.0#prepare") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable)
+(func (export "longhaul:plugin/tool@0.1.0#verify") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable)
 (func (export "longhaul:plugin/tool@0.1.0#call") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (local $at i32) (local $len i32)
   (call $body (local.get 0) (local.get 1) (local.get 2) (local.get 3))

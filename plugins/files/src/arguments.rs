@@ -106,11 +106,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What no operator can widen.
-    pub(crate) fn largest() -> Self {
-        Self { read_bytes_max: BYTES_MAX, write_bytes_max: BYTES_MAX }
-    }
-
     pub(crate) fn read(text: &str) -> Result<Self, ToolError> {
         let settings: Self = json::read("settings of the tool `files`", text)?;
         Ok(Self {

@@ -28,15 +28,14 @@ impl Tool for Files {
         describe::tool()
     }
 
-    fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
-        // The operator's settings come with the call; here only what can be done at all counts.
-        match change::of(&function, &arguments, &Settings::largest())? {
+    fn prepare(function: String, arguments: String, context: CallContext) -> Result<String, ToolError> {
+        match change::of(&function, &arguments, &Settings::read(&context.settings)?)? {
             Some(planned) => Ok(planned.change.to_json().to_string()),
             None => Ok("{}".to_owned()),
         }
     }
 
-    fn verify(function: String, _: String, prepared: String) -> Result<Verification, ToolError> {
+    fn verify(function: String, _: String, prepared: String, _: CallContext) -> Result<Verification, ToolError> {
         let Some(change) = Change::from_json(&prepared) else {
             let text = format!("nothing was noted before `{function}` started");
             return Ok(Verification::Unknown(text));

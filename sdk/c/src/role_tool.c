@@ -15,6 +15,13 @@ static void give_error(const lh_error *err, tool_error *to) {
                        (to)->val.timed_out = err->used >= 0 && err->used <= UINT32_MAX ? (uint32_t)err->used : UINT32_MAX; break;);
 }
 
+static lh_call call_of(const exports_longhaul_plugin_tool_call_context_t *context) {
+    return (lh_call){.idempotency_key = context->idempotency_key,
+                     .remaining_ms = context->remaining_ms,
+                     .attempt = context->attempt,
+                     .settings = context->settings};
+}
+
 /* Finds the function and reads its arguments into `call`. */
 static bool find(const tool_plugin_string_t *name, const tool_plugin_string_t *arguments, const lh_function **function,
                  lh_call *call, lh_error *err) {
@@ -64,10 +71,11 @@ void exports_longhaul_plugin_tool_describe(exports_longhaul_plugin_tool_tool_inf
 }
 
 bool exports_longhaul_plugin_tool_prepare(tool_plugin_string_t *name, exports_longhaul_plugin_tool_json_t *arguments,
+                                          exports_longhaul_plugin_tool_call_context_t *context,
                                           exports_longhaul_plugin_tool_json_t *ret, tool_error *err) {
     const lh_function *function;
     lh_error error = {0};
-    lh_call call = {.attempt = 1};
+    lh_call call = call_of(context);
     lh_out note = {0};
     bool ok = find(name, arguments, &function, &call, &error);
     if (ok && function->prepare != NULL) ok = function->prepare(&call, &note, &error);
@@ -76,15 +84,17 @@ bool exports_longhaul_plugin_tool_prepare(tool_plugin_string_t *name, exports_lo
     ok = end_call(ok, &error, err);
     tool_plugin_string_free(name);
     tool_plugin_string_free(arguments);
+    exports_longhaul_plugin_tool_call_context_free(context);
     return ok;
 }
 
 bool exports_longhaul_plugin_tool_verify(tool_plugin_string_t *name, exports_longhaul_plugin_tool_json_t *arguments,
                                          exports_longhaul_plugin_tool_json_t *prepared,
+                                         exports_longhaul_plugin_tool_call_context_t *context,
                                          exports_longhaul_plugin_tool_verification_t *ret, tool_error *err) {
     const lh_function *function;
     lh_error error = {0};
-    lh_call call = {.attempt = 1};
+    lh_call call = call_of(context);
     lh_out out = {0};
     lh_value note;
     lh_verdict_kind verdict = LH_CANNOT_TELL;
@@ -111,6 +121,7 @@ bool exports_longhaul_plugin_tool_verify(tool_plugin_string_t *name, exports_lon
     tool_plugin_string_free(name);
     tool_plugin_string_free(arguments);
     tool_plugin_string_free(prepared);
+    exports_longhaul_plugin_tool_call_context_free(context);
     return ok;
 }
 
@@ -119,10 +130,7 @@ bool exports_longhaul_plugin_tool_call(tool_plugin_string_t *name, exports_longh
                                        exports_longhaul_plugin_tool_tool_result_t *ret, tool_error *err) {
     const lh_function *function;
     lh_error error = {0};
-    lh_call call = {.idempotency_key = context->idempotency_key,
-                    .remaining_ms = context->remaining_ms,
-                    .attempt = context->attempt,
-                    .settings = context->settings};
+    lh_call call = call_of(context);
     lh_out answer = {0};
     memset(ret, 0, sizeof *ret);
     bool ok = find(name, arguments, &function, &call, &error);

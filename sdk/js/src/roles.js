@@ -32,33 +32,29 @@ export function defineTool({ id, description, functions }) {
     value instanceof Output
       ? { output: shape.json(value.value, "output"), truncated: value.truncated }
       : { output: shape.json(value ?? null, "output"), truncated: false };
-  const verify = (name, given, prepared) => {
+  const lower = ({ idempotencyKey, remainingMs, attempt, settings }) => ({
+    idempotencyKey,
+    remainingMs: remainingMs >>> 0,
+    attempt: attempt >>> 0,
+    settings: readObject("the settings", settings),
+  });
+  const verify = (name, given, prepared, context) => {
     const { verify: ask } = find(name);
     if (ask === undefined) return { tag: "unknown", val: `\`${id}\` cannot tell whether \`${name}\` happened` };
-    const answer = ask(readArguments(name, given), readJson("what was prepared", prepared));
+    const answer = ask(readArguments(name, given), readJson("what was prepared", prepared), lower(context));
     const tagged = shape.variant({ happened: result, "did-not-happen": null, unknown: shape.text })(answer, "verification");
     return tagged;
   };
   return wrap("tool", {
     describe: () => info,
-    prepare: (name, given) => {
+    prepare: (name, given, context) => {
       const { prepare } = find(name);
-      return shape.json(prepare === undefined ? {} : prepare(readArguments(name, given)), "prepared");
+      return shape.json(prepare === undefined ? {} : prepare(readArguments(name, given), lower(context)), "prepared");
     },
     verify,
     call: (name, given, context) => {
-      const { idempotencyKey, remainingMs, attempt, settings } = context;
       const { call } = find(name);
-      return settle(
-        call(readArguments(name, given), {
-          idempotencyKey,
-          remainingMs: remainingMs >>> 0,
-          attempt: attempt >>> 0,
-          settings: readObject("the settings", settings),
-        }),
-        name,
-        result,
-      );
+      return settle(call(readArguments(name, given), lower(context)), name, result);
     },
   });
 }

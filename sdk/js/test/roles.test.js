@@ -126,17 +126,19 @@ test("a tool is asked to verify only where it says how", () => {
         ...anything,
         effect: "verifiable",
         call: () => 1,
-        prepare: ({ to }) => ({ before: to }),
-        verify: (args, prepared) => ({ happened: { args, prepared } }),
+        prepare: ({ to }, { idempotencyKey }) => ({ before: to, key: idempotencyKey }),
+        verify: (args, prepared, { settings }) => ({ happened: { args, prepared, settings } }),
       },
     },
   });
-  assert.equal(tool.prepare("plain", "{}"), "{}");
-  assert.equal(tool.verify("plain", "{}", "{}").tag, "unknown");
-  assert.equal(tool.prepare("sent", '{"to":5}'), '{"before":5}');
-  const { tag, val } = tool.verify("sent", '{"to":5}', '{"before":5}');
-  assert.deepEqual([tag, JSON.parse(val.output), val.truncated], ["happened", { args: { to: 5 }, prepared: { before: 5 } }, false]);
-  assert.throws(() => tool.verify("gone", "{}", "{}"));
+  const context = { idempotencyKey: "k", remainingMs: 1, attempt: 1, settings: '{"a":1}' };
+  assert.equal(tool.prepare("plain", "{}", context), "{}");
+  assert.equal(tool.verify("plain", "{}", "{}", context).tag, "unknown");
+  assert.equal(tool.prepare("sent", '{"to":5}', context), '{"before":5,"key":"k"}');
+  const { tag, val } = tool.verify("sent", '{"to":5}', '{"before":5}', context);
+  const happened = { args: { to: 5 }, prepared: { before: 5 }, settings: { a: 1 } };
+  assert.deepEqual([tag, JSON.parse(val.output), val.truncated], ["happened", happened, false]);
+  assert.throws(() => tool.verify("gone", "{}", "{}", context));
 });
 
 test("a wrong definition is an error when the plugin is built", () => {

@@ -82,8 +82,10 @@ ROLES = (
         ),
         {
             "describe": tool.describe,
-            "prepare": lambda cls, function, arguments: tool.prepare(cls(), function, arguments),
-            "verify": lambda cls, function, arguments, prepared: tool.verify(cls(), function, arguments, prepared),
+            "prepare": lambda cls, function, arguments, context: tool.prepare(cls(), function, arguments, context),
+            "verify": lambda cls, function, arguments, prepared, context: tool.verify(
+                cls(), function, arguments, prepared, context
+            ),
             "call": lambda cls, function, arguments, context: tool.call(cls(), function, arguments, context),
         },
     ),

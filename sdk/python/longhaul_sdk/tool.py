@@ -137,7 +137,8 @@ class ToolFunction(Generic[P, R]):
     def prepare(self, method: C) -> C:
         """Marks the method that notes what `verify` will need, before the call starts. It has no effect.
 
-        It takes the arguments of the function and answers any JSON value.
+        It takes the arguments of the function, and the context by a parameter of the type CallContext if it has one.
+        It answers any JSON value.
         """
         self._needs_verifiable("prepare")
         self.prepare_method = method
@@ -146,7 +147,7 @@ class ToolFunction(Generic[P, R]):
     def verify(self, method: C) -> C:
         """Marks the method that tells whether a call that was cut off has happened.
 
-        It takes what `prepare` answered and then the arguments of the function.
+        It takes what `prepare` answered, and then what the one for `prepare` takes.
         """
         self._needs_verifiable("verify")
         self.verify_method = method
@@ -237,20 +238,29 @@ def call(tool: Tool, name: str, arguments: str, context: CallContext) -> ToolRes
     return output if isinstance(output, ToolResult) else ToolResult(output)
 
 
-def prepare(tool: Tool, name: str, arguments: str) -> str:
+def prepare(tool: Tool, name: str, arguments: str, context: CallContext) -> str:
     """Gives `{}` where there is nothing to prepare."""
     described, values = _find(tool, name, arguments)
     method = described.function.prepare_method
-    return "{}" if method is None else jsontext.dumps(method(tool, **values))
+    if method is None:
+        return "{}"
+    return jsontext.dumps(method(tool, **values, **_context_of(method, context)))
 
 
-def verify(tool: Tool, name: str, arguments: str, prepared: str) -> Verification:
+def verify(tool: Tool, name: str, arguments: str, prepared: str, context: CallContext) -> Verification:
     """Gives Unknown where the function cannot tell."""
     described, values = _find(tool, name, arguments)
     method = described.function.verify_method
     if method is None:
         return Unknown(f"`{type(tool).id}.{name}` cannot tell whether it happened; did it?")
-    return method(tool, jsontext.loads("what `prepare` answered", prepared), **values)
+    noted = jsontext.loads("what `prepare` answered", prepared)
+    return method(tool, noted, **values, **_context_of(method, context))
+
+
+def _context_of(method: Callable[..., Any], context: CallContext) -> dict[str, CallContext]:
+    """The context, by the name of the parameter that wants it."""
+    hints = hints_of(method)
+    return {name: context for name in inspect.signature(method).parameters if hints.get(name) is CallContext}
 
 
 def _find(tool: Tool, name: str, arguments: str) -> tuple[Described, dict[str, Any]]:

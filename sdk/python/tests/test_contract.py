@@ -192,6 +192,9 @@ class Exports(unittest.TestCase):
             self.assertEqual(info.functions[1].effect, made.named("Effect").IDEMPOTENT)
             context = made.named("CallContext")("k", 1, 1, "{}")
             result = app.Tool().call("count", '{"text": "a b"}', context)
+            self.assertEqual(app.Tool().prepare("count", '{"text": "a b"}', context), "{}")
+            unsure = app.Tool().verify("count", '{"text": "a b"}', "{}", context)
+            self.assertEqual(type(unsure).__name__, "Verification_Unknown")
             self.assertEqual(result.output, '{"words": 2, "lines": 1, "characters": 3}')
             for function, arguments, case in [
                 ("nope", "{}", "UnknownFunction"),

@@ -42,12 +42,13 @@ class MailBox(Tool):
         return {"to": to, "sent": self.sent}
 
     @send.prepare
-    def _before(self, to: str, text: str = "") -> Any:
-        return {"letters": 0}
+    def _before(self, to: str, context: CallContext, text: str = "") -> Any:
+        return {"letters": 0, "key": context.idempotency_key}
 
     @send.verify
-    def _was_sent(self, prepared: Any, to: str, text: str = "") -> Verification:
-        answers: dict[str, Verification] = {"a": Happened({"to": to, "was": prepared}), "b": DidNotHappen()}
+    def _was_sent(self, prepared: Any, to: str, text: str = "", *, about: CallContext) -> Verification:
+        happened = Happened({"to": to, "was": prepared, "by": about.settings.get("name")})
+        answers: dict[str, Verification] = {"a": happened, "b": DidNotHappen()}
         return answers.get(to, Unknown(f"did {to} get it?"))
 
     @function(name="who")
@@ -132,16 +133,18 @@ class Calling(unittest.TestCase):
             self.assertEqual(unknown.exception.text, "`_who`; the tool `mail-box` has send, who")
 
     def test_verifying_asks_the_function(self) -> None:
+        context = CallContext("k", settings={"name": "n"})
         with Host() as host:
-            self.assertEqual(host.run(MailBox, "prepare", "send", '{"to": "a"}'), '{"letters": 0}')
-            self.assertEqual(host.run(MailBox, "prepare", "who", "{}"), "{}")
+            note = host.run(MailBox, "prepare", "send", '{"to": "a"}', context)
+            self.assertEqual(note, '{"letters": 0, "key": "k"}')
+            self.assertEqual(host.run(MailBox, "prepare", "who", "{}", context), "{}")
             for to, wanted in [
-                ("a", Happened({"to": "a", "was": 1})),
+                ("a", Happened({"to": "a", "was": 1, "by": "n"})),
                 ("b", DidNotHappen()),
                 ("c", Unknown("did c get it?")),
             ]:
-                self.assertEqual(host.run(MailBox, "verify", "send", f'{{"to": "{to}"}}', "1"), wanted)
-            self.assertIsInstance(host.run(MailBox, "verify", "who", "{}", "{}"), Unknown)
+                self.assertEqual(host.run(MailBox, "verify", "send", f'{{"to": "{to}"}}', "1", context), wanted)
+            self.assertIsInstance(host.run(MailBox, "verify", "who", "{}", "{}", context), Unknown)
 
     def test_a_stray_exception_is_a_failure_with_its_name(self) -> None:
         class Broken(Tool):

@@ -91,13 +91,18 @@ macro_rules! export_tool {
                     $crate::export::entered();
                     <$plugin as Tool>::describe()
                 }
-                fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
+                fn prepare(function: String, arguments: String, context: CallContext) -> Result<String, ToolError> {
                     $crate::export::entered();
-                    <$plugin as Tool>::prepare(function, arguments)
+                    <$plugin as Tool>::prepare(function, arguments, context)
                 }
-                fn verify(function: String, arguments: String, prepared: String) -> Result<Verification, ToolError> {
+                fn verify(
+                    function: String,
+                    arguments: String,
+                    prepared: String,
+                    context: CallContext,
+                ) -> Result<Verification, ToolError> {
                     $crate::export::entered();
-                    <$plugin as Tool>::verify(function, arguments, prepared)
+                    <$plugin as Tool>::verify(function, arguments, prepared, context)
                 }
                 fn call(function: String, arguments: String, context: CallContext) -> Result<ToolResult, ToolError> {
                     $crate::export::entered();
@@ -121,11 +126,16 @@ macro_rules! export_functions {
                 fn describe() -> ToolInfo {
                     $functions().describe()
                 }
-                fn prepare(function: String, arguments: String) -> Result<String, ToolError> {
-                    $functions().prepare(&function, &arguments)
+                fn prepare(function: String, arguments: String, context: CallContext) -> Result<String, ToolError> {
+                    $functions().prepare(&function, &arguments, &context)
                 }
-                fn verify(function: String, arguments: String, prepared: String) -> Result<Verification, ToolError> {
-                    $functions().verify(&function, &arguments, &prepared)
+                fn verify(
+                    function: String,
+                    arguments: String,
+                    prepared: String,
+                    context: CallContext,
+                ) -> Result<Verification, ToolError> {
+                    $functions().verify(&function, &arguments, &prepared, &context)
                 }
                 fn call(function: String, arguments: String, context: CallContext) -> Result<ToolResult, ToolError> {
                     $functions().call(&function, &arguments, &context)

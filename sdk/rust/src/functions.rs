@@ -37,8 +37,8 @@ struct Doubt {
     verify: Verify,
 }
 
-type Prepare = Box<dyn Fn(Value) -> Result<String, ToolError>>;
-type Verify = Box<dyn Fn(Value, &str) -> Result<Verification, ToolError>>;
+type Prepare = Box<dyn Fn(Value, &CallContext) -> Result<String, ToolError>>;
+type Verify = Box<dyn Fn(Value, &str, &CallContext) -> Result<Verification, ToolError>>;
 
 impl Functions {
     /// A tool without functions. `id` is its name for people; the operator may give it another.
@@ -87,19 +87,21 @@ impl Functions {
     }
 
     /// Makes the function that was added last verifiable. `prepare` notes, before the call, what `verify` will
-    /// need to tell whether the call has happened. Neither gets the tool's settings.
+    /// need to tell whether the call has happened.
     #[must_use]
     pub fn verified<A: DeserializeOwned, P: Serialize + DeserializeOwned>(
         mut self,
-        prepare: impl Fn(A) -> Result<P, ToolError> + 'static,
-        verify: impl Fn(A, P) -> Result<Verification, ToolError> + 'static,
+        prepare: impl Fn(A, &CallContext) -> Result<P, ToolError> + 'static,
+        verify: impl Fn(A, P, &CallContext) -> Result<Verification, ToolError> + 'static,
     ) -> Self {
         if let Some(entry) = self.entries.last_mut() {
             entry.effect = Effect::Verifiable;
             entry.doubt = Some(Doubt {
-                prepare: Box::new(move |arguments| Ok(serde_json::to_string(&prepare(typed(arguments)?)?)?)),
-                verify: Box::new(move |arguments, prepared| {
-                    verify(typed(arguments)?, json::read("prepared", prepared)?)
+                prepare: Box::new(move |arguments, context| {
+                    Ok(serde_json::to_string(&prepare(typed(arguments)?, context)?)?)
+                }),
+                verify: Box::new(move |arguments, prepared, context| {
+                    verify(typed(arguments)?, json::read("prepared", prepared)?, context)
                 }),
             });
         }
@@ -135,9 +137,9 @@ impl Functions {
     ///
     /// # Errors
     /// As [`Functions::call`].
-    pub fn prepare(&self, function: &str, arguments: &str) -> Result<String, ToolError> {
+    pub fn prepare(&self, function: &str, arguments: &str, context: &CallContext) -> Result<String, ToolError> {
         let (entry, arguments) = self.find(function, arguments)?;
-        entry.doubt.as_ref().map_or(Ok("{}".to_owned()), |doubt| (doubt.prepare)(arguments))
+        entry.doubt.as_ref().map_or(Ok("{}".to_owned()), |doubt| (doubt.prepare)(arguments, context))
     }
 
     /// Answers [`Tool::verify`](crate::tool::Tool::verify): unknown for a function that is not verifiable, about which
@@ -145,10 +147,16 @@ impl Functions {
     ///
     /// # Errors
     /// As [`Functions::call`].
-    pub fn verify(&self, function: &str, arguments: &str, prepared: &str) -> Result<Verification, ToolError> {
+    pub fn verify(
+        &self,
+        function: &str,
+        arguments: &str,
+        prepared: &str,
+        context: &CallContext,
+    ) -> Result<Verification, ToolError> {
         let (entry, arguments) = self.find(function, arguments)?;
         let cannot = || Ok(Verification::Unknown(format!("`{function}` keeps no note of whether it happened")));
-        entry.doubt.as_ref().map_or_else(cannot, |doubt| (doubt.verify)(arguments, prepared))
+        entry.doubt.as_ref().map_or_else(cannot, |doubt| (doubt.verify)(arguments, prepared, context))
     }
 
     fn with<A: DeserializeOwned, R: Serialize>(
@@ -212,8 +220,8 @@ mod tests {
             })
             .acts("halve", "Halves for good.", parameters(), |_: Half, _: &CallContext| Ok(json!({})))
             .verified(
-                |half: Half| Ok(half.of),
-                |half: Half, was: u32| match half.of == was {
+                |half: Half, _: &CallContext| Ok(half.of),
+                |half: Half, was: u32, _: &CallContext| match half.of == was {
                     true => Ok(Verification::DidNotHappen),
                     false => Ok(Verification::Unknown("changed".to_owned())),
                 },
@@ -258,10 +266,10 @@ mod tests {
         let effects: Vec<Effect> = functions().describe().functions.iter().map(|function| function.effect).collect();
         assert_eq!(effects, [Effect::ReadOnly, Effect::Verifiable]);
         let functions = functions();
-        assert_eq!(functions.prepare("half", r#"{"of": 1}"#), Ok("{}".to_owned()));
-        assert_eq!(functions.prepare("halve", r#"{"of": 1}"#), Ok("1".to_owned()));
-        let verified = functions.verify("halve", r#"{"of": 1}"#, "1");
+        assert_eq!(functions.prepare("half", r#"{"of": 1}"#, &context()), Ok("{}".to_owned()));
+        assert_eq!(functions.prepare("halve", r#"{"of": 1}"#, &context()), Ok("1".to_owned()));
+        let verified = functions.verify("halve", r#"{"of": 1}"#, "1", &context());
         assert_eq!(verified, Ok(Verification::DidNotHappen));
-        assert!(matches!(functions.verify("half", r#"{"of": 1}"#, "{}"), Ok(Verification::Unknown(_))));
+        assert!(matches!(functions.verify("half", r#"{"of": 1}"#, "{}", &context()), Ok(Verification::Unknown(_))));
     }
 }

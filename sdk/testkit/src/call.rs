@@ -21,9 +21,25 @@ pub enum Call {
     /// Asks a tool for its functions.
     Describe,
     /// Has a tool note what `verify` needs.
-    Prepare(ToolCall),
-    /// Asks a tool whether a call has happened; the text is what `prepare` answered.
-    Verify(ToolCall, String),
+    Prepare {
+        /// The function and its arguments.
+        call: ToolCall,
+        /// That of the call.
+        idempotency_key: String,
+        /// Counts from 1.
+        attempt: u32,
+    },
+    /// Asks a tool whether a call has happened.
+    Verify {
+        /// The function and its arguments.
+        call: ToolCall,
+        /// What `prepare` answered.
+        prepared: String,
+        /// That of the call.
+        idempotency_key: String,
+        /// Counts from 1.
+        attempt: u32,
+    },
     /// Has a tool do something.
     Tool {
         /// The function and its arguments.
@@ -102,6 +118,18 @@ impl Call {
         Self::Tool { call, idempotency_key: KEY.to_owned(), attempt: 1 }
     }
 
+    /// The preparation of a call, with the key of [`Call::tool`].
+    #[must_use]
+    pub fn prepare(call: ToolCall) -> Self {
+        Self::Prepare { call, idempotency_key: KEY.to_owned(), attempt: 1 }
+    }
+
+    /// The question whether a call has happened, with the key of [`Call::tool`]; `prepared` is what `prepare` answered.
+    #[must_use]
+    pub fn verify(call: ToolCall, prepared: String) -> Self {
+        Self::Verify { call, prepared, idempotency_key: KEY.to_owned(), attempt: 1 }
+    }
+
     /// A task with nothing but an instruction.
     #[must_use]
     pub fn run(instruction: &str) -> Self {
@@ -134,11 +162,16 @@ impl Call {
                 Self::Describe
             }
             "call" => of::<ToolInput>(input)?.call(),
-            "prepare" => Self::Prepare(of::<ToolInput>(input)?.tool_call()),
+            "prepare" => {
+                let input = of::<ToolInput>(input)?;
+                let (idempotency_key, attempt) = (input.idempotency_key.clone(), input.attempt);
+                Self::Prepare { call: input.tool_call(), idempotency_key, attempt }
+            }
             "verify" => {
                 let input = of::<ToolInput>(input)?;
+                let (idempotency_key, attempt) = (input.idempotency_key.clone(), input.attempt);
                 let prepared = input.prepared.to_string();
-                Self::Verify(input.tool_call(), prepared)
+                Self::Verify { call: input.tool_call(), prepared, idempotency_key, attempt }
             }
             "plan" => Self::Plan(of::<GoalInput>(input)?.into()),
             "replan" => {
@@ -183,8 +216,8 @@ impl Call {
     pub fn export(&self) -> &'static str {
         match self {
             Self::Describe => "describe",
-            Self::Prepare(_) => "prepare",
-            Self::Verify(..) => "verify",
+            Self::Prepare { .. } => "prepare",
+            Self::Verify { .. } => "verify",
             Self::Tool { .. } => "call",
             Self::Plan(_) => "plan",
             Self::Replan(..) => "replan",

@@ -22,7 +22,7 @@ use longhaul_core::model::ModelRequest;
 use longhaul_core::store::Store;
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
-use longhaul_engine::{CallError, Called, Cancel, Inspection, Plugin, Role};
+use longhaul_engine::{CallError, Called, Cancel, Inspection, Plugin, Role, ToolAttempt};
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -220,13 +220,18 @@ impl Scene {
                 let called = plugin.describe(setup, cancel).await;
                 shown::done(export, called.map(Ok::<_, ToolError>), shown::tool_info)
             }
-            Call::Prepare(call) => shown::done(export, plugin.prepare(setup, cancel, &call).await, shown::prepared),
-            Call::Verify(call, prepared) => {
-                shown::done(export, plugin.verify(setup, cancel, &call, &prepared).await, shown::verification)
+            Call::Prepare { call, idempotency_key, attempt } => {
+                let attempt = self.attempt(&idempotency_key, attempt);
+                shown::done(export, plugin.prepare(setup, cancel, &call, attempt).await, shown::prepared)
+            }
+            Call::Verify { call, prepared, idempotency_key, attempt } => {
+                let attempt = self.attempt(&idempotency_key, attempt);
+                let told = plugin.verify(setup, cancel, &call, &prepared, attempt).await;
+                shown::done(export, told, shown::verification)
             }
             Call::Tool { call, idempotency_key, attempt } => {
-                let told = plugin.call_tool(setup, cancel, &call, &idempotency_key, attempt, &self.settings).await;
-                shown::done(export, told, shown::tool_output)
+                let attempt = self.attempt(&idempotency_key, attempt);
+                shown::done(export, plugin.call_tool(setup, cancel, &call, attempt).await, shown::tool_output)
             }
             Call::Plan(goal) => shown::planned(export, plugin.plan(setup, cancel, goal).await, shown::plan),
             Call::Replan(goal, plan, results) => {
@@ -257,6 +262,10 @@ impl Scene {
                 shown::done(export, told, shown::plain)
             }
         }
+    }
+
+    fn attempt<'a>(&'a self, key: &'a str, number: u32) -> ToolAttempt<'a> {
+        ToolAttempt { key, number, settings: &self.settings }
     }
 
     fn journal(&self, export: &str) -> Result<Listening, JournalError> {

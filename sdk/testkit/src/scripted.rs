@@ -225,11 +225,17 @@ impl Tools for Scripted {
         Ok(tools.collect())
     }
 
-    async fn prepare(&self, _call: &ToolCall) -> Result<String, ToolError> {
+    async fn prepare(&self, _call: &ToolCall, _key: &str, _attempt: u32) -> Result<String, ToolError> {
         Ok("{}".to_owned())
     }
 
-    async fn verify(&self, _call: &ToolCall, _prepared: &str) -> Result<Verification, ToolError> {
+    async fn verify(
+        &self,
+        _call: &ToolCall,
+        _prepared: &str,
+        _key: &str,
+        _attempt: u32,
+    ) -> Result<Verification, ToolError> {
         Ok(Verification::Unknown("a scripted tool remembers nothing".to_owned()))
     }
 

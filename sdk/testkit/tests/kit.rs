@@ -146,16 +146,16 @@ async fn files_are_changed_at_several_places_or_not_at_all() {
 
     // Cut off when what is to be done was noted and one file was written.
     let call = ToolCall { tool: "files".into(), function: "patch".into(), arguments: patch.to_string() };
-    let prepared = scene.call(Call::Prepare(call.clone())).await.unwrap().value().clone();
+    let prepared = scene.call(Call::prepare(call.clone())).await.unwrap().value().clone();
     let prepared = prepared.as_str().map_or_else(|| prepared.to_string(), str::to_owned);
     let change: serde_json::Value = serde_json::from_str(&prepared).unwrap();
     let note = json!({ "change": change, "contents": ["1\nzwei\n", null, "four\n"] });
     let name = format!(".longhaul-tmp-{}", &Digest::of(call.arguments.as_bytes()).to_string()[..24]);
     put(&name, &note.to_string());
     put("a.txt", "1\nzwei\n");
-    let verdict = scene.call(Call::Verify(call.clone(), prepared.clone())).await.unwrap();
+    let verdict = scene.call(Call::verify(call.clone(), prepared.clone())).await.unwrap();
     assert!(verdict.to_string().contains("did"), "{verdict}");
-    let again = scene.call(Call::Prepare(call.clone())).await.unwrap();
+    let again = scene.call(Call::prepare(call.clone())).await.unwrap();
     assert!(again.to_string().contains("zwei") || again.to_string().contains("a.txt"), "it can be done again: {again}");
     let done = scene.call(Call::tool("patch", &patch)).await.unwrap();
     assert_eq!(
@@ -167,7 +167,7 @@ async fn files_are_changed_at_several_places_or_not_at_all() {
         (Some("1\nzwei\n"), None, Some("four\n"))
     );
     assert_eq!(text(&name), None, "the note is gone");
-    let verdict = scene.call(Call::Verify(call, prepared)).await.unwrap();
+    let verdict = scene.call(Call::verify(call, prepared)).await.unwrap();
     assert!(verdict.to_string().contains("lines_added"), "it happened: {verdict}");
 }
 

@@ -73,11 +73,17 @@ impl Tools for NullServices {
         Ok(Vec::new())
     }
 
-    async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError> {
+    async fn prepare(&self, call: &ToolCall, _key: &str, _attempt: u32) -> Result<String, ToolError> {
         Err(ToolError::UnknownFunction(call.tool.clone()))
     }
 
-    async fn verify(&self, call: &ToolCall, _prepared: &str) -> Result<Verification, ToolError> {
+    async fn verify(
+        &self,
+        call: &ToolCall,
+        _prepared: &str,
+        _key: &str,
+        _attempt: u32,
+    ) -> Result<Verification, ToolError> {
         Err(ToolError::UnknownFunction(call.tool.clone()))
     }
 

@@ -250,7 +250,7 @@ impl Doer {
     ) -> Result<(EntryHandle, Answer), Stop> {
         let mut prepared = String::new();
         if class == EffectClass::Verifiable {
-            prepared = match self.tools.prepare(call).await {
+            prepared = match self.tools.prepare(call, &handle.key, handle.attempt).await {
                 Ok(prepared) => prepared,
                 // What cannot even be prepared has no effect: that is its answer.
                 Err(error) => return Ok((handle, Err(error))),
@@ -276,7 +276,7 @@ impl Doer {
         prepared: &str,
         why: String,
     ) -> Result<(EntryHandle, Answer), Stop> {
-        match self.tools.verify(call, prepared).await {
+        match self.tools.verify(call, prepared, &handle.key, handle.attempt).await {
             Ok(Verification::Happened(output)) => Ok((handle, Ok(output))),
             Ok(Verification::DidNotHappen) => {
                 let reason = format!("{why}; the call had no effect");
@@ -293,7 +293,7 @@ impl Doer {
         call: &ToolCall,
         prepared: &str,
     ) -> Result<(EntryHandle, Answer), Stop> {
-        match self.tools.verify(call, prepared).await {
+        match self.tools.verify(call, prepared, &handle.key, handle.attempt).await {
             Ok(Verification::Happened(output)) => Ok((handle, Ok(output))),
             Ok(Verification::DidNotHappen) => self.go(handle, EffectClass::Verifiable, call).await,
             Ok(Verification::Unknown(why)) => Err(self.question(&handle, &why)),
@@ -369,11 +369,11 @@ mod tests {
             unreachable!("calls are made without a list here")
         }
 
-        async fn prepare(&self, _: &ToolCall) -> Result<String, ToolError> {
+        async fn prepare(&self, _: &ToolCall, _: &str, _: u32) -> Result<String, ToolError> {
             Ok("{}".into())
         }
 
-        async fn verify(&self, _: &ToolCall, _: &str) -> Result<Verification, ToolError> {
+        async fn verify(&self, _: &ToolCall, _: &str, _: &str, _: u32) -> Result<Verification, ToolError> {
             Ok(self.verification.lock().unwrap().take().expect("asked once"))
         }
 

@@ -239,17 +239,18 @@ pub trait Tools: Send + Sync {
     /// When a tool cannot describe itself.
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError>;
 
-    /// The note for `verify`. Has no effect.
+    /// What `verify` will need. Has no effect. `key` is that of the call.
     ///
     /// # Errors
     /// Every [`ToolError`].
-    async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError>;
+    async fn prepare(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<String, ToolError>;
 
-    /// Whether an interrupted call has happened.
+    /// Whether a call that was cut off has happened. `key` is that of the call.
     ///
     /// # Errors
     /// Every [`ToolError`].
-    async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError>;
+    async fn verify(&self, call: &ToolCall, prepared: &str, key: &str, attempt: u32)
+    -> Result<Verification, ToolError>;
 
     /// Executes the call. `key` is the same for every attempt of one call.
     ///

@@ -114,8 +114,13 @@ pub trait ToolExports: Send + Sync {
     /// Describes the tool.
     async fn describe(&self, guest: GuestInstance<'_>) -> wasmtime::Result<ToolInfo>;
 
-    /// Notes the data that `verify` will need.
-    async fn prepare(&self, guest: GuestInstance<'_>, call: &ToolCall) -> ExportAnswer<String, ToolError>;
+    /// Notes what `verify` will need.
+    async fn prepare(
+        &self,
+        guest: GuestInstance<'_>,
+        call: &ToolCall,
+        about: &CallContext,
+    ) -> ExportAnswer<String, ToolError>;
 
     /// Whether an interrupted call has happened.
     async fn verify(
@@ -123,6 +128,7 @@ pub trait ToolExports: Send + Sync {
         guest: GuestInstance<'_>,
         call: &ToolCall,
         prepared: &str,
+        about: &CallContext,
     ) -> ExportAnswer<Verification, ToolError>;
 
     /// Executes a call.
@@ -134,7 +140,18 @@ pub trait ToolExports: Send + Sync {
     ) -> ExportAnswer<ToolOutput, ToolError>;
 }
 
-/// The context of a call of a tool.
+/// One attempt at a call of a tool, as the caller knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolAttempt<'a> {
+    /// The idempotency key: the same for every attempt of one call, different for every other call.
+    pub key: &'a str,
+    /// Counts from 1.
+    pub number: u32,
+    /// The settings that the operator wrote for this tool, an object.
+    pub settings: &'a serde_json::Value,
+}
+
+/// What a tool is told beside the call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallContext {
     /// The same key for every attempt of one call, different for every other call.

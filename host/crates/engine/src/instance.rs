@@ -2,7 +2,7 @@
 
 use crate::callee::{CallStart, Called, WarmInstance};
 use crate::contract::CheckedAnswer;
-use crate::edition::{CallContext, Exports, GuestInstance};
+use crate::edition::{CallContext, Exports, GuestInstance, ToolAttempt};
 use crate::error::CallError;
 use crate::governor::Cancel;
 use crate::plugin::Plugin;
@@ -61,10 +61,13 @@ impl Plugin {
         start: impl Into<CallStart>,
         cancel: &Cancel,
         call: &ToolCall,
+        attempt: ToolAttempt<'_>,
     ) -> Called<Result<String, ToolError>> {
+        let start = start.into();
+        let about = about(&start, attempt);
         self.call("tool.prepare", start, cancel, async move |exports, guest| {
             let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
-            tool.prepare(guest, call).await
+            tool.prepare(guest, call, &about).await
         })
         .await
     }
@@ -76,31 +79,27 @@ impl Plugin {
         cancel: &Cancel,
         call: &ToolCall,
         prepared: &str,
+        attempt: ToolAttempt<'_>,
     ) -> Called<Result<Verification, ToolError>> {
+        let start = start.into();
+        let about = about(&start, attempt);
         self.call("tool.verify", start, cancel, async move |exports, guest| {
             let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
-            tool.verify(guest, call, prepared).await
+            tool.verify(guest, call, prepared, &about).await
         })
         .await
     }
 
-    /// Calls a function of a tool. `settings` is the operator's object.
+    /// Has a tool do something.
     pub async fn call_tool(
         &self,
         start: impl Into<CallStart>,
         cancel: &Cancel,
         call: &ToolCall,
-        key: &str,
-        attempt: u32,
-        settings: &serde_json::Value,
+        attempt: ToolAttempt<'_>,
     ) -> Called<Result<ToolOutput, ToolError>> {
         let start = start.into();
-        let about = CallContext {
-            idempotency_key: key.to_owned(),
-            remaining_ms: u32::try_from(start.limits().wall_ms_max).unwrap_or(u32::MAX),
-            attempt,
-            settings: settings.clone(),
-        };
+        let about = about(&start, attempt);
         let mut called = self
             .call("tool.call", start, cancel, async move |exports, guest| {
                 let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
@@ -133,6 +132,15 @@ impl Plugin {
             body(&self.exports, GuestInstance { store, instance }).await
         };
         self.callee.call(export, start.into(), cancel, body).await
+    }
+}
+
+fn about(start: &CallStart, ToolAttempt { key, number, settings }: ToolAttempt<'_>) -> CallContext {
+    CallContext {
+        idempotency_key: key.to_owned(),
+        remaining_ms: u32::try_from(start.limits().wall_ms_max).unwrap_or(u32::MAX),
+        attempt: number,
+        settings: settings.clone(),
     }
 }
 

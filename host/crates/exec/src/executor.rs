@@ -12,7 +12,7 @@ use crate::program::component;
 use crate::ready::WarmPool;
 use crate::report::{FinishedCall, JobReport, of_program, of_runtime};
 use longhaul_capabilities::Console;
-use longhaul_engine::{CallStart, Cancel, Engine, EngineOptions, Jail, Plugin, Role};
+use longhaul_engine::{CallStart, Cancel, Engine, EngineOptions, Jail, Plugin, Role, ToolAttempt};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -97,7 +97,9 @@ impl Executor {
             }
         };
         let call = run_call(&plugin, source, &job.context, &job.stdin);
-        let called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
+        let settings = streaming(&job.limits);
+        let attempt = ToolAttempt { key: "exec", number: 1, settings: &settings };
+        let called = plugin.call_tool(start, &Cancel::default(), &call, attempt).await;
         self.inner.ready.restock(language);
         Ok(of_runtime(called, FinishedCall { since, console, limits: &job.limits }))
     }

@@ -11,7 +11,7 @@ use longhaul_core::text::{count, printable, truncate};
 use longhaul_core::tool::{CheckError, CheckInfo, Checks, ToolCall, ToolError, ToolOutput};
 use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
-use longhaul_engine::{CallError, Cancel};
+use longhaul_engine::{CallError, Cancel, ToolAttempt};
 use longhaul_harness::TrialOutcome;
 use longhaul_records::pins::PYTHON_CHECKS;
 use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
@@ -242,7 +242,8 @@ impl PinnedChecks {
         let arguments = serde_json::json!({ "source": source }).to_string();
         let call = ToolCall { tool: "python".into(), function: function.into(), arguments };
         let setup = InvocationSetup { console, ..self.plugin_set.setup_tool(part, &self.caller, grants) };
-        part.plugin.call_tool(setup, &self.cancel, &call, name, 1, &part.settings).await.result
+        let attempt = ToolAttempt { key: name, number: 1, settings: &part.settings };
+        part.plugin.call_tool(setup, &self.cancel, &call, attempt).await.result
     }
 
     async fn native(&self, name: &str, native: &str) -> Result<CheckReport, CheckError> {

@@ -12,10 +12,11 @@ use longhaul_core::journal::EffectClass;
 use longhaul_core::supervisor::Supervisor as _;
 use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{InvocationId, LimitHit, Outage};
-use longhaul_engine::{CallError, Called, Cancel};
+use longhaul_engine::{CallError, Called, Cancel, ToolAttempt};
 use longhaul_records::ledger::Ledger;
 use longhaul_security::secrets;
 use longhaul_worktree::Named;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The tools that one invocation may get.
@@ -50,13 +51,20 @@ impl Toolbox {
         key: &str,
         attempt: u32,
     ) -> Result<ToolOutput, ToolError> {
+        let (setup, settings) = self.settled(part, part.grants.clone())?;
+        let placeholders = Arc::clone(&setup.placeholders);
+        let attempt = ToolAttempt { key, number: attempt, settings: &settings };
+        let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, attempt).await);
+        secrets::scrubbed(answer, placeholders.redactor())
+    }
+
+    /// The setup of a call, and the settings of the tool, with placeholders in the places of its secrets.
+    fn settled(&self, part: &PreparedPlugin, grants: Grants) -> Result<(InvocationSetup, Value), ToolError> {
         let placeholders =
             self.plugin_set.placeholders(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
-        let placeholders = Arc::new(placeholders);
         let settings = secrets::settled(&part.settings, &placeholders);
-        let setup = InvocationSetup { placeholders: Arc::clone(&placeholders), ..self.setup(part) };
-        let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, key, attempt, &settings).await);
-        secrets::scrubbed(answer, placeholders.redactor())
+        let placeholders = Arc::new(placeholders);
+        Ok((InvocationSetup { placeholders, ..self.setup_with(part, grants) }, settings))
     }
 
     async fn call_own(
@@ -110,23 +118,31 @@ impl Tools for Toolbox {
         Ok(infos)
     }
 
-    async fn prepare(&self, call: &ToolCall) -> Result<String, ToolError> {
+    async fn prepare(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<String, ToolError> {
         if let Some(own) = self.plugin_set.own_tool(&call.tool) {
             return own.prepare(call).await;
         }
         let part = self.part(&call.tool)?;
-        // Describing has no effect, so the call gets no write access.
-        let setup = self.setup_with(part, read_only(&part.grants));
-        self.counted(part.plugin.prepare(setup, &unhurried(), call).await)
+        // It has no effect, so it cannot write.
+        let (setup, settings) = self.settled(part, read_only(&part.grants))?;
+        let attempt = ToolAttempt { key, number: attempt, settings: &settings };
+        self.counted(part.plugin.prepare(setup, &unhurried(), call, attempt).await)
     }
 
-    async fn verify(&self, call: &ToolCall, prepared: &str) -> Result<Verification, ToolError> {
+    async fn verify(
+        &self,
+        call: &ToolCall,
+        prepared: &str,
+        key: &str,
+        attempt: u32,
+    ) -> Result<Verification, ToolError> {
         if let Some(own) = self.plugin_set.own_tool(&call.tool) {
             return own.verify(call, prepared).await;
         }
         let part = self.part(&call.tool)?;
-        let setup = self.setup_with(part, read_only(&part.grants));
-        self.counted(part.plugin.verify(setup, &unhurried(), call, prepared).await)
+        let (setup, settings) = self.settled(part, read_only(&part.grants))?;
+        let attempt = ToolAttempt { key, number: attempt, settings: &settings };
+        self.counted(part.plugin.verify(setup, &unhurried(), call, prepared, attempt).await)
     }
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {

@@ -10,7 +10,9 @@ use longhaul_core::store::Store;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::work::Task;
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
-use longhaul_engine::{CallError, Called, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, Role};
+use longhaul_engine::{
+    CallError, Called, Cancel, CompileLimits, Engine, EngineOptions, Jail, LoadError, Plugin, Role, ToolAttempt,
+};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::json;
@@ -96,7 +98,9 @@ impl Lab {
                     function: call.function.clone(),
                     arguments: call.arguments.clone(),
                 };
-                let told = plugin.call_tool(setup, &call.cancel, &asked, "key", 1, &json!({})).await;
+                let settings = json!({});
+                let attempt = ToolAttempt { key: "key", number: 1, settings: &settings };
+                let told = plugin.call_tool(setup, &call.cancel, &asked, attempt).await;
                 Ended::of(told, |answer| answer.map(|output| output.output))
             }
             Role::Agent => {

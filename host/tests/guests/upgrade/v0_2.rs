@@ -66,6 +66,7 @@ impl ToolExports for tool::GuestIndices {
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
+        _: &CallContext,
     ) -> ExportAnswer<String, ToolError> {
         let answer = self.load(&mut *store, instance)?.call_prepare(store, function, arguments).await?;
         Ok(answer.map_err(error))
@@ -76,6 +77,7 @@ impl ToolExports for tool::GuestIndices {
         GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
         prepared: &str,
+        _: &CallContext,
     ) -> ExportAnswer<Verification, ToolError> {
         let answer =
             self.load(&mut *store, instance)?.call_verify(store, function, arguments, &prepared.to_owned()).await?;

@@ -38,11 +38,11 @@ impl Tool for Poster {
         }
     }
 
-    fn prepare(function: String, _: String) -> Result<String, ToolError> {
+    fn prepare(function: String, _: String, _: CallContext) -> Result<String, ToolError> {
         Err(ToolError::UnknownFunction(function))
     }
 
-    fn verify(function: String, _: String, _: String) -> Result<Verification, ToolError> {
+    fn verify(function: String, _: String, _: String, _: CallContext) -> Result<Verification, ToolError> {
         Err(ToolError::UnknownFunction(function))
     }
 

@@ -130,10 +130,10 @@ impl Tools for Nobody {
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
         unreachable!()
     }
-    async fn prepare(&self, _: &ToolCall) -> Result<String, ToolError> {
+    async fn prepare(&self, _: &ToolCall, _: &str, _: u32) -> Result<String, ToolError> {
         unreachable!()
     }
-    async fn verify(&self, _: &ToolCall, _: &str) -> Result<Verification, ToolError> {
+    async fn verify(&self, _: &ToolCall, _: &str, _: &str, _: u32) -> Result<Verification, ToolError> {
         unreachable!()
     }
     async fn call(&self, _: &ToolCall, _: &str, _: u32) -> Result<ToolOutput, ToolError> {

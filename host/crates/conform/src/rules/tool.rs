@@ -97,13 +97,13 @@ pub(crate) async fn effects(probe: &Probe) -> Result<RuleVerdict, String> {
 async fn cannot_verify(probe: &Probe, function: &Function) -> Result<Option<String>, String> {
     let Call::Tool { call, .. } = function.call("note") else { return Ok(None) };
     let scene = probe.scene();
-    let prepared = match probe.call(&scene, Call::Prepare(call.clone())).await?.ending {
+    let prepared = match probe.call(&scene, Call::prepare(call.clone())).await?.ending {
         Ending::Returned(prepared) => prepared.to_string(),
         // A call that cannot be prepared is not started.
         Ending::Refused(_) => return Ok(None),
         Ending::Stopped(error) => return Ok(Some(format!("`prepare` was stopped: {error}"))),
     };
-    let done = probe.call(&scene, Call::Verify(call, prepared)).await?;
+    let done = probe.call(&scene, Call::verify(call, prepared)).await?;
     Ok(match &done.ending {
         Ending::Returned(told) if told.get("happened").is_some() => {
             Some("`verify` says that a call has happened which was never made".to_owned())

@@ -115,8 +115,10 @@ impl ToolExports for tool::GuestIndices {
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
+        about: &CallContext,
     ) -> ExportAnswer<String, ToolError> {
-        let answer = self.load(&mut *store, instance)?.call_prepare(store, function, arguments).await?;
+        let context = context_of(about);
+        let answer = self.load(&mut *store, instance)?.call_prepare(store, function, arguments, &context).await?;
         Ok(answer.map_err(ToolError::from))
     }
 
@@ -125,9 +127,11 @@ impl ToolExports for tool::GuestIndices {
         GuestInstance { store, instance }: GuestInstance<'_>,
         ToolCall { function, arguments, .. }: &ToolCall,
         prepared: &str,
+        about: &CallContext,
     ) -> ExportAnswer<Verification, ToolError> {
-        let answer =
-            self.load(&mut *store, instance)?.call_verify(store, function, arguments, &prepared.to_owned()).await?;
+        let (prepared, context) = (prepared.to_owned(), context_of(about));
+        let guest = self.load(&mut *store, instance)?;
+        let answer = guest.call_verify(store, function, arguments, &prepared, &context).await?;
         Ok(answer.map(Verification::from).map_err(ToolError::from))
     }
 
@@ -137,14 +141,18 @@ impl ToolExports for tool::GuestIndices {
         ToolCall { function, arguments, .. }: &ToolCall,
         about: &CallContext,
     ) -> ExportAnswer<ToolOutput, ToolError> {
-        let context = tool::CallContext {
-            idempotency_key: about.idempotency_key.clone(),
-            remaining_ms: about.remaining_ms,
-            attempt: about.attempt,
-            settings: about.settings.to_string(),
-        };
+        let context = context_of(about);
         let answer = self.load(&mut *store, instance)?.call_call(store, function, arguments, &context).await?;
         Ok(answer.map(ToolOutput::from).map_err(ToolError::from))
+    }
+}
+
+fn context_of(about: &CallContext) -> tool::CallContext {
+    tool::CallContext {
+        idempotency_key: about.idempotency_key.clone(),
+        remaining_ms: about.remaining_ms,
+        attempt: about.attempt,
+        settings: about.settings.to_string(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::job::{GraphLanguage, Job};
 use crate::report::{FinishedCall, JobReport, of_runtime};
 use longhaul_capabilities::Console;
 use longhaul_core::tool::ToolCall;
-use longhaul_engine::{CallStart, Cancel};
+use longhaul_engine::{CallStart, Cancel, ToolAttempt};
 use std::time::Instant;
 
 impl Executor {
@@ -29,7 +29,9 @@ impl Executor {
             }
         };
         let call = ToolCall { tool: plugin.name().into(), function: "step".into(), arguments };
-        let mut called = plugin.call_tool(start, &Cancel::default(), &call, "exec", 1, &streaming(&job.limits)).await;
+        let settings = streaming(&job.limits);
+        let attempt = ToolAttempt { key: "exec", number: 1, settings: &settings };
+        let mut called = plugin.call_tool(start, &Cancel::default(), &call, attempt).await;
         self.inner.ready.restock(GraphLanguage::Python);
         let said = match &mut called.result {
             Ok(Ok(output)) => Some(std::mem::replace(&mut output.output, r#"{"exit_code": 0}"#.to_owned())),
