@@ -267,9 +267,14 @@ export interface Options {
 
 export interface Usage {
   inputTokens: number;
+  /** Of the input tokens. */
   cachedTokens: number;
+  cacheWrittenTokens: number;
   outputTokens: number;
-  costMicrodollars: number;
+  /** Of the output tokens. */
+  reasoningTokens: number;
+  /** Undefined where the price of a part is unknown. */
+  costMicrodollars?: number;
 }
 
 export interface RequestedCall {

@@ -4,6 +4,7 @@ import host from "#host/conversation";
 
 import { ask, Invalid } from "./errors.js";
 import { firstObject, readJson } from "./json.js";
+import { usage } from "./lift.js";
 import { problemOf } from "./schema.js";
 import * as shape from "./shapes.js";
 
@@ -56,7 +57,7 @@ export class Conversation {
   complete(options = {}) {
     const turn = ask(() => this.#raw.complete(lowerOptions(options, "options")));
     const calls = turn.calls.map((call) => ({ ...call, arguments: readJson("the arguments of the model", call.arguments) }));
-    return { ...turn, calls };
+    return { ...turn, calls, usage: usage(turn.usage) };
   }
 
   /** Says `prompt` and gives the reply. */
@@ -73,7 +74,8 @@ export class Conversation {
 
   /** Tokens and money so far, and how full the context is. */
   usage() {
-    return this.#raw.usage();
+    const { total, ...context } = this.#raw.usage();
+    return { ...context, total: usage(total) };
   }
 
   /** Forgets all but the system prompt, what is pinned, and this summary. */

@@ -14,6 +14,11 @@ export function outcome({ output, summary, confidence, unknowns }) {
   return { output: readJson("the output", output), summary, confidence: orUndefined(confidence), unknowns };
 }
 
+export function usage({ costMicrodollars, ...tokens }) {
+  const counts = Object.entries(tokens).map(([name, count]) => [name, count >>> 0]);
+  return { ...Object.fromEntries(counts), costMicrodollars: orUndefined(costMicrodollars) };
+}
+
 export function task({ id, instruction, context, settings, criteria, feedback, attempt }) {
   return {
     id,

@@ -308,7 +308,14 @@ const NOTHING_RAN = { ran: [], answered: [], failed: [], blocked: [], untouched:
 
 const NEVER_RAN = { state: "stale", reads: [], writes: [], needs: [], liveOnly: [], stdout: "", stderr: "", value: null, failure: null, durationMs: 0 };
 
-const NO_USAGE = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costMicrodollars: 0 };
+const NO_USAGE = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWrittenTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  costMicrodollars: 0,
+};
 
 function toTurn(reply) {
   const isTurn = typeof reply === "object" && "reason" in reply;

@@ -157,6 +157,14 @@ test("an error of an import keeps what a caller can act on", () => {
   assert.throws(() => sdk.keyvalue.set("k", 5), /`value` must be a Uint8Array, not 5/);
 });
 
+test("a price that is unknown is undefined and not 0", () => {
+  const usage = { inputTokens: -1, cachedTokens: 0, cacheWrittenTokens: 1, outputTokens: 3, reasoningTokens: 2, costMicrodollars: null };
+  fakeHost({ replies: [{ text: "a", reason: "end", usage }] });
+  const talk = new sdk.Conversation("s");
+  assert.deepEqual(talk.complete().usage, { ...usage, inputTokens: 2 ** 32 - 1, costMicrodollars: undefined });
+  assert.equal(talk.usage().total.costMicrodollars, 0);
+});
+
 test("a graph keeps its steps and runs as it is scripted", () => {
   const failure = { kind: "NameError", message: "no rowz", line: 1, column: null, traceback: "" };
   const diagnosis = { step: "sum", failure, values: [{ name: "rows", shown: "[1]", madeBy: null }], culprit: "sum", why: "a typo" };

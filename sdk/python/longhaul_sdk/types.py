@@ -15,12 +15,16 @@ from ._records import record
 @record()
 @dataclass
 class Usage:
-    """Paid usage of a model. `cost_microdollars` is 0 where no price is known."""
+    """Paid usage of a model. `cost_microdollars` is None where the price of a part is unknown."""
 
     input_tokens: int = 0
+    # Of the input tokens.
     cached_tokens: int = 0
+    cache_written_tokens: int = 0
     output_tokens: int = 0
-    cost_microdollars: float = 0.0
+    # Of the output tokens.
+    reasoning_tokens: int = 0
+    cost_microdollars: float | None = None
 
 
 @record()

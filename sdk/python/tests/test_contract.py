@@ -281,7 +281,8 @@ class Imports(unittest.TestCase):
         from longhaul_sdk import CallAnswer, Conversation, Image, Message, Speaker
 
         with component("evaluator-plugin") as made:
-            turn = made.named("Turn")("hi", [], made.named("StopReason").END, made.named("Usage")(1, 0, 1, 0.0))
+            usage = made.named("Usage")(3, 1, 0, 2, 1, None)
+            turn = made.named("Turn")("hi", [], made.named("StopReason").END, usage)
             made.answers["conversation.complete"] = turn
             conversation = Conversation("system")
             parts = ["a", Image("image/png", b"1"), CallAnswer("1", {"b": 2})]
@@ -291,7 +292,8 @@ class Imports(unittest.TestCase):
                 [type(part).__name__ for part in pushed.parts], ["Part_Text", "Part_Image", "Part_Answered"]
             )
             for wanted, case in [("text", "Text"), ("json", "Json"), ({"type": "object"}, "Schema")]:
-                conversation.complete(Options(format=wanted, temperature=1))  # type: ignore[arg-type]
+                reply = conversation.complete(Options(format=wanted, temperature=1))  # type: ignore[arg-type]
+                self.assertEqual((reply.usage.reasoning_tokens, reply.usage.cost_microdollars), (1, None))
                 sent = made.calls[-1][1][0]
                 self.assertEqual(type(sent.format).__name__, f"ReplyFormat_{case}")
             with self.assertRaisesRegex(TypeError, "must be one of Text, Json, Schema, and is a text"):

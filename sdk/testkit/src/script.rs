@@ -217,14 +217,25 @@ pub(crate) struct ScriptedCall {
 pub(crate) struct ScriptedUsage {
     input_tokens: u32,
     cached_tokens: u32,
+    cache_written_tokens: u32,
     output_tokens: u32,
+    reasoning_tokens: u32,
     cost_microdollars: f64,
+    /// Whether the price is unknown, as it is of a model that the operator gives no price.
+    cost_unknown: bool,
 }
 
 impl From<ScriptedUsage> for Usage {
     fn from(usage: ScriptedUsage) -> Self {
-        let ScriptedUsage { input_tokens, cached_tokens, output_tokens, cost_microdollars } = usage;
-        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars, ..Self::default() }
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_written_tokens: usage.cache_written_tokens,
+            output_tokens: usage.output_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_microdollars: usage.cost_microdollars,
+            cost_unknown: usage.cost_unknown,
+        }
     }
 }
 

@@ -93,18 +93,16 @@ fn object(text: &str) -> serde_json::Value {
     }
 }
 
-/// The contract has no thinking of its own: it is part of what was written.
 impl From<Usage> for types::Usage {
     fn from(usage: Usage) -> Self {
-        let Usage { input_tokens, cached_tokens, output_tokens, cost_microdollars, .. } = usage;
-        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars }
-    }
-}
-
-impl From<types::Usage> for Usage {
-    fn from(usage: types::Usage) -> Self {
-        let types::Usage { input_tokens, cached_tokens, output_tokens, cost_microdollars } = usage;
-        Self { input_tokens, cached_tokens, output_tokens, cost_microdollars, ..Self::default() }
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_written_tokens: usage.cache_written_tokens,
+            output_tokens: usage.output_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_microdollars: usage.cost(),
+        }
     }
 }
 
@@ -449,5 +447,20 @@ impl From<evaluator::JudgeError> for RoleError {
             evaluator::JudgeError::Unavailable(outage) => Self::Unavailable(outage.into()),
             evaluator::JudgeError::Failed(text) => Self::Failed(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_price_is_none_and_not_0() {
+        let known = Usage { cost_microdollars: 2.0, reasoning_tokens: 3, cache_written_tokens: 4, ..Usage::default() };
+        let bound = types::Usage::from(known);
+        let counts = (bound.reasoning_tokens, bound.cache_written_tokens, bound.cost_microdollars);
+        assert_eq!(counts, (3, 4, Some(2.0)));
+        let unknown = Usage { cost_unknown: true, ..known };
+        assert_eq!(types::Usage::from(unknown).cost_microdollars, None);
     }
 }

@@ -67,7 +67,14 @@ impl Driver for Scripted {
 }
 
 fn turn(text: &str, calls: Vec<RequestedCall>) -> Turn {
-    let usage = Usage { input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost_microdollars: 0.0 };
+    let usage = Usage {
+        input_tokens: 0,
+        cached_tokens: 0,
+        cache_written_tokens: 0,
+        output_tokens: 0,
+        reasoning_tokens: 0,
+        cost_microdollars: None,
+    };
     Turn { text: text.to_owned(), calls, reason: StopReason::End, usage }
 }
 
