@@ -142,7 +142,8 @@ export interface StepResult {
 
 export interface Synthesis {
   answer: unknown;
-  confidence: number;
+  /** Between 0 and 1. */
+  confidence?: number;
   conflicts?: string[];
   unknowns?: string[];
 }
@@ -309,7 +310,7 @@ export class Conversation {
   text(prompt: string, options?: Options): string;
   /** Says `prompt` and gives the reply, read and checked against `schema`. */
   json(prompt: string, schema: Schema, options?: Options): any;
-  usage(): { total: Usage; contextTokens: number; contextTokensMax: number; resets: number };
+  usage(): { total: Usage; contextTokens: number; contextTokensMax?: number; resets: number };
   reset(summary: string): void;
 }
 
@@ -343,7 +344,8 @@ export namespace checks {
   function run(name: string): {
     name: string;
     passed: boolean;
-    exitCode: number;
+    /** Undefined where a limit ended the check. */
+    exitCode?: number;
     stdout: string;
     stderr: string;
     truncated: boolean;

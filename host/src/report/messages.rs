@@ -61,7 +61,10 @@ pub fn line(event: &RunEvent) -> Option<String> {
             let kept = if kept.is_empty() { String::new() } else { format!("; kept: {}", kept.join(", ")) };
             format!("replan {replan}{kept}; {}", planned(features, notes, &[]))
         }
-        Event::Answered { answer, confidence } => format!("answer ({:.0} % sure): {answer}", confidence * 100.0),
+        Event::Answered { answer, confidence: Some(confidence) } => {
+            format!("answer ({:.0} % sure): {answer}", confidence * 100.0)
+        }
+        Event::Answered { answer, confidence: None } => format!("answer: {answer}"),
         Event::Reverted { to, features, .. } => {
             let back =
                 if features.is_empty() { String::new() } else { format!("; taken back: {}", features.join(", ")) };

@@ -80,14 +80,18 @@ fn issue(criterion: &Criterion, finding: &Finding, why: &str, settings: &Setting
     };
     let said = said(report);
     let output = json::tail(said, settings.issue_chars_max);
-    format!("the check `{}` fails (exit code {}):\n{output}", report.name, report.exit_code)
+    format!("the check `{}` fails ({}):\n{output}", report.name, ending(report))
 }
 
 /// The last line of what a check said: of a traceback it names the error.
 fn last_line(report: &CheckReport) -> String {
     let last = said(report).lines().rev().find(|line| !line.trim().is_empty());
-    let exit = || format!("exit code {}, without a word", report.exit_code);
+    let exit = || format!("{}, without a word", ending(report));
     last.map_or_else(exit, |line| line.trim().to_owned())
+}
+
+fn ending(report: &CheckReport) -> String {
+    report.exit_code.map_or_else(|| "ended at a limit".to_owned(), |code| format!("exit code {code}"))
 }
 
 /// Standard error, or standard output where that is empty.
@@ -104,7 +108,7 @@ mod tests {
         Finding::Ran(CheckReport {
             name: "sum".to_owned(),
             passed,
-            exit_code: i32::from(!passed),
+            exit_code: Some(i32::from(!passed)),
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
             truncated: false,

@@ -22,7 +22,7 @@ pub(crate) fn synthesis(answer: &Value, results: &[StepResult]) -> Synthesis {
     let passed = results.iter().filter(|result| result.passed).count();
     Synthesis {
         answer: answer.to_string(),
-        confidence: share(passed, results.len()),
+        confidence: Some(share(passed, results.len())),
         conflicts: Vec::new(),
         unknowns: unknowns(results),
     }

@@ -121,7 +121,7 @@ pub(crate) fn synthesize(goal: &Goal, settings: &Settings, results: &[StepResult
     let synthesis = |summed: Summed, _| {
         Ok(Synthesis {
             answer: summed.answer.to_string(),
-            confidence: summed.confidence.unwrap_or(0.5),
+            confidence: summed.confidence,
             conflicts: summed.conflicts,
             unknowns: summed.unknowns,
         })

@@ -80,8 +80,11 @@ impl Own {
                 Ok(report) => {
                     let said = if report.stderr.trim().is_empty() { &report.stdout } else { &report.stderr };
                     let said = json::tail(said.trim(), SAID_CHARS_MAX);
-                    let said =
-                        if said.is_empty() { format!("it ended with {}", report.exit_code) } else { said.to_owned() };
+                    let end = || match report.exit_code {
+                        Some(code) => format!("it ended with {code}"),
+                        None => "it ended at a limit".to_owned(),
+                    };
+                    let said = if said.is_empty() { end() } else { said.to_owned() };
                     checked.failed.push((name.clone(), said));
                 }
                 Err(error) => checked.unknown.push((name.clone(), longhaul_sdk::Error::from(error).to_string())),

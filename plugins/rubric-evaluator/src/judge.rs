@@ -94,14 +94,14 @@ fn reported(report: &CheckReport, settings: &Settings) -> Found {
     }
     let stderr = report.stderr.trim();
     let said = if stderr.is_empty() { report.stdout.trim() } else { stderr };
-    let code = report.exit_code;
+    let end = report.exit_code.map_or_else(|| "ended at a limit".to_owned(), |code| format!("exit code {code}"));
     let last = said.lines().last().map(str::trim).filter(|line| !line.is_empty());
-    let why = last.map_or_else(|| format!("exit code {code}, without a word"), str::to_owned);
+    let why = last.map_or_else(|| format!("{end}, without a word"), str::to_owned);
     let output = json::tail(said, settings.issue_chars_max);
     Found {
         mark: Mark::Fail,
         why: json::cut(&why, settings.why_chars_max),
-        detail: Some(format!("the check `{name}` fails (exit code {code}):\n{output}")),
+        detail: Some(format!("the check `{name}` fails ({end}):\n{output}")),
     }
 }
 

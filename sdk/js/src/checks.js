@@ -3,6 +3,7 @@
 import host from "#host/checks";
 
 import { ask } from "./errors.js";
+import { orUndefined } from "./lift.js";
 import * as shape from "./shapes.js";
 
 /** `{ name, description, vacuous }` of each. A vacuous one passed before the work began. */
@@ -10,7 +11,8 @@ export function list() {
   return host.list();
 }
 
-/** `{ name, passed, exitCode, stdout, stderr, truncated }`. */
+/** `{ name, passed, exitCode, stdout, stderr, truncated }`. Without an exit code a limit ended the check. */
 export function run(name) {
-  return ask(() => host.run(shape.text(name, "name")));
+  const report = ask(() => host.run(shape.text(name, "name")));
+  return { ...report, exitCode: orUndefined(report.exitCode) };
 }

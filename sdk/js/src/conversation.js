@@ -4,7 +4,7 @@ import host from "#host/conversation";
 
 import { ask, Invalid } from "./errors.js";
 import { firstObject, readJson } from "./json.js";
-import { usage } from "./lift.js";
+import { orUndefined, usage } from "./lift.js";
 import { problemOf } from "./schema.js";
 import * as shape from "./shapes.js";
 
@@ -74,8 +74,8 @@ export class Conversation {
 
   /** Tokens and money so far, and how full the context is. */
   usage() {
-    const { total, ...context } = this.#raw.usage();
-    return { ...context, total: usage(total) };
+    const { total, contextTokensMax, ...context } = this.#raw.usage();
+    return { ...context, contextTokensMax: orUndefined(contextTokensMax), total: usage(total) };
   }
 
   /** Forgets all but the system prompt, what is pinned, and this summary. */

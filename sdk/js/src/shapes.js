@@ -118,7 +118,7 @@ export const workPlan = record({
 
 export const synthesis = record({
   answer: json,
-  confidence: f64,
+  confidence: option(f64),
   conflicts: orElse(list(text), []),
   unknowns: orElse(list(text), []),
 });

@@ -29,7 +29,8 @@ class CheckReport:
 
     name: str
     passed: bool
-    exit_code: int = 0
+    # None: a limit ended the check.
+    exit_code: int | None = 0
     stdout: str = ""
     stderr: str = ""
     truncated: bool = False

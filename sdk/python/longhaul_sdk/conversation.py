@@ -123,7 +123,8 @@ class ContextUsage:
 
     total: Usage
     context_tokens: int
-    context_tokens_max: int
+    # None: unknown.
+    context_tokens_max: int | None
     resets: int
 
 

@@ -129,10 +129,11 @@ class StepResult:
 @record(json=("answer",))
 @dataclass
 class Synthesis:
-    """One answer from the outcomes of all steps. `confidence` is between 0 and 1."""
+    """One answer from the outcomes of all steps."""
 
     answer: Any
-    confidence: float
+    # Between 0 and 1, in the planner's own opinion.
+    confidence: float | None = None
     conflicts: list[str] = field(default_factory=list)
     unknowns: list[str] = field(default_factory=list)
 

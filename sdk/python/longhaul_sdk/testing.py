@@ -165,7 +165,7 @@ class _Conversation:
         return turn
 
     def usage(self) -> ContextUsage:
-        return ContextUsage(Usage(), 0, 0, self._resets)
+        return ContextUsage(Usage(cost_microdollars=0.0), 0, None, self._resets)
 
     def reset(self, summary: str) -> None:
         self._messages = [(message, pinned) for message, pinned in self._messages if pinned]

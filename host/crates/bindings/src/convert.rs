@@ -37,6 +37,8 @@ macro_rules! same_fields {
 impl From<CheckReport> for checks::CheckReport {
     fn from(value: CheckReport) -> Self {
         let CheckReport { name, passed, exit_code, stdout, stderr, truncated, sandbox: _ } = value;
+        // The host's reports have -1 where a limit ended the check.
+        let exit_code = (exit_code != -1).then_some(exit_code);
         Self { name, passed, exit_code, stdout, stderr, truncated }
     }
 }

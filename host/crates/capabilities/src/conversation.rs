@@ -112,7 +112,8 @@ impl HostConversation for Ctx {
         let tokens = if is_cut_back { context.tokens(&model, 0) } else { context.estimated() };
         let context_tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         let resets = context.resets;
-        let context_tokens_max = self.window().await?;
+        // Entries of the journal have 0 for a window that is unknown.
+        let context_tokens_max = Some(self.window().await?).filter(|tokens| *tokens > 0);
         Ok(conversation::ContextUsage { total, context_tokens, context_tokens_max, resets })
     }
 

@@ -138,8 +138,8 @@ pub enum Event {
     Answered {
         /// JSON.
         answer: String,
-        /// Between 0 and 1, in the planner's own opinion.
-        confidence: f64,
+        /// Between 0 and 1, in the planner's own opinion. None: it gave no estimate.
+        confidence: Option<f64>,
     },
     /// It is decided who answers an ask.
     Dispatched {

@@ -179,9 +179,9 @@ pub struct StepResult {
 pub struct Synthesis {
     /// JSON.
     pub answer: String,
-    /// Between 0 and 1, in the planner's own opinion.
-    pub confidence: f64,
-    /// Contradictions between results.
+    /// Between 0 and 1, in the planner's own opinion. None: it gave no estimate.
+    pub confidence: Option<f64>,
+    /// Where results contradict each other.
     pub conflicts: Vec<String>,
     /// Questions that stayed open.
     pub unknowns: Vec<String>,

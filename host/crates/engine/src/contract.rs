@@ -50,7 +50,7 @@ impl CheckedAnswer for Outcome {
 impl CheckedAnswer for Synthesis {
     fn check(&mut self) -> Result<(), String> {
         json("answer", &mut self.answer)?;
-        confidence(self.confidence)
+        self.confidence.map_or(Ok(()), confidence)
     }
 }
 
@@ -181,8 +181,10 @@ mod tests {
             let said = format!("`confidence` is {shown}; it is a number from 0 to 1");
             check(&mut outcome("1", Some(wrong)), &said);
             let (conflicts, unknowns) = (Vec::new(), Vec::new());
-            check(&mut Synthesis { answer: "1".into(), confidence: wrong, conflicts, unknowns }, &said);
+            check(&mut Synthesis { answer: "1".into(), confidence: Some(wrong), conflicts, unknowns }, &said);
         }
+        let (conflicts, unknowns) = (Vec::new(), Vec::new());
+        check(&mut Synthesis { answer: "1".into(), confidence: None, conflicts, unknowns }, "");
     }
 
     #[test]

@@ -214,7 +214,7 @@ const SAYS = {
   synthesis: (p) => ({
     title: "Answered",
     code: p.answer ?? "",
-    notes: [`confidence ${p.confidence}`],
+    notes: p.confidence == null ? [] : [`confidence ${p.confidence}`],
     sign: "done",
     tone: "good",
   }),

@@ -191,7 +191,7 @@ function answerNotes(answer) {
   return h(
     "div",
     { class: "stack-small" },
-    h("p", { class: "hint" }, `Confidence ${answer.confidence}`),
+    answer.confidence != null && h("p", { class: "hint" }, `Confidence ${answer.confidence}`),
     answer.conflicts?.length > 0 &&
       h(
         "div",

@@ -53,7 +53,8 @@ static bool run_check(const lh_check_list *checks, lh_str name, bool *passed, lh
     lh_check_report report;
     if (!lh_check_run(name, &report, err)) return false;
     *passed = report.passed;
-    *why = lh_format("the check `%.*s` %s with exit code %d", LH_ARG(name), report.passed ? "passes" : "fails", (int)report.exit_code);
+    lh_str end = report.exit_code.is_some ? lh_format("with exit code %d", (int)report.exit_code.val) : lh_lit("at a limit");
+    *why = lh_format("the check `%.*s` %s %.*s", LH_ARG(name), report.passed ? "passes" : "fails", LH_ARG(end));
     return true;
 }
 

@@ -29,7 +29,8 @@ function judgeByCheck(id, known) {
     return { criterion: id, mark: "fail", why: `it quotes nothing, and there is no check \`${id}\`` };
   }
   const { passed, exitCode } = checks.run(id);
-  const why = passed ? `the check \`${id}\` passed` : `the check \`${id}\` failed with exit code ${exitCode}`;
+  const end = exitCode === undefined ? "at a limit" : `with exit code ${exitCode}`;
+  const why = passed ? `the check \`${id}\` passed` : `the check \`${id}\` failed ${end}`;
   return { criterion: id, mark: passed ? "pass" : "fail", why };
 }
 

@@ -52,7 +52,8 @@ def judge_by_check(criterion: Criterion) -> Judgement:
         return Judgement(criterion.id, Mark.FAIL, one_line(why))
     report = checks.run(criterion.id)
     mark = Mark.PASS if report.passed else Mark.FAIL
-    how = "passed" if report.passed else f"failed with exit code {report.exit_code}"
+    end = "at a limit" if report.exit_code is None else f"with exit code {report.exit_code}"
+    how = "passed" if report.passed else f"failed {end}"
     return Judgement(criterion.id, mark, one_line(f"the check `{criterion.id}` {how}"))
 
 

@@ -78,6 +78,7 @@ bool lh_planner_synthesize(const lh_goal *goal, const lh_step_result_list *resul
     lh_end(&answer);
     synthesis->answer = lh_out_text(&answer);
     size_t passed = results->len - synthesis->unknowns.len;
-    synthesis->confidence = results->len == 0 ? 0 : (double)passed / (double)results->len;
+    synthesis->confidence.is_some = results->len > 0;
+    if (results->len > 0) synthesis->confidence.val = (double)passed / (double)results->len;
     return true;
 }

@@ -1,14 +1,17 @@
 //! The planner `teller`: one feature, which is the goal and never passes, and notes that say word for word what it was
 //! told beside it.
 
-use longhaul_sdk::planner::{CheckBody, CheckSpec, Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{
+    CheckBody, CheckSpec, Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan,
+};
 use longhaul_sdk::types::Criterion;
 
 struct Teller;
 
 impl Planner for Teller {
     fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
-        let criterion = Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: Some("done".to_owned()) };
+        let criterion =
+            Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: Some("done".to_owned()) };
         let check = CheckSpec { name: "done".to_owned(), body: CheckBody::Python("assert False\n".to_owned()) };
         let step = Step {
             id: "all".to_owned(),
@@ -30,7 +33,7 @@ impl Planner for Teller {
     }
 
     fn synthesize(_: Goal, _: Vec<StepResult>) -> Result<Synthesis, PlanError> {
-        Ok(Synthesis { answer: "null".to_owned(), confidence: 0.0, conflicts: Vec::new(), unknowns: Vec::new() })
+        Ok(Synthesis { answer: "null".to_owned(), confidence: None, conflicts: Vec::new(), unknowns: Vec::new() })
     }
 }
 

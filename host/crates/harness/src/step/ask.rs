@@ -143,7 +143,7 @@ impl Turn<'_> {
         self.set_status(&session.feature, Passing, "answered");
         if self.state.direct {
             let synthesis =
-                Synthesis { answer, confidence: confidence.unwrap_or(1.0), conflicts: Vec::new(), unknowns };
+                Synthesis { answer, confidence: Some(confidence.unwrap_or(1.0)), conflicts: Vec::new(), unknowns };
             self.emit(Event::Answered { answer: synthesis.answer.clone(), confidence: synthesis.confidence });
             self.state.answer = Some(synthesis);
         }

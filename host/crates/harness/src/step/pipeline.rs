@@ -185,7 +185,7 @@ impl Turn<'_> {
                 true => texts::json_within(&synthesis.answer, self.state.limits.answer_bytes_max),
                 false => truncate(&synthesis.answer, self.state.limits.instruction_bytes_max),
             },
-            confidence: if synthesis.confidence.is_finite() { synthesis.confidence.clamp(0.0, 1.0) } else { 0.0 },
+            confidence: synthesis.confidence.map(|it| if it.is_finite() { it.clamp(0.0, 1.0) } else { 0.0 }),
             conflicts: cut(synthesis.conflicts),
             unknowns: cut(synthesis.unknowns),
         };
@@ -202,7 +202,7 @@ impl Turn<'_> {
         let said: Vec<_> = self.passing().map(|feature| format!("{}: {}", feature.spec.id, words(feature))).collect();
         let answer = truncate(&said.join("\n"), self.state.limits.instruction_bytes_max);
         let answer = serde_json::Value::String(answer).to_string();
-        self.take_answer(Synthesis { answer, confidence: 0.5, conflicts: Vec::new(), unknowns: Vec::new() });
+        self.take_answer(Synthesis { answer, confidence: Some(0.5), conflicts: Vec::new(), unknowns: Vec::new() });
     }
 
     pub(super) fn take_answer(&mut self, synthesis: Synthesis) {

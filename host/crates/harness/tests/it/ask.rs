@@ -59,7 +59,7 @@ fn one_agent_answers_without_anybody_choosing() {
         assert_eq!(bench.key(), "f-answer/1/generate");
         bench.report(says("because"));
         let answer = bench.state.answer.clone().expect("an answer");
-        assert_eq!((answer.answer.as_str(), answer.confidence), ("\"because\"", 1.0));
+        assert_eq!((answer.answer.as_str(), answer.confidence), ("\"because\"", Some(1.0)));
         assert_eq!(bench.state.status(), RunStatus::Completed);
     }
 }
@@ -148,7 +148,8 @@ fn ready_tasks_go_side_by_side_up_to_the_cap_and_answers_reach_those_that_depend
     bench.report_on("f-z/1/generate", says("z"));
     bench.report_on("f-sum/1/generate", says("13"));
     assert_eq!(keys(&bench), ["synthesize/1"]);
-    let answer = Synthesis { answer: "\"13\"".into(), confidence: 0.8, conflicts: vec![], unknowns: vec!["z?".into()] };
+    let answer =
+        Synthesis { answer: "\"13\"".into(), confidence: Some(0.8), conflicts: vec![], unknowns: vec!["z?".into()] };
     bench.report(WorkReport::Synthesized(answer.clone()));
     assert_eq!((bench.state.status(), bench.state.answer), (RunStatus::Completed, Some(answer)));
 }
@@ -186,7 +187,7 @@ fn a_failed_task_is_tried_again_skipped_planned_again_or_ends_all_as_the_plan_sa
 }
 
 fn synthesis() -> Synthesis {
-    Synthesis { answer: "{}".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] }
+    Synthesis { answer: "{}".into(), confidence: Some(0.9), conflicts: vec![], unknowns: vec![] }
 }
 
 #[test]
@@ -264,7 +265,7 @@ fn a_planner_that_gives_no_answer_or_no_second_plan_loses_nothing_that_was_answe
     assert_eq!(keys(&bench), ["synthesize/2"]);
     bench.fail(WorkFailure::Failed("no JSON".into()));
     let answer = bench.state.answer.clone().expect("an answer");
-    assert_eq!((answer.answer.as_str(), answer.confidence), ("\"x: six\"", 0.5));
+    assert_eq!((answer.answer.as_str(), answer.confidence), ("\"x: six\"", Some(0.5)));
     assert_eq!(bench.state.status(), RunStatus::Incomplete, "y failed");
 }
 

@@ -36,7 +36,12 @@ fn planned(limits: HarnessLimits, plan: Plan) -> Bench {
 }
 
 fn synthesis() -> WorkReport {
-    WorkReport::Synthesized(Synthesis { answer: "\"42\"".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] })
+    WorkReport::Synthesized(Synthesis {
+        answer: "\"42\"".into(),
+        confidence: Some(0.9),
+        conflicts: vec![],
+        unknowns: vec![],
+    })
 }
 
 #[test]
@@ -169,7 +174,7 @@ fn a_step_whose_agent_doubts_it_is_looked_at_again_while_plans_are_left() {
     bench.fail(WorkFailure::Failed("no JSON".into()));
     assert_eq!(bench.state.status(), RunStatus::Completed);
     let answer = bench.state.answer.expect("their own words");
-    assert_eq!((answer.answer.as_str(), answer.confidence), (r#""a: perhaps\ncheck-a: did it""#, 0.5));
+    assert_eq!((answer.answer.as_str(), answer.confidence), (r#""a: perhaps\ncheck-a: did it""#, Some(0.5)));
 }
 
 #[test]

@@ -612,7 +612,7 @@ fn proposal(dice: &mut Dice) -> &'static str {
 }
 
 fn synthesis() -> Synthesis {
-    Synthesis { answer: "{}".into(), confidence: 0.9, conflicts: vec![], unknowns: vec![] }
+    Synthesis { answer: "{}".into(), confidence: Some(0.9), conflicts: vec![], unknowns: vec![] }
 }
 
 fn trial((feature, check): &(String, String), dice: &mut Dice) -> Trial {

@@ -180,8 +180,8 @@ impl From<RunSummary> for RunView {
 pub struct AnswerView {
     /// The answer: JSON as text.
     pub answer: String,
-    /// Between 0 and 1, in the planner's own opinion.
-    pub confidence: f64,
+    /// Between 0 and 1, in the planner's own opinion. Null: it gave no estimate.
+    pub confidence: Option<f64>,
     /// Where results contradict each other.
     pub conflicts: Vec<String>,
     /// What is still not known.

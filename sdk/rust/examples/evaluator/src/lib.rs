@@ -72,7 +72,8 @@ fn checked(criterion: &Criterion) -> Result<(bool, String), JudgeError> {
     }
     let report = checks::run(name)?;
     let state = if report.passed { "passes" } else { "fails" };
-    Ok((report.passed, format!("the check `{name}` {state} with exit code {}", report.exit_code)))
+    let end = report.exit_code.map_or_else(|| "at a limit".to_owned(), |code| format!("with exit code {code}"));
+    Ok((report.passed, format!("the check `{name}` {state} {end}")))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Planner for Outline {
         let answer: Map<String, Value> = outputs.collect();
         let unknowns: Vec<String> =
             results.iter().filter(|result| !result.passed).map(|result| result.step.clone()).collect();
-        let confidence = share(results.len() - unknowns.len(), results.len());
+        let confidence = Some(share(results.len() - unknowns.len(), results.len()));
         Ok(Synthesis { answer: Value::from(answer).to_string(), confidence, conflicts: Vec::new(), unknowns })
     }
 }
@@ -125,7 +125,7 @@ mod tests {
         let results = vec![result("a", true, Some("[1]")), result("b", true, Some("oops")), result("c", false, None)];
         let synthesis = Outline::synthesize(goal(""), results).expect("a synthesis");
         assert_eq!(synthesis.answer, r#"{"a":[1],"b":"oops"}"#);
-        assert!((synthesis.confidence - 2.0 / 3.0).abs() < 1e-9);
+        assert!((synthesis.confidence.unwrap_or_default() - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(synthesis.unknowns, ["c"]);
     }
 }

@@ -33,7 +33,7 @@ impl Planner for Plugin {
             answer.insert(result.step.clone(), serde_json::from_str(output).unwrap_or(Value::Null));
         }
         #[allow(clippy::cast_precision_loss, reason = "there are few steps")]
-        let confidence = if results.is_empty() { 0.0 } else { passed as f64 / results.len() as f64 };
+        let confidence = (!results.is_empty()).then(|| passed as f64 / results.len() as f64);
         Ok(Synthesis { answer: Value::Object(answer).to_string(), confidence, conflicts: Vec::new(), unknowns })
     }
 }
