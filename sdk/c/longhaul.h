@@ -376,7 +376,7 @@ typedef longhaul_plugin_graph_graph_diagnosis_t lh_graph_diagnosis;
 /* { lh_str step, source, why; uint32_t tries; lh_graph_replay replay; } */
 typedef longhaul_plugin_graph_graph_patch_t lh_graph_kept;
 /* The states of a step. */
-enum { LH_STEP_FRESH, LH_STEP_STALE, LH_STEP_BLOCKED, LH_STEP_FAILED, LH_STEP_BROKEN };
+enum { LH_STEP_FRESH, LH_STEP_STALE, LH_STEP_BLOCKED, LH_STEP_FAILED, LH_STEP_BROKEN, LH_STEP_UNKNOWN };
 typedef enum { LH_GRAPH_JSON, LH_GRAPH_DOT } lh_graph_format;
 
 /* The plugin defines this one. */
@@ -457,9 +457,10 @@ typedef exports_longhaul_plugin_planner_work_plan_t lh_plan;
 typedef exports_longhaul_plugin_planner_list_step_result_t lh_step_result_list;
 typedef exports_longhaul_plugin_planner_step_result_t lh_step_result;
 typedef exports_longhaul_plugin_planner_synthesis_t lh_synthesis;
-/* Tags of `on_failure` and of the body of a check. */
+/* Tags of `on_failure`, and of the body of a check: { lh_str language, text; } with the language `python`, or the name
+ * of a check of longhaul.toml. */
 enum { LH_RETRY, LH_SKIP, LH_REPLAN, LH_ABORT };
-enum { LH_CHECK_PYTHON, LH_CHECK_NATIVE };
+enum { LH_CHECK_SOURCE, LH_CHECK_NATIVE };
 
 /* The plugin defines these three. LH_BLOCKED is `unclear`, a question for a person. */
 bool lh_planner_plan(const lh_goal *goal, lh_plan *plan, lh_error *err);

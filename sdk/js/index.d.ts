@@ -112,6 +112,9 @@ export interface Goal {
   criteria: Criterion[];
 }
 
+/** `{ python }` is short for a source of that language. */
+export type CheckBody = { python: string } | { source: { language: string; text: string } } | { native: string };
+
 export interface Step {
   id: string;
   title: string;
@@ -122,7 +125,7 @@ export interface Step {
   priority?: number;
   agent?: string;
   criteria?: Criterion[];
-  checks?: { name: string; body: { python: string } | { native: string } }[];
+  checks?: { name: string; body: CheckBody }[];
   dependsOn?: string[];
   /** Default `{ retry: 1 }`. */
   onFailure?: { retry: number } | "skip" | "replan" | "abort";
@@ -288,7 +291,7 @@ export interface RequestedCall {
 export interface Turn {
   text: string;
   calls: RequestedCall[];
-  reason: "end" | "length" | "tools" | "filtered";
+  reason: "end" | "length" | "tools" | "filtered" | "other";
   usage: Usage;
 }
 
@@ -415,7 +418,7 @@ export interface GraphFailure {
 export interface GraphStep {
   id: string;
   source: string;
-  state: "fresh" | "stale" | "blocked" | "failed" | "broken";
+  state: "fresh" | "stale" | "blocked" | "failed" | "broken" | "unknown";
   reads: string[];
   writes: string[];
   needs: string[];

@@ -154,7 +154,7 @@ fn step(feature: &Feature, checks_only: bool) -> Result<Step, String> {
     for (number, judged) in (1_u32..).zip(judged) {
         let id = format!("c{number}");
         let check = judged.check().map(|source| {
-            checks.push(CheckSpec { name: id.clone(), body: CheckBody::Python(format!("{source}\n")) });
+            checks.push(CheckSpec { name: id.clone(), body: CheckBody::python(format!("{source}\n")) });
             id.clone()
         });
         criteria.push(Criterion { id, text: judged.text().to_owned(), check });

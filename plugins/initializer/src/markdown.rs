@@ -249,7 +249,7 @@ impl Draft {
         }
         let name = name.map_err(|wrong| format!("{place}: {wrong}"))?;
         let source = format!("{}\n", block.join("\n"));
-        self.check(name, CheckBody::Python(source)).map_err(|wrong| format!("{place}: {wrong}"))
+        self.check(name, CheckBody::python(source)).map_err(|wrong| format!("{place}: {wrong}"))
     }
 
     fn check(&mut self, name: &str, body: CheckBody) -> Result<(), String> {

@@ -16,8 +16,12 @@ static void give_criterion(const lh_criterion *from, lh_criterion *to) {
 static void give_check(const check_spec *from, check_spec *to) {
     lhi_give_text(&from->name, &to->name);
     to->body.tag = from->body.tag;
-    /* Both cases are a text. */
-    lhi_give_text(&from->body.val.python, &to->body.val.python);
+    if (from->body.tag == LH_CHECK_SOURCE) {
+        lhi_give_text(&from->body.val.source.language, &to->body.val.source.language);
+        lhi_give_text(&from->body.val.source.text, &to->body.val.source.text);
+    } else {
+        lhi_give_text(&from->body.val.native, &to->body.val.native);
+    }
 }
 
 static void give_step(const lh_step *from, lh_step *to) {

@@ -42,12 +42,14 @@ export function goal({ text, context, settings, criteria }) {
 
 export function workPlan({ steps, notes }) {
   const untagged = ({ tag, val }) => (val === undefined ? tag : { [tag]: val });
+  const isPython = ({ tag, val }) => tag === "source" && val.language === "python";
+  const body = (given) => (isPython(given) ? { python: given.val.text } : untagged(given));
   return {
     steps: steps.map((step) => ({
       ...step,
       agent: orUndefined(step.agent),
       criteria: step.criteria.map(criterion),
-      checks: step.checks.map(({ name, body }) => ({ name, body: untagged(body) })),
+      checks: step.checks.map(({ name, body: given }) => ({ name, body: body(given) })),
       onFailure: untagged(step.onFailure),
     })),
     notes,

@@ -98,6 +98,14 @@ export const outcome = record({
   unknowns: orElse(list(text), []),
 });
 
+const bodyOfCheck = variant({ source: record({ language: text, text }), native: text });
+
+/** `{ python: source }` is short for source of that language. */
+function checkBody(value, place) {
+  const isShort = typeof value === "object" && value !== null && Object.hasOwn(value, "python");
+  return bodyOfCheck(isShort ? { source: { language: "python", text: value.python } } : value, place);
+}
+
 export const workPlan = record({
   steps: list(
     record({
@@ -108,7 +116,7 @@ export const workPlan = record({
       priority: orElse(u32, 5),
       agent: option(text),
       criteria: orElse(list(criterion), []),
-      checks: orElse(list(record({ name: text, body: variant({ python: text, native: text }) })), []),
+      checks: orElse(list(record({ name: text, body: checkBody })), []),
       dependsOn: orElse(list(text), []),
       onFailure: orElse(variant({ retry: u32, skip: null, replan: null, abort: null }), { retry: 1 }),
     }),

@@ -90,6 +90,20 @@ test("an answer of the wrong shape fails by the name of its place", () => {
   assert.match(steps({ retry: -1 }), /whole number from 0 to 4294967295, not -1$/);
 });
 
+test("a check of a plan is Python, another language or a name", () => {
+  fakeHost();
+  const step = (body) => ({ id: "a", title: "a", instruction: "a", checks: [{ name: "c", body }] });
+  const planner = (body) => sdk.definePlanner({ plan: () => ({ steps: [step(body)] }) });
+  for (const body of [{ python: "1" }, { source: { language: "ruby", text: "1" } }, { native: "unit" }]) {
+    assert.deepEqual(plan(planner(body), { text: "x" }).steps[0].checks[0].body, body);
+  }
+  assert.deepEqual(planner({ python: "1" }).plan({ text: "", context: "", settings: "", criteria: [] }).steps[0].checks[0].body, {
+    tag: "source",
+    val: { language: "python", text: "1" },
+  });
+  assert.match(variantOf(() => plan(planner("native"), { text: "x" })).val, /^`plan\.steps\[0\]\.checks\[0\]\.body` must be one of /);
+});
+
 test("a tool's arguments are read and held to their schema", () => {
   const parameters = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"], additionalProperties: false };
   const tool = sdk.defineTool({

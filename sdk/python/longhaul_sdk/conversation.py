@@ -103,6 +103,7 @@ class StopReason(enum.Enum):
     LENGTH = "length"
     TOOLS = "tools"
     FILTERED = "filtered"
+    OTHER = "other"
 
 
 @record()

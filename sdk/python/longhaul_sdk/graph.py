@@ -30,6 +30,7 @@ class GraphState(enum.Enum):
     BLOCKED = "blocked"
     FAILED = "failed"
     BROKEN = "broken"
+    UNKNOWN = "unknown"
 
 
 @record()

@@ -58,12 +58,26 @@ OnFailure = Retry | Skip | Replan | Abort
 # A check that is pinned, with this very text, when the work starts.
 
 
-@record("CheckBody_Python")
+@record()
 @dataclass
-class PythonCheck:
-    """Python source, run in the sandbox on a read-only copy of the work."""
+class CheckSource:
+    """Source code. `language` is `python`; the host refuses a plan with another one."""
 
-    source: str
+    language: str
+    text: str
+
+
+@record("CheckBody_Source")
+@dataclass
+class SourceCheck:
+    """Source code, run in the sandbox on a read-only copy of the work."""
+
+    source: CheckSource
+
+
+def python_check(source: str) -> SourceCheck:
+    """A check that runs Python source."""
+    return SourceCheck(CheckSource("python", source))
 
 
 @record("CheckBody_Native")
@@ -74,7 +88,7 @@ class NativeCheck:
     name: str
 
 
-CheckBody = PythonCheck | NativeCheck
+CheckBody = SourceCheck | NativeCheck
 
 
 @record()

@@ -213,7 +213,8 @@ class Exports(unittest.TestCase):
             self.assertEqual([step.id for step in plan.steps], ["a", "b"])
             self.assertEqual(plan.steps[0].on_failure, made.named("OnFailure_Retry")(1))
             plan.steps[0].on_failure = made.named("OnFailure_Abort")()
-            plan.steps[0].checks = [made.named("CheckSpec")("c", made.named("CheckBody_Python")("1"))]
+            source = made.named("CheckBody_Source")(made.named("CheckSource")("python", "1"))
+            plan.steps[0].checks = [made.named("CheckSpec")("c", source)]
             again = app.Planner().replan(goal, plan, [])
             self.assertEqual(again, plan)
 

@@ -55,6 +55,14 @@ pub use functions::Functions;
 #[global_allocator]
 static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
+impl planner::CheckBody {
+    /// A check that runs Python source.
+    #[must_use]
+    pub fn python(source: impl Into<String>) -> Self {
+        Self::Source(planner::CheckSource { language: "python".to_owned(), text: source.into() })
+    }
+}
+
 /// An outcome without confidence or unknowns.
 #[must_use]
 pub fn outcome(output: &serde_json::Value, summary: impl Into<String>) -> types::Outcome {

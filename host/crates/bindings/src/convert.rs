@@ -8,6 +8,7 @@ use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_core::model::{
     Message, MessagePart, MessageRole, ModelError, ModelReply, RequestedCall, StopReason, Usage,
 };
+use longhaul_core::text::printable;
 use longhaul_core::tool::{
     CheckError, CheckInfo, DelegateError, FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput, Verification,
 };
@@ -79,7 +80,7 @@ same_fields! {
 same_cases! {
     EffectClass = tool_types::Effect { ReadOnly, Idempotent, Verifiable, Acts }
     MessageRole = message_types::Speaker { User, Assistant, Tool }
-    StopReason = conversation::StopReason { End, Length, Tools, Filtered }
+    StopReason = conversation::StopReason { End, Length, Tools, Filtered, Other }
     Mark = evaluator::Mark { Pass, Fail, Unknown }
 }
 
@@ -277,20 +278,35 @@ impl From<Goal> for planner::Goal {
     }
 }
 
-impl From<planner::CheckSpec> for CheckSpec {
-    fn from(check: planner::CheckSpec) -> Self {
-        let body = match check.body {
-            planner::CheckBody::Python(source) => CheckBody::Python(source),
+/// The one language of checks that the host runs.
+const PYTHON: &str = "python";
+
+/// Bytes of a language that is not known which its error quotes.
+const LANGUAGE_BYTES_MAX: usize = 40;
+
+impl TryFrom<planner::CheckSpec> for CheckSpec {
+    type Error = RoleError;
+
+    fn try_from(planner::CheckSpec { name, body }: planner::CheckSpec) -> Result<Self, RoleError> {
+        let body = match body {
+            planner::CheckBody::Source(source) if source.language == PYTHON => CheckBody::Python(source.text),
+            planner::CheckBody::Source(source) => {
+                let language = printable(&source.language, LANGUAGE_BYTES_MAX);
+                let text = format!("the check `{name}` is in the language `{language}`; this host runs `{PYTHON}`");
+                return Err(RoleError::Failed(text));
+            }
             planner::CheckBody::Native(name) => CheckBody::Native(name),
         };
-        Self { name: check.name, body }
+        Ok(Self { name, body })
     }
 }
 
 impl From<CheckSpec> for planner::CheckSpec {
     fn from(check: CheckSpec) -> Self {
         let body = match check.body {
-            CheckBody::Python(source) => planner::CheckBody::Python(source),
+            CheckBody::Python(text) => {
+                planner::CheckBody::Source(planner::CheckSource { language: PYTHON.to_owned(), text })
+            }
             CheckBody::Native(name) => planner::CheckBody::Native(name),
         };
         Self { name: check.name, body }
@@ -319,8 +335,10 @@ impl From<OnFailure> for planner::OnFailure {
     }
 }
 
-impl From<planner::Step> for PlanStep {
-    fn from(step: planner::Step) -> Self {
+impl TryFrom<planner::Step> for PlanStep {
+    type Error = RoleError;
+
+    fn try_from(step: planner::Step) -> Result<Self, RoleError> {
         let spec = FeatureSpec {
             id: step.id,
             title: step.title,
@@ -330,10 +348,10 @@ impl From<planner::Step> for PlanStep {
             priority: u8::try_from(step.priority).unwrap_or(u8::MAX),
             agent: step.agent,
             criteria: each(step.criteria),
-            checks: each(step.checks),
+            checks: step.checks.into_iter().map(CheckSpec::try_from).collect::<Result<_, _>>()?,
             depends_on: step.depends_on,
         };
-        Self { spec, on_failure: step.on_failure.into() }
+        Ok(Self { spec, on_failure: step.on_failure.into() })
     }
 }
 
@@ -354,9 +372,12 @@ impl From<PlanStep> for planner::Step {
     }
 }
 
-impl From<planner::WorkPlan> for Plan {
-    fn from(plan: planner::WorkPlan) -> Self {
-        Self { steps: each(plan.steps), notes: plan.notes }
+impl TryFrom<planner::WorkPlan> for Plan {
+    type Error = RoleError;
+
+    fn try_from(plan: planner::WorkPlan) -> Result<Self, RoleError> {
+        let steps = plan.steps.into_iter().map(PlanStep::try_from).collect::<Result<_, _>>()?;
+        Ok(Self { steps, notes: plan.notes })
     }
 }
 
@@ -455,6 +476,18 @@ impl From<evaluator::JudgeError> for RoleError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_in_a_language_that_does_not_run_here_is_refused() {
+        let check = |language: &str| planner::CheckSpec {
+            name: "c".into(),
+            body: planner::CheckBody::Source(planner::CheckSource { language: language.into(), text: "1".into() }),
+        };
+        let python = CheckSpec { name: "c".into(), body: CheckBody::Python("1".into()) };
+        assert_eq!(CheckSpec::try_from(check("python")), Ok(python));
+        let text = "the check `c` is in the language `ru\\u001bby`; this host runs `python`";
+        assert_eq!(CheckSpec::try_from(check("ru\u{1b}by")), Err(RoleError::Failed(text.into())));
+    }
 
     #[test]
     fn an_unknown_price_is_none_and_not_0() {

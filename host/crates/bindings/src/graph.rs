@@ -12,9 +12,9 @@ impl From<StepState> for bound::GraphState {
             StepState::Fresh => Self::Fresh,
             StepState::Stale => Self::Stale,
             StepState::Blocked => Self::Blocked,
-            // A step of an agent has no effects, so that none of them is unknown.
-            StepState::Failed | StepState::Unknown => Self::Failed,
+            StepState::Failed => Self::Failed,
             StepState::Broken => Self::Broken,
+            StepState::Unknown => Self::Unknown,
         }
     }
 }

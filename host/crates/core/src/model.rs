@@ -223,6 +223,8 @@ pub enum StopReason {
     Tools,
     /// The provider filtered the rest.
     Filtered,
+    /// The provider gave another reason.
+    Other,
 }
 
 /// A reply.

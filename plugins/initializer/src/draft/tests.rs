@@ -1,3 +1,4 @@
+use longhaul_sdk::planner::CheckSource;
 use serde_json::json;
 
 use super::*;
@@ -59,7 +60,10 @@ fn a_criterion_brings_its_check_and_one_that_needs_a_check_is_asked_for_it() {
     let planned = steps(&draft(json!([one])), 9, false).expect("steps").remove(0);
     let criteria: Vec<_> = planned.criteria.iter().map(|c| (c.id.as_str(), c.check.as_deref())).collect();
     assert_eq!(criteria, [("c1", Some("c1")), ("c2", None)]);
-    let CheckBody::Python(source) = &planned.checks[0].body else { panic!("not Python") };
+    let CheckBody::Source(CheckSource { language, text: source }) = &planned.checks[0].body else {
+        panic!("no source")
+    };
+    assert_eq!(language, "python");
     assert_eq!((planned.checks.len(), source.as_str()), (1, "from a import add\nassert add(1, 2) == 3\n"));
 
     let wrong = steps(&draft(json!([one])), 9, true).expect_err("refused");

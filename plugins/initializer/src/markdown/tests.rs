@@ -51,7 +51,7 @@ fn sections_become_features_in_their_order() {
     );
     let source = "from squares import sum_of_squares\nassert sum_of_squares(3) == 14\n";
     assert_eq!(first.checks[0].name, "squares-sum");
-    assert_eq!(first.checks[0].body, CheckBody::Python(source.to_owned()));
+    assert_eq!(first.checks[0].body, CheckBody::python(source));
     let criteria: Vec<_> =
         first.criteria.iter().map(|c| (c.id.as_str(), c.text.as_str(), c.check.as_deref())).collect();
     assert_eq!(criteria, [("c1", "it is short", None), ("c2", "the sum is right", Some("squares-sum"))]);
@@ -101,7 +101,10 @@ fn what_is_written_wrong_is_a_question_with_its_line() {
 
 #[test]
 fn a_line_that_looks_like_a_known_one_is_refused_with_what_was_meant() {
-    refused("- prio: 9", "line 2 of the goal, in the feature `A`: `- prio:` means nothing; did you mean `- priority:`?");
+    refused(
+        "- prio: 9",
+        "line 2 of the goal, in the feature `A`: `- prio:` means nothing; did you mean `- priority:`?",
+    );
     refused("- id: a\n- dependson: b", "did you mean `- depends on:`?");
     refused("Write it.\n\n- checks: lint", "line 4 of the goal, in the feature `A`: `- checks:` means nothing");
     refused("- crtierion: fast", "did you mean `- criterion:`?");

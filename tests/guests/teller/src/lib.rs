@@ -12,7 +12,7 @@ impl Planner for Teller {
     fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
         let criterion =
             Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: Some("done".to_owned()) };
-        let check = CheckSpec { name: "done".to_owned(), body: CheckBody::Python("assert False\n".to_owned()) };
+        let check = CheckSpec { name: "done".to_owned(), body: CheckBody::python("assert False\n") };
         let step = Step {
             id: "all".to_owned(),
             title: goal.text.lines().next().unwrap_or_default().to_owned(),

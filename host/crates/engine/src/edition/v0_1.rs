@@ -48,7 +48,7 @@ impl PlannerExports for planner::GuestIndices {
         goal: Goal,
     ) -> ExportAnswer<Plan, RoleError> {
         let answer = self.load(&mut *store, instance)?.call_plan(store, &goal.into()).await?;
-        Ok(answer.map(Plan::from).map_err(RoleError::from))
+        Ok(answer.map_err(RoleError::from).and_then(Plan::try_from))
     }
 
     async fn replan(
@@ -60,7 +60,7 @@ impl PlannerExports for planner::GuestIndices {
     ) -> ExportAnswer<Plan, RoleError> {
         let (goal, plan, results) = (goal.into(), plan.into(), results_of(results));
         let answer = self.load(&mut *store, instance)?.call_replan(store, &goal, &plan, &results).await?;
-        Ok(answer.map(Plan::from).map_err(RoleError::from))
+        Ok(answer.map_err(RoleError::from).and_then(Plan::try_from))
     }
 
     async fn synthesize(

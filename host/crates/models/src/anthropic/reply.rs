@@ -18,6 +18,9 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+/// Reasons of servers for the end of a reply that is whole.
+const ENDS: [&str; 4] = ["", "end_turn", "stop_sequence", "tool_use"];
+
 /// Blocks of thoughts of one reply.
 const THOUGHTS_MAX: usize = 256;
 
@@ -236,6 +239,7 @@ impl AnthropicAssembly {
             Some("refusal") => StopReason::Filtered,
             Some("max_tokens" | "model_context_window_exceeded") if !stopped => StopReason::Length,
             _ if !calls.is_empty() => StopReason::Tools,
+            Some(other) if !stopped && !ENDS.contains(&other) => StopReason::Other,
             _ => StopReason::End,
         };
         ModelReply { text, calls, reason, usage, thoughts, ..ModelReply::default() }

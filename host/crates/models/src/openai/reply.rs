@@ -17,7 +17,10 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Bytes of thoughts that are kept.
+/// Reasons of servers for the end of a reply that is whole.
+const ENDS: [&str; 6] = ["", "stop", "eos", "eos_token", "tool_calls", "function_call"];
+
+/// Of thoughts that nobody wants back, this much is kept, in bytes.
 const THOUGHT_BYTES_MAX: usize = 16 << 10;
 
 /// One object of a stream, or the whole answer.
@@ -183,6 +186,7 @@ impl OpenAiAssembly {
             Some("content_filter") => StopReason::Filtered,
             Some("length") if !stopped => StopReason::Length,
             _ if !calls.is_empty() => StopReason::Tools,
+            Some(other) if !stopped && !ENDS.contains(&other) => StopReason::Other,
             _ => StopReason::End,
         };
         let thoughts = if thought.text.is_empty() { Vec::new() } else { vec![thought] };

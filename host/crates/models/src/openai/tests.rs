@@ -563,6 +563,14 @@ async fn a_model_that_refuses_is_heard_in_its_own_words() {
 }
 
 #[tokio::test]
+async fn a_reason_that_nobody_knows_is_no_end() {
+    for (said, reason) in [("stop", StopReason::End), ("eos", StopReason::End), ("paused", StopReason::Other)] {
+        let text = delta(json!({ "content": "a" })) + &finish(said);
+        assert_eq!(read(&text).await.reply().reason, reason, "{said}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_that_comes_back_is_shown_nowhere() {
     // `check` searches for the key in the result and in the streamed text.
     let echo = format!("{{\"error\":{{\"message\":\"you sent Authorization: Bearer {KEY}\"}}}}");
