@@ -284,14 +284,16 @@ bool lh_recall_fetch(lh_tier tier, lh_str key, lh_str *json, bool *found, lh_err
 bool lh_recall_search(lh_str query, uint32_t limit, lh_remembered_list *found, lh_error *err);
 
 typedef longhaul_plugin_decisions_decision_t lh_decision;
-typedef longhaul_plugin_decisions_list_decision_t lh_decision_list;
+/* { lh_str id; double at_ms; lh_decision decision; } */
+typedef longhaul_plugin_decisions_found_decision_t lh_found_decision;
+typedef longhaul_plugin_decisions_list_found_decision_t lh_found_decision_list;
 /* The outcome of a decision: `came_out`. */
 enum { LH_CAME_OPEN, LH_CAME_SUCCESS, LH_CAME_PARTIAL, LH_CAME_FAILURE, LH_CAME_REVERTED };
 
 /* Keeps a decision and gives its id. */
 bool lh_decisions_record(const lh_decision *decision, lh_str *id, lh_error *err);
 /* At most `limit` earlier decisions that have to do with `query`, the best first. */
-bool lh_decisions_find(lh_str query, uint32_t limit, lh_decision_list *found, lh_error *err);
+bool lh_decisions_find(lh_str query, uint32_t limit, lh_found_decision_list *found, lh_error *err);
 #endif
 
 /* ---- The roles: what a plugin of each world writes ---- */

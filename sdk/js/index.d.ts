@@ -393,7 +393,13 @@ export namespace decisions {
     lesson?: string;
   }
   function record(decision: Decision): string;
-  function find(query: string, limit?: number): Required<Omit<Decision, "lesson">>[];
+  interface FoundDecision {
+    id: string;
+    /** Milliseconds since 1970-01-01 UTC. */
+    atMs: number;
+    decision: Required<Omit<Decision, "lesson">> & { lesson?: string };
+  }
+  function find(query: string, limit?: number): FoundDecision[];
 }
 
 export namespace progress {

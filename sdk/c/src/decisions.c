@@ -30,13 +30,14 @@ bool lh_decisions_record(const lh_decision *decision, lh_str *id, lh_error *err)
     return true;
 }
 
-bool lh_decisions_find(lh_str query, uint32_t limit, lh_decision_list *found, lh_error *err) {
+bool lh_decisions_find(lh_str query, uint32_t limit, lh_found_decision_list *found, lh_error *err) {
     longhaul_plugin_decisions_decision_error_t e;
     query = lh_utf8(query);
-    *found = (lh_decision_list){0};
+    *found = (lh_found_decision_list){0};
     if (!longhaul_plugin_decisions_find(&query, limit, found, &e)) return fail_decision(err, e);
     for (size_t i = 0; i < found->len; i++) {
-        lh_decision *decision = &found->ptr[i];
+        lh_decision *decision = &found->ptr[i].decision;
+        lhi_adopt_text(found->ptr[i].id);
         lhi_adopt_text(decision->context);
         lhi_adopt_text(decision->decision);
         lhi_adopt_text(decision->reasoning);

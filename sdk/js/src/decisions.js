@@ -20,7 +20,8 @@ export function record(decision) {
   return ask(() => host.record(lower(decision, "decision")));
 }
 
+/** `{ id, atMs, decision }` of each, the best first. */
 export function find(query, limit = 10) {
   const found = ask(() => host.find(shape.text(query, "query"), shape.u32(limit, "limit")));
-  return found.map((one) => ({ ...one, lesson: orUndefined(one.lesson) }));
+  return found.map(({ decision, ...one }) => ({ ...one, decision: { ...decision, lesson: orUndefined(decision.lesson) } }));
 }

@@ -290,7 +290,11 @@ class FakeHost {
   #decisions() {
     return {
       record: (decision) => `d-${this.decisions.push(decision)}`,
-      find: (query, limit) => this.decisions.filter((one) => JSON.stringify(one).includes(query)).slice(0, limit),
+      find: (query, limit) =>
+        this.decisions
+          .map((decision, at) => ({ id: `d-${at + 1}`, atMs: 0, decision }))
+          .filter(({ decision }) => JSON.stringify(decision).includes(query))
+          .slice(0, limit),
     };
   }
 

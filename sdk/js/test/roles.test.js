@@ -219,6 +219,9 @@ test("what the host keeps comes back as it was", () => {
   assert.equal(sdk.recall.fetch("working", "k"), undefined);
   sdk.recall.remember("working", "k", { deep: [1] });
   assert.deepEqual(sdk.recall.fetch("working", "k"), { deep: [1] });
+  assert.equal(sdk.decisions.record({ context: "c", decision: "d", reasoning: "r" }), "d-1");
+  const decision = { context: "c", decision: "d", reasoning: "r", tags: [], cameOut: "open", lesson: undefined };
+  assert.deepEqual(sdk.decisions.find("d"), [{ id: "d-1", atMs: 0, decision }]);
   assert.equal(sdk.artifact.load(), undefined);
   sdk.artifact.save([1], "one");
   assert.deepEqual(sdk.artifact.load(), { runNumber: 1, state: [1], summary: "one" });

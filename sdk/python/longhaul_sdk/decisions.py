@@ -33,12 +33,23 @@ class Decision:
     lesson: str | None = None
 
 
+@_record()
+@dataclass
+class FoundDecision:
+    """A decision of the log."""
+
+    id: str
+    # Milliseconds since 1970-01-01 UTC.
+    at_ms: float
+    decision: Decision
+
+
 def record(decision: Decision) -> str:
     """Keeps a decision and gives its id."""
     return str(_host.call("decisions", "record", decision))
 
 
-def find(query: str, limit: int = 10) -> list[Decision]:
+def find(query: str, limit: int = 10) -> list[FoundDecision]:
     """At most `limit` earlier decisions, the best first."""
-    found: list[Decision] = _host.call("decisions", "find", query, limit)
+    found: list[FoundDecision] = _host.call("decisions", "find", query, limit)
     return found

@@ -17,7 +17,7 @@ from ._roles import role_of
 from .artifact import Handoff
 from .checks import CheckInfo, CheckReport
 from .conversation import ContextUsage, Message, Options, Speaker, Turn
-from .decisions import Decision
+from .decisions import Decision, FoundDecision
 from .delegate import Assignment
 from .errors import Error, FailedError, InvalidError, UnknownAgentError, UnknownCheckError, UnknownFunctionError, UnknownStepError
 from .graph import GraphChanges, GraphDiagnosis, GraphFormat, GraphPatch, GraphReplay, GraphStep
@@ -232,9 +232,13 @@ class _Imports:
         self._host.decisions.append(decision)
         return f"d-{len(self._host.decisions)}"
 
-    def _decisions_find(self, query: str, limit: int) -> list[Decision]:
+    def _decisions_find(self, query: str, limit: int) -> list[FoundDecision]:
         words = query.lower().split()
-        found = [one for one in self._host.decisions if any(word in str(one).lower() for word in words)]
+        found = [
+            FoundDecision(f"d-{number}", 0.0, decision)
+            for number, decision in enumerate(self._host.decisions, 1)
+            if any(word in str(decision).lower() for word in words)
+        ]
         return found[:limit]
 
     def _progress_log(self, action: str, outcome: str, files: list[str]) -> None:

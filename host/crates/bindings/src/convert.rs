@@ -1,8 +1,9 @@
 //! Between the words of the contract and the words of the host. Nothing is decided here.
 
 use crate::exports::{agent, evaluator, memory, planner, tool};
-use crate::imports::{checks, conversation, delegate};
+use crate::imports::{checks, conversation, decisions, delegate};
 use crate::{message_types, tool_types, types};
+use longhaul_core::decision::DecisionOutcome;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_core::model::{
@@ -82,6 +83,7 @@ same_cases! {
     MessageRole = message_types::Speaker { User, Assistant, Tool }
     StopReason = conversation::StopReason { End, Length, Tools, Filtered, Other }
     Mark = evaluator::Mark { Pass, Fail, Unknown }
+    DecisionOutcome = decisions::ResultOf { Open, Success, Partial, Failure, Reverted }
 }
 
 fn each<A, B: From<A>>(items: Vec<A>) -> Vec<B> {

@@ -1,15 +1,18 @@
 //! The log of decisions of a project.
 
+mod stored;
+
 use crate::counted::{CountedKind, StoredReply};
 use crate::ctx::Ctx;
 use crate::stop::Stop;
-use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, ResultOf};
+use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, FoundDecision};
 use longhaul_core::LimitHit;
-use longhaul_core::decision::{self, DecisionOutcome, relevant};
+use longhaul_core::decision::{self, relevant};
 use longhaul_core::journal::{EffectClass, EntryHandle};
 use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use std::sync::Arc;
+use stored::{StoredDecision, StoredFound};
 
 /// Bytes of all texts of a decision: as many as of a value in `recall`, since a search reads 2 000 of both.
 const DECISION_BYTES_MAX: usize = 64 << 10;
@@ -19,6 +22,7 @@ const SEARCHED_MAX: usize = 2_000;
 
 impl decisions::Host for Ctx {
     async fn record(&mut self, decision: Decision) -> wasmtime::Result<Result<String, DecisionError>> {
+        let decision = StoredDecision::from(decision);
         let bytes = serde_json::to_vec(&decision).map_or(usize::MAX, |bytes| bytes.len());
         if bytes > DECISION_BYTES_MAX {
             let hit = LimitHit::new("decision_bytes_max", bytes as u64, DECISION_BYTES_MAX as u64);
@@ -34,9 +38,9 @@ impl decisions::Host for Ctx {
         Ok(answer.into_result().map_err(|hit| DecisionError::Limit(hit.into())))
     }
 
-    async fn find(&mut self, query: String, limit: u32) -> wasmtime::Result<Result<Vec<Decision>, DecisionError>> {
+    async fn find(&mut self, query: String, limit: u32) -> wasmtime::Result<Result<Vec<FoundDecision>, DecisionError>> {
         self.note_decision();
-        let found = match self
+        let found: Vec<StoredFound> = match self
             .ask_repeatable("decisions.find", query.clone(), &(&query, limit), EffectClass::ReadOnly)
             .await?
         {
@@ -44,10 +48,10 @@ impl decisions::Host for Ctx {
             Err(handle) => {
                 let newest = decision::newest(&*self.services.store, &self.scope.project, SEARCHED_MAX);
                 let best = relevant(newest.map_err(broken)?, &query, self.services.clock.now_ms(), limit as usize);
-                self.answer(handle, best.into_iter().map(|hit| told(hit.decision)).collect()).await?
+                self.answer(handle, best.into_iter().map(|hit| hit.decision.into()).collect()).await?
             }
         };
-        Ok(Ok(found))
+        Ok(Ok(found.into_iter().map(FoundDecision::from).collect()))
     }
 }
 
@@ -56,7 +60,7 @@ impl Ctx {
     async fn keep_decision(
         &mut self,
         handle: EntryHandle,
-        decision: Decision,
+        decision: StoredDecision,
         bytes: u64,
     ) -> Result<StoredReply<String>, Stop> {
         // The handle's key is the same in every attempt, so a repeated record overwrites itself.
@@ -73,9 +77,9 @@ impl Ctx {
         }
     }
 
-    /// The stored form of a decision.
-    fn kept(&self, id: &str, decision: Decision) -> decision::Decision {
-        let Decision { context, decision, reasoning, tags, came_out, lesson } = decision;
+    /// The decision as it is kept.
+    fn kept(&self, id: &str, decision: StoredDecision) -> decision::Decision {
+        let StoredDecision { context, decision, reasoning, tags, outcome, lesson } = decision;
         decision::Decision {
             id: id.to_owned(),
             at_ms: self.services.clock.now_ms(),
@@ -86,13 +90,7 @@ impl Ctx {
             decision,
             reasoning,
             tags,
-            outcome: match came_out {
-                ResultOf::Open => DecisionOutcome::Open,
-                ResultOf::Success => DecisionOutcome::Success,
-                ResultOf::Partial => DecisionOutcome::Partial,
-                ResultOf::Failure => DecisionOutcome::Failure,
-                ResultOf::Reverted => DecisionOutcome::Reverted,
-            },
+            outcome,
             score: None,
             lesson,
         }
@@ -101,23 +99,4 @@ impl Ctx {
 
 fn broken(error: impl std::fmt::Display) -> Stop {
     Stop::Broken(error.to_string())
-}
-
-/// The guest's view of a decision.
-fn told(kept: decision::Decision) -> Decision {
-    let decision::Decision { context, decision, reasoning, tags, outcome, lesson, .. } = kept;
-    Decision {
-        context,
-        decision,
-        reasoning,
-        tags,
-        came_out: match outcome {
-            DecisionOutcome::Open => ResultOf::Open,
-            DecisionOutcome::Success => ResultOf::Success,
-            DecisionOutcome::Partial => ResultOf::Partial,
-            DecisionOutcome::Failure => ResultOf::Failure,
-            DecisionOutcome::Reverted => ResultOf::Reverted,
-        },
-        lesson,
-    }
 }

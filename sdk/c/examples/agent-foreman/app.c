@@ -74,10 +74,10 @@ static bool make_assignment(lh_str worker, lh_str text, lh_assignment *assignmen
 }
 
 static bool has_failed_before(lh_str text, bool *has, lh_error *err) {
-    lh_decision_list found;
+    lh_found_decision_list found;
     *has = false;
     if (!lh_decisions_find(text, 10, &found, err)) return false;
-    for (size_t i = 0; i < found.len; i++) *has = *has || lh_eq(found.ptr[i].context, text);
+    for (size_t i = 0; i < found.len; i++) *has = *has || lh_eq(found.ptr[i].decision.context, text);
     return true;
 }
 

@@ -52,7 +52,7 @@ fn decide(label: &str) -> Result<Value, Error> {
         lesson: None,
     })?;
     let found = decisions::find(&format!("how was {label} done"), 1)?;
-    Ok(json!(found.into_iter().map(|found| found.decision).collect::<Vec<_>>()))
+    Ok(json!(found.into_iter().map(|found| found.decision.decision).collect::<Vec<_>>()))
 }
 
 /// Two that help beside each other, one that asks another one and so on, and one that was not granted.
