@@ -161,6 +161,7 @@ export interface Subject {
   instruction: string;
   output: any;
   evidence: { name: string; content: string }[];
+  context: JsonObject;
 }
 
 export interface Rubric {
@@ -267,6 +268,8 @@ export interface Options {
   prefill?: string;
   stop?: string[];
   offerTools?: string[];
+  /** Further options; the host ignores those that it does not know. */
+  extra?: JsonObject;
 }
 
 export interface Usage {
@@ -293,6 +296,8 @@ export interface Turn {
   calls: RequestedCall[];
   reason: "end" | "length" | "tools" | "filtered" | "other";
   usage: Usage;
+  /** Further facts about the reply. */
+  extra: JsonObject;
 }
 
 export type Part =

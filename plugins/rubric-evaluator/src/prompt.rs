@@ -164,6 +164,7 @@ mod tests {
             instruction: "do".to_owned(),
             output: "{}".to_owned(),
             evidence: vec![evidence("x".repeat(90)), evidence("y".repeat(90))],
+            context: "{}".to_owned(),
         };
         let settings = Settings { evidence_chars_max: 100, ..Settings::default() };
         let criteria = criteria();

@@ -52,6 +52,7 @@ static lh_ask mend_ask(const lh_ask *ask) {
     if (mended.prefill.is_some) mended.prefill.val = lh_utf8(mended.prefill.val);
     mended.stop = lhi_utf8_texts(mended.stop);
     mended.offer_tools = lhi_utf8_texts(mended.offer_tools);
+    mended.extra = lh_utf8(mended.extra);
     return mended;
 }
 
@@ -62,6 +63,7 @@ bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_turn *turn, lh_error *err) 
     *turn = (lh_turn){0};
     if (!longhaul_plugin_conversation_method_conversation_complete(borrow, &options, turn, &e)) return fail_model(err, e);
     lhi_adopt_text(turn->text);
+    lhi_adopt_text(turn->extra);
     for (size_t i = 0; i < turn->calls.len; i++) {
         lhi_adopt_text(turn->calls.ptr[i].id);
         lhi_adopt_text(turn->calls.ptr[i].tool);

@@ -3,7 +3,7 @@
 import host from "#host/conversation";
 
 import { ask, Invalid } from "./errors.js";
-import { firstObject, readJson } from "./json.js";
+import { firstObject, readJson, readObject } from "./json.js";
 import { orUndefined, usage } from "./lift.js";
 import { problemOf } from "./schema.js";
 import * as shape from "./shapes.js";
@@ -29,6 +29,7 @@ const lowerOptions = shape.record({
   prefill: shape.option(shape.text),
   stop: shape.orElse(shape.list(shape.text), []),
   offerTools: shape.orElse(shape.list(shape.text), []),
+  extra: shape.orElse(shape.json, {}),
 });
 
 export class Conversation {
@@ -53,11 +54,11 @@ export class Conversation {
     this.push({ speaker: "tool", parts: [{ answered: { id, output, failed } }] });
   }
 
-  /** Asks the model: `{ text, calls, reason, usage }`. */
+  /** Asks the model: `{ text, calls, reason, usage, extra }`. */
   complete(options = {}) {
     const turn = ask(() => this.#raw.complete(lowerOptions(options, "options")));
     const calls = turn.calls.map((call) => ({ ...call, arguments: readJson("the arguments of the model", call.arguments) }));
-    return { ...turn, calls, usage: usage(turn.usage) };
+    return { ...turn, calls, usage: usage(turn.usage), extra: readObject("`extra` of the reply", turn.extra) };
   }
 
   /** Says `prompt` and gives the reply. */

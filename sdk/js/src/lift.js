@@ -60,8 +60,8 @@ export function stepResult({ step, passed, outcome: given, issues }) {
   return { step, passed, outcome: given ? outcome(given) : undefined, issues: issues.map(issue) };
 }
 
-export function subject({ instruction, output, evidence }) {
-  return { instruction, output: readJson("the output", output), evidence };
+export function subject({ instruction, output, evidence, context }) {
+  return { instruction, output: readJson("the output", output), evidence, context: readObject("the context", context) };
 }
 
 export function rubric({ criteria, settings }) {

@@ -324,7 +324,8 @@ const NO_USAGE = {
 function toTurn(reply) {
   const isTurn = typeof reply === "object" && "reason" in reply;
   const text = typeof reply === "string" ? reply : JSON.stringify(reply);
-  return isTurn ? { calls: [], usage: NO_USAGE, ...reply } : { text, calls: [], reason: "end", usage: NO_USAGE };
+  const nothing = { calls: [], usage: NO_USAGE, extra: "{}" };
+  return isTurn ? { ...nothing, ...reply } : { ...nothing, text, reason: "end" };
 }
 
 const lowerGoal = shape.record({
@@ -342,6 +343,7 @@ const lowerResults = shape.list(
   }),
 );
 const lowerSubject = shape.record({
+  context: shape.orElse(shape.json, {}),
   instruction: shape.orElse(shape.text, ""),
   output: shape.json,
   evidence: shape.orElse(shape.list(shape.record({ name: shape.text, content: shape.text })), []),

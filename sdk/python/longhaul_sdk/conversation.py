@@ -74,7 +74,7 @@ class Message:
     parts: list[Part]
 
 
-@record()
+@record(objects=("extra",))
 @dataclass
 class Options:
     """Settings of a request to the model."""
@@ -93,6 +93,8 @@ class Options:
     stop: list[str] = field(default_factory=list)
     # Tools that the model may ask for, of those that were granted.
     offer_tools: list[str] = field(default_factory=list)
+    # Further options; the host ignores those that it does not know.
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @record()
@@ -106,7 +108,7 @@ class StopReason(enum.Enum):
     OTHER = "other"
 
 
-@record()
+@record(objects=("extra",))
 @dataclass
 class Turn:
     """A reply of the model."""
@@ -115,6 +117,8 @@ class Turn:
     calls: list[RequestedCall] = field(default_factory=list)
     reason: StopReason = StopReason.END
     usage: Usage = field(default_factory=Usage)
+    # Further facts about the reply.
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @record()

@@ -20,7 +20,7 @@ class Evidence:
     content: str
 
 
-@record(outputs=("output",))
+@record(outputs=("output",), objects=("context",))
 @dataclass
 class Subject:
     """The work that is judged."""
@@ -28,6 +28,8 @@ class Subject:
     instruction: str
     output: Any
     evidence: list[Evidence] = field(default_factory=list)
+    # Helpful facts of the host.
+    context: dict[str, Any] = field(default_factory=dict)
 
 
 @record(objects=("settings",))

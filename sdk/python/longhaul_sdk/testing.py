@@ -128,7 +128,8 @@ class Host:
             raise reply
         if isinstance(reply, Turn):
             return reply
-        return Turn(reply if isinstance(reply, str) else jsontext.dumps(reply), usage=Usage(input_tokens=1, output_tokens=1, cost_microdollars=0.0))
+        usage = Usage(input_tokens=1, output_tokens=1, cost_microdollars=0.0)
+        return Turn(reply if isinstance(reply, str) else jsontext.dumps(reply), usage=usage)
 
     def call_tool(self, call: ToolCall) -> ToolResult:
         """Calls a tool of the script. A Tool has a key-value space of its own."""

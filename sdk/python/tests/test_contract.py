@@ -283,7 +283,7 @@ class Imports(unittest.TestCase):
 
         with component("evaluator-plugin") as made:
             usage = made.named("Usage")(3, 1, 0, 2, 1, None)
-            turn = made.named("Turn")("hi", [], made.named("StopReason").END, usage)
+            turn = made.named("Turn")("hi", [], made.named("StopReason").END, usage, '{"a": 1}')
             made.answers["conversation.complete"] = turn
             conversation = Conversation("system")
             parts = ["a", Image("image/png", b"1"), CallAnswer("1", {"b": 2})]
@@ -295,7 +295,9 @@ class Imports(unittest.TestCase):
             for wanted, case in [("text", "Text"), ("json", "Json"), ({"type": "object"}, "Schema")]:
                 reply = conversation.complete(Options(format=wanted, temperature=1))  # type: ignore[arg-type]
                 self.assertEqual((reply.usage.reasoning_tokens, reply.usage.cost_microdollars), (1, None))
+                self.assertEqual(reply.extra, {"a": 1})
                 sent = made.calls[-1][1][0]
+                self.assertEqual(sent.extra, "{}")
                 self.assertEqual(type(sent.format).__name__, f"ReplyFormat_{case}")
             with self.assertRaisesRegex(TypeError, "must be one of Text, Json, Schema, and is a text"):
                 conversation.complete(Options(format="yaml"))  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ impl Default for Options {
             prefill: None,
             stop: Vec::new(),
             offer_tools: Vec::new(),
+            extra: "{}".to_owned(),
         }
     }
 }

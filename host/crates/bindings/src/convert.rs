@@ -86,6 +86,9 @@ same_cases! {
     DecisionOutcome = decisions::ResultOf { Open, Success, Partial, Failure, Reverted }
 }
 
+/// A JSON object for later versions of the contract, in which this host has nothing to say.
+const NOTHING_MORE: &str = "{}";
+
 fn each<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(B::from).collect()
 }
@@ -131,7 +134,13 @@ impl From<message_types::Part> for MessagePart {
 
 impl From<ModelReply> for conversation::Turn {
     fn from(reply: ModelReply) -> Self {
-        Self { text: reply.text, calls: each(reply.calls), reason: reply.reason.into(), usage: reply.usage.into() }
+        Self {
+            text: reply.text,
+            calls: each(reply.calls),
+            reason: reply.reason.into(),
+            usage: reply.usage.into(),
+            extra: NOTHING_MORE.to_owned(),
+        }
     }
 }
 
@@ -421,6 +430,7 @@ impl From<Subject> for evaluator::Subject {
             instruction: subject.instruction,
             output: subject.output,
             evidence: subject.evidence.into_iter().map(evidence).collect(),
+            context: NOTHING_MORE.to_owned(),
         }
     }
 }

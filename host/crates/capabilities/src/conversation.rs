@@ -300,6 +300,7 @@ impl Ctx {
         options: &Options,
         tools: Vec<OfferedTool>,
     ) -> Result<ModelRequest, model::ModelError> {
+        check_extra(&options.extra).map_err(model::ModelError::Invalid)?;
         let context = &self.conversations.open[asking.at];
         Ok(ModelRequest {
             model: asking.model(),
@@ -372,6 +373,15 @@ fn summary(request: &ModelRequest) -> String {
     truncate(&format!("{} {}", request.model, last.unwrap_or_default().replace('\n', " ")), 160)
 }
 
+/// Options that this host does not know are ignored, and so are no part of the request.
+fn check_extra(extra: &str) -> Result<(), String> {
+    if extra.trim().is_empty() {
+        return Ok(());
+    }
+    let read = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(extra);
+    read.map(drop).map_err(|error| format!("`extra` of the options is no JSON object: {error}"))
+}
+
 fn reply_format(format: &ReplyFormat) -> Result<model::ReplyFormat, String> {
     Ok(match format {
         ReplyFormat::Text => model::ReplyFormat::Text,
@@ -387,4 +397,20 @@ fn reply_format(format: &ReplyFormat) -> Result<model::ReplyFormat, String> {
 fn fits(request: &ModelRequest, window: u32) -> Result<(), LimitHit> {
     let (wanted, window) = (request.tokens_estimated(), u64::from(window));
     if window > 0 && wanted > window { Err(LimitHit::new("context_tokens_max", wanted, window)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_options_are_an_object_or_nothing() {
+        for fine in ["", " ", "{}", "{\"later\":[1]}"] {
+            assert_eq!(check_extra(fine), Ok(()), "{fine}");
+        }
+        for wrong in ["[]", "1", "{", "null"] {
+            let error = check_extra(wrong).expect_err(wrong);
+            assert!(error.starts_with("`extra` of the options is no JSON object: "), "{error}");
+        }
+    }
 }

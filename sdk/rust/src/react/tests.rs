@@ -75,7 +75,7 @@ fn turn(text: &str, calls: Vec<RequestedCall>) -> Turn {
         reasoning_tokens: 0,
         cost_microdollars: None,
     };
-    Turn { text: text.to_owned(), calls, reason: StopReason::End, usage }
+    Turn { text: text.to_owned(), calls, reason: StopReason::End, usage, extra: "{}".to_owned() }
 }
 
 #[track_caller]

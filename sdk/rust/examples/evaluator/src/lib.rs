@@ -86,7 +86,8 @@ mod tests {
     fn check(criterion: &str, expected: &str) {
         let evidence = Evidence { name: "a.txt".to_owned(), content: "two\n".to_owned() };
         let output = r#""gr\u00fcn one""#.to_owned();
-        let subject = Subject { instruction: String::new(), output, evidence: vec![evidence] };
+        let subject =
+            Subject { instruction: String::new(), output, evidence: vec![evidence], context: "{}".to_owned() };
         let criterion = Criterion { id: "c".to_owned(), text: criterion.to_owned(), check: None };
         let verdict = Mentions::judge(subject, Rubric { criteria: vec![criterion], settings: "{}".to_owned() });
         let verdict = verdict.expect("a verdict");
@@ -111,7 +112,12 @@ mod tests {
 
     #[test]
     fn an_empty_rubric_is_an_error() {
-        let subject = Subject { instruction: String::new(), output: String::new(), evidence: Vec::new() };
+        let subject = Subject {
+            instruction: String::new(),
+            output: String::new(),
+            evidence: Vec::new(),
+            context: "{}".to_owned(),
+        };
         let rubric = Rubric { criteria: Vec::new(), settings: String::new() };
         let error = JudgeError::Failed("a rubric without criteria cannot be judged".to_owned());
         assert_eq!(Mentions::judge(subject, rubric), Err(error));
