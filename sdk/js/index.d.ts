@@ -309,7 +309,7 @@ export type Part =
 /** A conversation with a model, in a context of its own that the host holds. */
 export class Conversation {
   constructor(system: string);
-  push(message: { speaker: "user" | "assistant" | "tool"; parts: Part[] }, options?: { pinned?: boolean }): void;
+  push(message: { role: "user" | "assistant" | "tool"; parts: Part[] }, options?: { pinned?: boolean }): void;
   /** Adds a text of the user. A pinned one survives compaction and reset. */
   user(text: string, options?: { pinned?: boolean }): void;
   answer(answer: { id: string; output: unknown; failed?: boolean }): void;

@@ -25,9 +25,9 @@ lh_chat lh_chat_open(lh_str system) {
 
 void lh_chat_close(lh_chat chat) { longhaul_plugin_conversation_conversation_drop_own(chat); }
 
-static bool push(lh_chat chat, uint8_t speaker, longhaul_plugin_message_types_part_t part, bool pinned, lh_error *err) {
+static bool push(lh_chat chat, uint8_t role, longhaul_plugin_message_types_part_t part, bool pinned, lh_error *err) {
     longhaul_plugin_conversation_model_error_t e;
-    longhaul_plugin_message_types_message_t message = {.speaker = speaker, .parts = {&part, 1}};
+    longhaul_plugin_message_types_message_t message = {.role = role, .parts = {&part, 1}};
     longhaul_plugin_conversation_borrow_conversation_t borrow = longhaul_plugin_conversation_borrow_conversation(chat);
     return longhaul_plugin_conversation_method_conversation_push(borrow, &message, pinned, &e) || fail_model(err, e);
 }
@@ -35,14 +35,14 @@ static bool push(lh_chat chat, uint8_t speaker, longhaul_plugin_message_types_pa
 bool lh_chat_say(lh_chat chat, lh_str text, bool pinned, lh_error *err) {
     longhaul_plugin_message_types_part_t part = {.tag = LONGHAUL_PLUGIN_MESSAGE_TYPES_PART_TEXT,
                                                  .val.text = lh_utf8(text)};
-    return push(chat, LONGHAUL_PLUGIN_MESSAGE_TYPES_SPEAKER_USER, part, pinned, err);
+    return push(chat, LONGHAUL_PLUGIN_MESSAGE_TYPES_ROLE_USER, part, pinned, err);
 }
 
 bool lh_chat_answer(lh_chat chat, lh_str id, lh_str output_json, bool failed, lh_error *err) {
     longhaul_plugin_message_types_part_t part = {
         .tag = LONGHAUL_PLUGIN_MESSAGE_TYPES_PART_ANSWERED,
         .val.answered = {.id = lh_utf8(id), .output = lh_utf8(output_json), .failed = failed}};
-    return push(chat, LONGHAUL_PLUGIN_MESSAGE_TYPES_SPEAKER_TOOL, part, false, err);
+    return push(chat, LONGHAUL_PLUGIN_MESSAGE_TYPES_ROLE_TOOL, part, false, err);
 }
 
 /* The options as the host takes them. */

@@ -9,7 +9,7 @@ import { problemOf } from "./schema.js";
 import * as shape from "./shapes.js";
 
 const lowerMessage = shape.record({
-  speaker: shape.oneOf("user", "assistant", "tool"),
+  role: shape.oneOf("user", "assistant", "tool"),
   parts: shape.list(
     shape.variant({
       text: shape.text,
@@ -46,12 +46,12 @@ export class Conversation {
 
   /** Adds a text of the user. */
   user(text, options) {
-    this.push({ speaker: "user", parts: [{ text }] }, options);
+    this.push({ role: "user", parts: [{ text }] }, options);
   }
 
   /** Answers a tool that the model asked for, `id` being the one of its request. */
   answer({ id, output, failed }) {
-    this.push({ speaker: "tool", parts: [{ answered: { id, output, failed } }] });
+    this.push({ role: "tool", parts: [{ answered: { id, output, failed } }] });
   }
 
   /** Asks the model: `{ text, calls, reason, usage, extra }`. */

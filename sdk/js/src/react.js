@@ -42,7 +42,7 @@ export function react(task, { prompt = "", stepsMax = STEPS_MAX, observationChar
     if (action.action === "finish") {
       return { output: action.output ?? null, summary: action.summary ?? "" };
     }
-    talk.push({ speaker: "user", parts: observe(action, observationCharsMax) });
+    talk.push({ role: "user", parts: observe(action, observationCharsMax) });
   }
   throw new LimitReached("steps_max", stepsMax, stepsMax);
 }

@@ -148,7 +148,7 @@ class FakeHost {
         if (reply === undefined) refuse("failed", `the script has no reply for request ${host.requests.length}`);
         if (reply instanceof Error) throw reply;
         const turn = toTurn(reply);
-        this.#messages.push({ speaker: "assistant", parts: [{ tag: "text", val: turn.text }] });
+        this.#messages.push({ role: "assistant", parts: [{ tag: "text", val: turn.text }] });
         return turn;
       }
 

@@ -34,7 +34,7 @@ from . import (
 from ._export import export
 from ._react import react
 from .agent import Agent
-from .conversation import CallAnswer, Conversation, Image, Message, Options, RequestedCall, Speaker, StopReason, Turn
+from .conversation import CallAnswer, Conversation, Image, Message, Options, RequestedCall, Role, StopReason, Turn
 from .errors import (
     BlockedError,
     ContextFullError,
@@ -125,10 +125,10 @@ __all__ = [
     "Replan",
     "RequestedCall",
     "Retry",
+    "Role",
     "Rubric",
     "Skip",
     "SourceCheck",
-    "Speaker",
     "Step",
     "StepResult",
     "StopReason",

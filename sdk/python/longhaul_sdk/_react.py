@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import jsontext, tools
-from .conversation import Conversation, Image, Message, Options, Part, Speaker
+from .conversation import Conversation, Image, Message, Options, Part, Role
 from .errors import Error, InvalidError, LimitError
 from .tools import ToolCall, ToolInfo
 from .types import Outcome, Task
@@ -66,7 +66,7 @@ def react(
             return Outcome(action.output, action.summary)
         observation, *pictures = _observe(action)
         if pictures:
-            conversation.push(Message(Speaker.USER, [observation, *pictures]))
+            conversation.push(Message(Role.USER, [observation, *pictures]))
             observation = None
     raise LimitError("steps_max", steps_max, steps_max)
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @record()
-class Speaker(enum.Enum):
+class Role(enum.Enum):
     """Author of a message."""
 
     USER = "user"
@@ -70,7 +70,7 @@ Part = str | Image | RequestedCall | CallAnswer
 class Message:
     """A message, in one or several parts."""
 
-    speaker: Speaker
+    role: Role
     parts: list[Part]
 
 
@@ -181,11 +181,11 @@ class Conversation:
 
     def user(self, text: str, *, pinned: bool = False) -> None:
         """Adds a text of the user. A pinned one survives compaction and reset: the task itself."""
-        self.push(Message(Speaker.USER, [text]), pinned=pinned)
+        self.push(Message(Role.USER, [text]), pinned=pinned)
 
     def answer(self, answer: CallAnswer) -> None:
         """Answers a tool that the model asked for."""
-        self.push(Message(Speaker.TOOL, [answer]))
+        self.push(Message(Role.TOOL, [answer]))
 
     def push(self, message: Message, *, pinned: bool = False) -> None:
         """Adds any message."""

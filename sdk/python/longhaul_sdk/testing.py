@@ -16,7 +16,7 @@ from ._export import dispatch
 from ._roles import role_of
 from .artifact import Handoff
 from .checks import CheckInfo, CheckReport
-from .conversation import ContextUsage, Message, Options, Speaker, Turn
+from .conversation import ContextUsage, Message, Options, Role, Turn
 from .decisions import Decision, FoundDecision
 from .delegate import Assignment
 from .errors import Error, FailedError, InvalidError, UnknownAgentError, UnknownCheckError, UnknownFunctionError, UnknownStepError
@@ -162,7 +162,7 @@ class _Conversation:
 
     def complete(self, options: Options) -> Turn:
         turn = self._host.next_reply(Request(self._system, [message for message, _ in self._messages], options))
-        self.push(Message(Speaker.ASSISTANT, [turn.text, *turn.calls]), False)
+        self.push(Message(Role.ASSISTANT, [turn.text, *turn.calls]), False)
         return turn
 
     def usage(self) -> ContextUsage:
@@ -170,7 +170,7 @@ class _Conversation:
 
     def reset(self, summary: str) -> None:
         self._messages = [(message, pinned) for message, pinned in self._messages if pinned]
-        self.push(Message(Speaker.USER, [summary]), False)
+        self.push(Message(Role.USER, [summary]), False)
         self._resets += 1
 
 

@@ -279,7 +279,7 @@ class Imports(unittest.TestCase):
         self.assertIsInstance(answers[3], OutcomeUnknownError)
 
     def test_a_conversation_sends_each_format_and_part(self) -> None:
-        from longhaul_sdk import CallAnswer, Conversation, Image, Message, Speaker
+        from longhaul_sdk import CallAnswer, Conversation, Image, Message, Role
 
         with component("evaluator-plugin") as made:
             usage = made.named("Usage")(3, 1, 0, 2, 1, None)
@@ -287,7 +287,7 @@ class Imports(unittest.TestCase):
             made.answers["conversation.complete"] = turn
             conversation = Conversation("system")
             parts = ["a", Image("image/png", b"1"), CallAnswer("1", {"b": 2})]
-            conversation.push(Message(Speaker.TOOL, parts))  # type: ignore[arg-type]
+            conversation.push(Message(Role.TOOL, parts))  # type: ignore[arg-type]
             pushed = made.calls[-1][1][0]
             self.assertEqual(
                 [type(part).__name__ for part in pushed.parts], ["Part_Text", "Part_Image", "Part_Answered"]

@@ -9,7 +9,7 @@ use crate::Error;
 pub use crate::bindings::conversation::{
     ContextUsage, Conversation as RawConversation, ModelError, Options, ReplyFormat, StopReason, Turn,
 };
-use crate::bindings::message_types::{CallAnswer, Image, Message, Part, Speaker};
+use crate::bindings::message_types::{CallAnswer, Image, Message, Part, Role};
 
 /// The operator's model and limits, a reply as text.
 impl Default for Options {
@@ -51,7 +51,7 @@ impl Conversation {
     /// # Errors
     /// Those of `push`.
     pub fn user(&self, text: impl Into<String>) -> Result<(), Error> {
-        self.push(Speaker::User, Part::Text(text.into()), false)
+        self.push(Role::User, Part::Text(text.into()), false)
     }
 
     /// Adds a text of the user that survives compaction and reset: the task itself.
@@ -59,7 +59,7 @@ impl Conversation {
     /// # Errors
     /// Those of `push`.
     pub fn pinned(&self, text: impl Into<String>) -> Result<(), Error> {
-        self.push(Speaker::User, Part::Text(text.into()), true)
+        self.push(Role::User, Part::Text(text.into()), true)
     }
 
     /// Answers a tool that the model asked for.
@@ -67,7 +67,7 @@ impl Conversation {
     /// # Errors
     /// Those of `push`.
     pub fn answer(&self, answer: CallAnswer) -> Result<(), Error> {
-        self.push(Speaker::Tool, Part::Answered(answer), false)
+        self.push(Role::Tool, Part::Answered(answer), false)
     }
 
     /// Shows pictures, as the user.
@@ -77,7 +77,7 @@ impl Conversation {
     pub fn pictures(&self, pictures: Vec<Image>) -> Result<(), Error> {
         let words = Part::Text("What the tools answered with:".to_owned());
         let parts = std::iter::once(words).chain(pictures.into_iter().map(Part::Image)).collect();
-        Ok(self.raw.push(&Message { speaker: Speaker::User, parts }, false)?)
+        Ok(self.raw.push(&Message { role: Role::User, parts }, false)?)
     }
 
     /// Asks the model.
@@ -109,7 +109,7 @@ impl Conversation {
         crate::json::read("the model's reply", &turn.text)
     }
 
-    fn push(&self, speaker: Speaker, part: Part, pinned: bool) -> Result<(), Error> {
-        Ok(self.raw.push(&Message { speaker, parts: vec![part] }, pinned)?)
+    fn push(&self, role: Role, part: Part, pinned: bool) -> Result<(), Error> {
+        Ok(self.raw.push(&Message { role, parts: vec![part] }, pinned)?)
     }
 }

@@ -80,7 +80,7 @@ same_fields! {
 
 same_cases! {
     EffectClass = tool_types::Effect { ReadOnly, Idempotent, Verifiable, Acts }
-    MessageRole = message_types::Speaker { User, Assistant, Tool }
+    MessageRole = message_types::Role { User, Assistant, Tool }
     StopReason = conversation::StopReason { End, Length, Tools, Filtered, Other }
     Mark = evaluator::Mark { Pass, Fail, Unknown }
     DecisionOutcome = decisions::ResultOf { Open, Success, Partial, Failure, Reverted }
@@ -116,7 +116,7 @@ impl From<Usage> for types::Usage {
 
 impl From<message_types::Message> for Message {
     fn from(message: message_types::Message) -> Self {
-        Self { speaker: message.speaker.into(), parts: each(message.parts) }
+        Self { speaker: message.role.into(), parts: each(message.parts) }
     }
 }
 
