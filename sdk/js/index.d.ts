@@ -91,8 +91,8 @@ export interface Task {
   settings: JsonObject;
   criteria: Criterion[];
   feedback: Issue[];
-  /** Counts rounds, from 1. */
-  attempt: number;
+  /** Counts from 1. */
+  round: number;
 }
 
 export interface Outcome {

@@ -199,7 +199,7 @@ impl Agent<'_> {
     }
 
     fn options(&self, tried: u32) -> Options {
-        let mut options = self.settings.options(self.task.attempt, tried);
+        let mut options = self.settings.options(self.task.round, tried);
         match self.settings.calls {
             Calls::Schema => options.format = ReplyFormat::Schema(self.schema.clone()),
             Calls::Native => {

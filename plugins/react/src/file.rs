@@ -76,7 +76,7 @@ fn message(task: &Task, settings: &Settings, instruction: &str) -> String {
 }
 
 fn options(task: &Task, settings: &Settings, tried: u32) -> Options {
-    let options = settings.options(task.attempt, tried);
+    let options = settings.options(task.round, tried);
     if !settings.prefill {
         return options;
     }

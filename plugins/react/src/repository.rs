@@ -88,7 +88,7 @@ mod tests {
             settings: "{}".to_owned(),
             criteria: vec![Criterion { id: "c".into(), text: "it adds".into(), check: Some("unit".into()) }],
             feedback: Vec::new(),
-            attempt: 1,
+            round: 1,
         }
     }
 

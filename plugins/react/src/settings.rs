@@ -95,11 +95,11 @@ impl Settings {
         self
     }
 
-    /// The options of round `attempt` (from 1), try `tried` (from 0).
+    /// The options of a round (from 1), try `tried` (from 0).
     ///
     /// The first of all is the operator's; each later one differs, or it would fail the same way.
-    pub(crate) fn options(&self, attempt: u32, tried: u32) -> Options {
-        let rounds = attempt.saturating_sub(1);
+    pub(crate) fn options(&self, round: u32, tried: u32) -> Options {
+        let rounds = round.saturating_sub(1);
         let is_first = rounds == 0 && tried == 0;
         // Far enough apart that a try never repeats the seed of a later round.
         let offset = rounds.wrapping_add(tried.wrapping_mul(1_000));
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn each_round_and_each_try_has_a_seed_of_its_own() {
         let settings = Settings { seed: 7, temperature: Some(0.1), ..Settings::default() };
-        let of = |attempt, tried| {
-            let options = settings.options(attempt, tried);
+        let of = |round, tried| {
+            let options = settings.options(round, tried);
             (options.seed, options.temperature)
         };
         assert_eq!(of(1, 0), (Some(7), Some(0.1)));

@@ -39,7 +39,7 @@ static lh_task mend_task(const lh_task *task) {
         .settings = mend_object(task->settings),
         .criteria = {lh_alloc(task->criteria.len, sizeof *task->criteria.ptr), 0},
         .feedback = {lh_alloc(task->feedback.len, sizeof *task->feedback.ptr), 0},
-        .attempt = task->attempt == 0 ? 1 : task->attempt,
+        .round = task->round == 0 ? 1 : task->round,
     };
     for (size_t i = 0; mended.criteria.ptr != NULL && i < task->criteria.len; i++) {
         const lh_criterion *one = &task->criteria.ptr[i];

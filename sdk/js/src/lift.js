@@ -19,7 +19,7 @@ export function usage({ costMicrodollars, ...tokens }) {
   return { ...Object.fromEntries(counts), costMicrodollars: orUndefined(costMicrodollars) };
 }
 
-export function task({ id, instruction, context, settings, criteria, feedback, attempt }) {
+export function task({ id, instruction, context, settings, criteria, feedback, round }) {
   return {
     id,
     instruction,
@@ -27,7 +27,7 @@ export function task({ id, instruction, context, settings, criteria, feedback, a
     settings: readObject("the settings", settings),
     criteria: criteria.map(criterion),
     feedback: feedback.map(issue),
-    attempt: attempt >>> 0,
+    round: round >>> 0,
   };
 }
 

@@ -88,7 +88,7 @@ export const task = record({
   settings: orElse(json, {}),
   criteria: orElse(list(criterion), []),
   feedback: orElse(list(issue), []),
-  attempt: orElse(u32, 1),
+  round: orElse(u32, 1),
 });
 
 export const outcome = record({

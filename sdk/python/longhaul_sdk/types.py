@@ -60,8 +60,8 @@ class Task:
     criteria: list[Criterion] = field(default_factory=list)
     # The evaluator's words about the round before; empty in the first round.
     feedback: list[Issue] = field(default_factory=list)
-    # Counts rounds, from 1.
-    attempt: int = 1
+    # Counts from 1.
+    round: int = 1
 
 
 @record(outputs=("output",))

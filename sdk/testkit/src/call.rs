@@ -352,7 +352,7 @@ struct TaskInput {
     settings: Value,
     criteria: Vec<CriterionInput>,
     feedback: Vec<Issue>,
-    attempt: u32,
+    round: u32,
 }
 
 impl Default for TaskInput {
@@ -364,15 +364,15 @@ impl Default for TaskInput {
             settings: object(),
             criteria: Vec::new(),
             feedback: Vec::new(),
-            attempt: 1,
+            round: 1,
         }
     }
 }
 
 impl From<TaskInput> for Task {
     fn from(input: TaskInput) -> Self {
-        let TaskInput { id, instruction, context, settings, criteria, feedback, attempt } = input;
-        Self { id, instruction, context, settings, criteria: each(criteria), feedback, attempt }
+        let TaskInput { id, instruction, context, settings, criteria, feedback, round } = input;
+        Self { id, instruction, context, settings, criteria: each(criteria), feedback, attempt: round }
     }
 }
 

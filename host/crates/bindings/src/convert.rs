@@ -259,7 +259,7 @@ impl From<Task> for types::Task {
             settings: task.settings.to_string(),
             criteria: each(task.criteria),
             feedback: each(task.feedback),
-            attempt: task.attempt,
+            round: task.attempt,
         }
     }
 }
@@ -273,7 +273,7 @@ impl From<types::Task> for Task {
             settings: object(&task.settings),
             criteria: each(task.criteria),
             feedback: each(task.feedback),
-            attempt: task.attempt,
+            attempt: task.round,
         }
     }
 }

@@ -26,7 +26,7 @@ Exports and their inputs; a field with a value here may be left out, and has tha
              replan      {\"goal\": {..}, \"plan\": {\"steps\": [], \"notes\": \"\"}, \"results\": []}
              synthesize  {\"goal\": {..}, \"results\": []}
   agent      run         {\"id\": \"task\", \"instruction\": \"\", \"context\": {}, \"settings\": {},
-                          \"criteria\": [], \"feedback\": [], \"attempt\": 1}
+                          \"criteria\": [], \"feedback\": [], \"round\": 1}
   evaluator  judge       {\"subject\": {\"instruction\": \"\", \"output\": null, \"evidence\": []},
                           \"rubric\": {\"criteria\": [], \"settings\": {}}}
   memory     put         {\"namespace\": \"\", \"entry\": {\"key\", \"value\": null, \"tags\": [],

@@ -187,7 +187,7 @@ fn the_task_is_told_with_all_that_is_known() {
         settings: "{}".to_owned(),
         criteria: Vec::new(),
         feedback: vec![Issue { criterion: None, text: "too short".to_owned() }],
-        attempt: 2,
+        round: 2,
     };
     assert_eq!(task_text(&task), "Task:\nwrite\n\nAn earlier attempt failed:\n- too short");
 }

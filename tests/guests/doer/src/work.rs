@@ -14,7 +14,7 @@ pub(crate) fn run(task: &Task, word: &str) -> Result<Outcome, Error> {
     if task.id.starts_with("help-") {
         return help(task);
     }
-    let label = format!("{}-{}", task.id, task.attempt);
+    let label = format!("{}-{}", task.id, task.round);
     let file = format!("{}.txt", task.id);
     let mut answers = Vec::new();
     let conversation = Conversation::new("You write one line.");
@@ -86,7 +86,7 @@ fn task_of(id: &str, instruction: &str) -> Task {
         settings: "{}".to_owned(),
         criteria: Vec::new(),
         feedback: Vec::new(),
-        attempt: 1,
+        round: 1,
     }
 }
 

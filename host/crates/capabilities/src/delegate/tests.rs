@@ -32,7 +32,7 @@ fn assignment() -> Assignment {
         settings: "{}".into(),
         criteria: Vec::new(),
         feedback: Vec::new(),
-        attempt: 1,
+        round: 1,
     };
     Assignment { agent: "reader".into(), task }
 }
