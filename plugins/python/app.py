@@ -121,7 +121,7 @@ def _function(name, description):
         name=name,
         description=description,
         parameters=json.dumps(parameters),
-        effect=tool_types.Effect.READ_ONLY,
+        effect=tool_types.EffectClass.READ_ONLY,
     )
 
 

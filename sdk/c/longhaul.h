@@ -324,7 +324,7 @@ typedef enum {
     LH_IDEMPOTENT,  /* the same idempotency key has the effect once: it is sent again */
     LH_VERIFIABLE,  /* `verify` can tell whether it happened: it is asked first */
     LH_ACTS         /* never repeated without a person */
-} lh_effect;
+} lh_effect_class;
 
 typedef enum { LH_HAPPENED, LH_DID_NOT_HAPPEN, LH_CANNOT_TELL } lh_verdict_kind;
 
@@ -333,7 +333,7 @@ typedef enum { LH_HAPPENED, LH_DID_NOT_HAPPEN, LH_CANNOT_TELL } lh_verdict_kind;
 typedef struct {
     const char *name;
     const char *about;
-    lh_effect effect;
+    lh_effect_class effect;
     const lh_param *params;
     /* Writes its answer, one JSON value, to `answer`. */
     bool (*run)(const lh_call *call, lh_out *answer, lh_error *err);

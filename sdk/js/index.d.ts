@@ -35,7 +35,7 @@ export type SchemaType = "string" | "number" | "integer" | "boolean" | "null" | 
  * `idempotent` has the effect once for each idempotency key, `verifiable` can be asked by `verify` whether
  * it happened, `acts` is never repeated without a person.
  */
-export type Effect = "read-only" | "idempotent" | "verifiable" | "acts";
+export type EffectClass = "read-only" | "idempotent" | "verifiable" | "acts";
 
 export interface CallContext {
   /** The same for every attempt of one call, different for every other call. */
@@ -52,7 +52,7 @@ export type Verification = "did-not-happen" | { happened: unknown } | { unknown:
 
 export interface ToolFunction {
   description: string;
-  effect: Effect;
+  effect: EffectClass;
   /** Default: no arguments. */
   parameters?: Schema;
   /** `args` satisfies `parameters`. What it gives is the output, as JSON. */
@@ -339,7 +339,7 @@ export namespace tools {
   function list(): {
     id: string;
     description: string;
-    functions: { name: string; description: string; parameters: Schema; effect: Effect }[];
+    functions: { name: string; description: string; parameters: Schema; effect: EffectClass }[];
   }[];
   function call(tool: string, name: string, args?: JsonObject): any;
   function callMany(

@@ -1,6 +1,6 @@
 //! What the tool says about itself: names, words for the model, schemas, effects.
 
-use longhaul_sdk::tools::{Effect, Function, ToolInfo};
+use longhaul_sdk::tools::{EffectClass, Function, ToolInfo};
 use serde_json::{Value, json};
 
 pub(crate) fn tool() -> ToolInfo {
@@ -17,13 +17,13 @@ fn read() -> Function {
         "offset": { "type": "integer", "minimum": 0, "description": "first byte, default 0" },
         "limit": { "type": "integer", "minimum": 1, "description": "most bytes" }
     });
-    function("read", "Reads a text file.", &properties, &["path"], Effect::ReadOnly)
+    function("read", "Reads a text file.", &properties, &["path"], EffectClass::ReadOnly)
 }
 
 fn write() -> Function {
     let properties = json!({ "path": { "type": "string" }, "content": { "type": "string" } });
     let text = "Writes a whole text file, making directories as needed.";
-    function("write", text, &properties, &["path", "content"], Effect::Verifiable)
+    function("write", text, &properties, &["path", "content"], EffectClass::Verifiable)
 }
 
 fn list() -> Function {
@@ -31,7 +31,7 @@ fn list() -> Function {
         "path": { "type": "string", "description": "a directory, default the top" },
         "recursive": { "type": "boolean", "description": "default false" }
     });
-    function("list", "Lists a directory.", &properties, &[], Effect::ReadOnly)
+    function("list", "Lists a directory.", &properties, &[], EffectClass::ReadOnly)
 }
 
 fn search() -> Function {
@@ -42,7 +42,7 @@ fn search() -> Function {
         "files": { "type": "string", "description": "pattern of file names, such as *.py" },
         "ignore_case": { "type": "boolean" }
     });
-    function("search", "Finds lines in text files.", &properties, &["query"], Effect::ReadOnly)
+    function("search", "Finds lines in text files.", &properties, &["query"], EffectClass::ReadOnly)
 }
 
 fn edit() -> Function {
@@ -52,7 +52,7 @@ fn edit() -> Function {
         "new": { "type": "string", "description": "what stands there afterwards" }
     });
     let text = "Replaces one place in a text file.";
-    function("edit", text, &properties, &["path", "old", "new"], Effect::Verifiable)
+    function("edit", text, &properties, &["path", "old", "new"], EffectClass::Verifiable)
 }
 
 fn multi_edit() -> Function {
@@ -64,28 +64,28 @@ fn multi_edit() -> Function {
     });
     let properties = json!({ "path": { "type": "string" }, "edits": { "type": "array", "items": edit } });
     let text = "Replaces several places in a text file, one after the other; all of them or none.";
-    function("multi_edit", text, &properties, &["path", "edits"], Effect::Verifiable)
+    function("multi_edit", text, &properties, &["path", "edits"], EffectClass::Verifiable)
 }
 
 fn patch() -> Function {
     let properties =
         json!({ "patch": { "type": "string", "description": "with `--- a/PATH`, `+++ b/PATH` and `@@` lines" } });
     let text = "Applies a unified diff, of one file or several; all of it or nothing.";
-    function("patch", text, &properties, &["patch"], Effect::Verifiable)
+    function("patch", text, &properties, &["patch"], EffectClass::Verifiable)
 }
 
 fn delete() -> Function {
     let properties = json!({ "path": { "type": "string" } });
-    function("delete", "Deletes one file.", &properties, &["path"], Effect::Verifiable)
+    function("delete", "Deletes one file.", &properties, &["path"], EffectClass::Verifiable)
 }
 
 fn r#move() -> Function {
     let properties = json!({ "from": { "type": "string" }, "to": { "type": "string" } });
     let text = "Moves or renames one file; nothing may be where it goes.";
-    function("move", text, &properties, &["from", "to"], Effect::Verifiable)
+    function("move", text, &properties, &["from", "to"], EffectClass::Verifiable)
 }
 
-fn function(name: &str, description: &str, properties: &Value, required: &[&str], effect: Effect) -> Function {
+fn function(name: &str, description: &str, properties: &Value, required: &[&str], effect: EffectClass) -> Function {
     let parameters = json!({
         "type": "object",
         "properties": properties,

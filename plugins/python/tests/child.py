@@ -44,7 +44,7 @@ def _stand_in():
     record = lambda name: type(name, (Exception,), {"__init__": lambda self, *values, **fields: None})
     names = ("ToolInfo", "Function", "ToolError_Failed", "ToolError_UnknownFunction", "ToolError_InvalidArguments")
     types_of_tools = {name: record(name) for name in names}
-    types_of_tools.update(ToolResult=lambda output, truncated: output, Effect=types.SimpleNamespace(READ_ONLY=0))
+    types_of_tools.update(ToolResult=lambda output, truncated: output, EffectClass=types.SimpleNamespace(READ_ONLY=0))
     modules = {
         "componentize_py_types": {"Err": record("Err")},
         "longhaul_http": {},

@@ -210,7 +210,7 @@ pub(crate) fn issues(issues: &[Issue]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_sdk::tools::{Effect, Function};
+    use longhaul_sdk::tools::{EffectClass, Function};
 
     use super::*;
 
@@ -219,7 +219,7 @@ mod tests {
             name: (*name).to_owned(),
             description: format!("does {name}."),
             parameters: "{}".to_owned(),
-            effect: Effect::ReadOnly,
+            effect: EffectClass::ReadOnly,
         };
         let functions = functions.iter().map(function).collect();
         ToolInfo { id: id.to_owned(), description: String::new(), functions }

@@ -76,7 +76,7 @@ from .planner import (
     python_check,
 )
 from .schema import Field, read_as, schema_of
-from .tool import CallContext, DidNotHappen, Effect, Happened, Tool, ToolResult, Unknown, Verification, function
+from .tool import CallContext, DidNotHappen, EffectClass, Happened, Tool, ToolResult, Unknown, Verification, function
 from .types import Criterion, Issue, Outcome, Task, Usage
 
 __all__ = [
@@ -92,7 +92,7 @@ __all__ = [
     "Criterion",
     "DeniedError",
     "DidNotHappen",
-    "Effect",
+    "EffectClass",
     "Entry",
     "Error",
     "Evaluator",

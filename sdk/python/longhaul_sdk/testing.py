@@ -23,7 +23,7 @@ from .errors import Error, FailedError, InvalidError, UnknownAgentError, Unknown
 from .graph import GraphChanges, GraphDiagnosis, GraphFormat, GraphPatch, GraphReplay, GraphStep
 from .keyvalue import KeyPage
 from .recall import Remembered, Tier
-from .tool import CallContext, Effect, Function, Tool, ToolInfo, ToolResult
+from .tool import CallContext, EffectClass, Function, Tool, ToolInfo, ToolResult
 from .tools import ToolCall
 from .types import Outcome, Task, Usage
 
@@ -344,7 +344,7 @@ def _describe(tool: type[Tool] | FakeTool) -> ToolInfo:
     if not isinstance(tool, FakeTool):
         info: ToolInfo = dispatch(role_of(tool), tool, "describe")
         return info
-    functions = [Function(name, "", {"type": "object"}, Effect.READ_ONLY) for name in tool.functions]
+    functions = [Function(name, "", {"type": "object"}, EffectClass.READ_ONLY) for name in tool.functions]
     return ToolInfo(tool.id, tool.description, functions)
 
 

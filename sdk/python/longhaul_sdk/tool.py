@@ -29,7 +29,7 @@ EffectName = Literal["read-only", "idempotent", "verifiable", "acts"]
 
 
 @record()
-class Effect(enum.Enum):
+class EffectClass(enum.Enum):
     """The effect class of a function; it decides the next move of a resume when a call was cut off."""
 
     READ_ONLY = "read-only"
@@ -46,7 +46,7 @@ class Function:
     name: str
     description: str
     parameters: dict[str, Any]
-    effect: Effect
+    effect: EffectClass
 
 
 @record()
@@ -123,7 +123,7 @@ class ToolFunction(Generic[P, R]):
         self.__doc__ = method.__doc__
         self.method = method
         self.name = name or method.__name__
-        self.effect = Effect(effect)
+        self.effect = EffectClass(effect)
         self.prepare_method: Callable[..., Any] | None = None
         self.verify_method: Callable[..., Verification] | None = None
 
@@ -154,7 +154,7 @@ class ToolFunction(Generic[P, R]):
         return method
 
     def _needs_verifiable(self, what: str) -> None:
-        if self.effect is not Effect.VERIFIABLE:
+        if self.effect is not EffectClass.VERIFIABLE:
             raise TypeError(f'`{self.name}` has `{what}`, which is for functions with effect="verifiable"')
 
 
@@ -277,7 +277,7 @@ def _find(tool: Tool, name: str, arguments: str) -> tuple[Described, dict[str, A
 
 def _described(function: ToolFunction[..., Any]) -> Described:
     name = function.name
-    if function.effect is Effect.VERIFIABLE and function.verify_method is None:
+    if function.effect is EffectClass.VERIFIABLE and function.verify_method is None:
         raise TypeError(f"`{name}` says it is verifiable; mark the method that can tell with `@{name}.verify`")
     hints = hints_of(function.method)
     parameters = list(inspect.signature(function.method).parameters.values())[1:]

@@ -9,9 +9,9 @@ from typing import Any
 from . import _host, jsontext
 from ._records import record
 from .errors import Error
-from .tool import Effect, Function, ToolInfo, ToolResult
+from .tool import EffectClass, Function, ToolInfo, ToolResult
 
-__all__ = ["Effect", "Function", "ToolCall", "ToolInfo", "ToolResult", "available", "call", "call_many", "call_raw"]
+__all__ = ["EffectClass", "Function", "ToolCall", "ToolInfo", "ToolResult", "available", "call", "call_many", "call_raw"]
 
 
 @record(objects=("arguments",))

@@ -189,7 +189,7 @@ class Exports(unittest.TestCase):
             app = example("tool")
             info = app.Tool().describe()
             self.assertEqual([type(one) for one in info.functions], [made.named("Function")] * 3)
-            self.assertEqual(info.functions[1].effect, made.named("Effect").IDEMPOTENT)
+            self.assertEqual(info.functions[1].effect, made.named("EffectClass").IDEMPOTENT)
             context = made.named("CallContext")("k", 1, 1, "{}")
             result = app.Tool().call("count", '{"text": "a b"}', context)
             self.assertEqual(app.Tool().prepare("count", '{"text": "a b"}', context), "{}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from longhaul_sdk import (
     CallContext,
     DidNotHappen,
-    Effect,
+    EffectClass,
     FailedError,
     Field,
     Happened,
@@ -69,12 +69,12 @@ class Describing(unittest.TestCase):
         info = tool.describe(MailBox)
         self.assertEqual((info.id, info.description), ("mail-box", "Sends letters."))
         send, who = info.functions
-        self.assertEqual((send.name, send.description, send.effect), ("send", "Sends a letter to somebody.", Effect.VERIFIABLE))
+        self.assertEqual((send.name, send.description, send.effect), ("send", "Sends a letter to somebody.", EffectClass.VERIFIABLE))
         self.assertEqual(send.parameters["required"], ["to"])
         self.assertEqual(
             send.parameters["properties"]["to"], {"type": "string", "description": "who gets it", "minLength": 1}
         )
-        self.assertEqual((who.name, who.effect, who.parameters["properties"]), ("who", Effect.ACTS, {}))
+        self.assertEqual((who.name, who.effect, who.parameters["properties"]), ("who", EffectClass.ACTS, {}))
 
     def test_a_derived_class_has_the_functions_of_its_base(self) -> None:
         info = tool.describe(Derived)

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::json;
 use crate::schema::Schema;
 use crate::tool::{CallContext, Verification};
-use crate::tools::{Effect, Function, ToolError, ToolInfo, ToolResult};
+use crate::tools::{EffectClass, Function, ToolError, ToolInfo, ToolResult};
 
 /// The functions of a tool. Made anew for each export call, which costs a few microseconds.
 pub struct Functions {
@@ -24,7 +24,7 @@ struct Entry {
     name: &'static str,
     description: &'static str,
     schema: Schema,
-    effect: Effect,
+    effect: EffectClass,
     call: Call,
     doubt: Option<Doubt>,
 }
@@ -59,7 +59,7 @@ impl Functions {
         parameters: Schema,
         run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
     ) -> Self {
-        self.with(name, description, parameters, Effect::ReadOnly, run)
+        self.with(name, description, parameters, EffectClass::ReadOnly, run)
     }
 
     /// Adds a function that has its effect once for each `idempotency_key`. It is sent again after a crash.
@@ -71,7 +71,7 @@ impl Functions {
         parameters: Schema,
         run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
     ) -> Self {
-        self.with(name, description, parameters, Effect::Idempotent, run)
+        self.with(name, description, parameters, EffectClass::Idempotent, run)
     }
 
     /// Adds a function that acts on the world. After a crash it is never repeated without a person.
@@ -83,7 +83,7 @@ impl Functions {
         parameters: Schema,
         run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
     ) -> Self {
-        self.with(name, description, parameters, Effect::Acts, run)
+        self.with(name, description, parameters, EffectClass::Acts, run)
     }
 
     /// Makes the function that was added last verifiable. `prepare` notes, before the call, what `verify` will
@@ -95,7 +95,7 @@ impl Functions {
         verify: impl Fn(A, P, &CallContext) -> Result<Verification, ToolError> + 'static,
     ) -> Self {
         if let Some(entry) = self.entries.last_mut() {
-            entry.effect = Effect::Verifiable;
+            entry.effect = EffectClass::Verifiable;
             entry.doubt = Some(Doubt {
                 prepare: Box::new(move |arguments, context| {
                     Ok(serde_json::to_string(&prepare(typed(arguments)?, context)?)?)
@@ -164,7 +164,7 @@ impl Functions {
         name: &'static str,
         description: &'static str,
         schema: Schema,
-        effect: Effect,
+        effect: EffectClass,
         run: impl Fn(A, &CallContext) -> Result<R, ToolError> + 'static,
     ) -> Self {
         let call: Call = Box::new(move |arguments, context| answer(&run(typed(arguments)?, context)?));
@@ -263,8 +263,9 @@ mod tests {
 
     #[test]
     fn only_a_verifiable_function_can_tell_whether_it_happened() {
-        let effects: Vec<Effect> = functions().describe().functions.iter().map(|function| function.effect).collect();
-        assert_eq!(effects, [Effect::ReadOnly, Effect::Verifiable]);
+        let effects: Vec<EffectClass> =
+            functions().describe().functions.iter().map(|function| function.effect).collect();
+        assert_eq!(effects, [EffectClass::ReadOnly, EffectClass::Verifiable]);
         let functions = functions();
         assert_eq!(functions.prepare("half", r#"{"of": 1}"#, &context()), Ok("{}".to_owned()));
         assert_eq!(functions.prepare("halve", r#"{"of": 1}"#, &context()), Ok("1".to_owned()));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
-pub use crate::bindings::tool_types::{Effect, Function, ToolCall, ToolError, ToolInfo, ToolResult};
+pub use crate::bindings::tool_types::{EffectClass, Function, ToolCall, ToolError, ToolInfo, ToolResult};
 use crate::bindings::tools as host;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

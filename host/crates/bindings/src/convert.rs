@@ -79,7 +79,7 @@ same_fields! {
 }
 
 same_cases! {
-    EffectClass = tool_types::Effect { ReadOnly, Idempotent, Verifiable, Acts }
+    EffectClass = tool_types::EffectClass { ReadOnly, Idempotent, Verifiable, Acts }
     MessageRole = message_types::Role { User, Assistant, Tool }
     StopReason = conversation::StopReason { End, Length, Tools, Filtered, Other }
     Mark = evaluator::Mark { Pass, Fail, Unknown }

@@ -1,7 +1,7 @@
 //! The loop against a scripted model, and the words for a real one.
 
 use crate::conversation::StopReason;
-use crate::tools::{Effect, Function};
+use crate::tools::{EffectClass, Function};
 use crate::types::{Issue, Usage};
 
 use super::*;
@@ -11,7 +11,7 @@ fn granted() -> Vec<ToolInfo> {
         name: "read".to_owned(),
         description: "Reads.".to_owned(),
         parameters: "{}".to_owned(),
-        effect: Effect::ReadOnly,
+        effect: EffectClass::ReadOnly,
     };
     vec![ToolInfo { id: "notes".to_owned(), description: "Notes.".to_owned(), functions: vec![function] }]
 }

@@ -8,7 +8,7 @@ use longhaul_sdk::http::types::{
     Fields, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest, Scheme,
 };
 use longhaul_sdk::tool::{CallContext, Tool, Verification};
-use longhaul_sdk::tools::{Effect, Function, ToolError, ToolInfo, ToolResult};
+use longhaul_sdk::tools::{EffectClass, Function, ToolError, ToolInfo, ToolResult};
 use serde_json::{Value, json};
 
 struct Poster;
@@ -31,9 +31,9 @@ impl Tool for Poster {
             id: "poster".to_owned(),
             description: "Tells a server.".to_owned(),
             functions: vec![
-                function("post", "Tells it, once more each time.", Effect::Acts),
-                function("put", "Tells it once for a key.", Effect::Idempotent),
-                function("look", "Asks it.", Effect::ReadOnly),
+                function("post", "Tells it, once more each time.", EffectClass::Acts),
+                function("put", "Tells it once for a key.", EffectClass::Idempotent),
+                function("look", "Asks it.", EffectClass::ReadOnly),
             ],
         }
     }
