@@ -238,7 +238,7 @@ bool lh_kv_keys(lh_str prefix, lh_str_list *keys, lh_error *err);
 typedef longhaul_plugin_conversation_own_conversation_t lh_chat;
 /* `lh_ask ask = {0}` is the operator's model and limits, and a reply as text. */
 typedef longhaul_plugin_conversation_options_t lh_ask;
-typedef longhaul_plugin_conversation_turn_t lh_turn;
+typedef longhaul_plugin_conversation_reply_t lh_reply;
 
 lh_chat lh_chat_open(lh_str system);
 void lh_chat_close(lh_chat chat);
@@ -246,7 +246,7 @@ void lh_chat_close(lh_chat chat);
 bool lh_chat_say(lh_chat chat, lh_str text, bool pinned, lh_error *err);
 /* Answers a tool that the model asked for through its provider. */
 bool lh_chat_answer(lh_chat chat, lh_str id, lh_str output_json, bool failed, lh_error *err);
-bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_turn *turn, lh_error *err);
+bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_reply *reply, lh_error *err);
 /* The format of an `lh_ask`: JSON under this schema. */
 void lh_ask_schema(lh_ask *ask, lh_str schema);
 /* Says `prompt` and reads the reply, which the host holds to `schema`. */

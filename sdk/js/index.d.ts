@@ -291,7 +291,7 @@ export interface RequestedCall {
   arguments: any;
 }
 
-export interface Turn {
+export interface Reply {
   text: string;
   calls: RequestedCall[];
   reason: "end" | "length" | "tools" | "filtered" | "other";
@@ -313,7 +313,7 @@ export class Conversation {
   /** Adds a text of the user. A pinned one survives compaction and reset. */
   user(text: string, options?: { pinned?: boolean }): void;
   answer(answer: { id: string; output: unknown; failed?: boolean }): void;
-  complete(options?: Options): Turn;
+  complete(options?: Options): Reply;
   /** Says `prompt` and gives the reply. */
   text(prompt: string, options?: Options): string;
   /** Says `prompt` and gives the reply, read and checked against `schema`. */

@@ -17,13 +17,13 @@ import type {
   Synthesis,
   Task,
   ToolExports,
-  Turn,
+  Reply,
   Verdict,
 } from "longhaul-sdk";
 
 export interface Script {
-  /** Replies of the model, in order: a text, an object (as JSON), a turn, or an error to throw. */
-  replies?: (string | object | Partial<Turn> | Error)[];
+  /** Replies of the model, in order: a text, an object (as JSON), a whole reply, or an error to throw. */
+  replies?: (string | object | Partial<Reply> | Error)[];
   /** By id: what `defineTool` gave, or functions that take arguments and give outputs. */
   tools?: Record<string, ToolExports | { description?: string; functions: Record<string, (args: any) => unknown> }>;
   /** By name: whether it passes, or a report. */

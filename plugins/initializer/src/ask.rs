@@ -59,8 +59,8 @@ pub(crate) fn replan(
 pub(crate) fn summary(goal: &Goal, settings: &Settings, answer: &Value) -> Result<String, Error> {
     let conversation = Conversation::new(SYSTEM_SUMMARY);
     conversation.user(format!("{}\n\nResults:\n{answer}", described(goal)))?;
-    let turn = conversation.complete(&options(settings, 0, ReplyFormat::Text))?;
-    let text = turn.text.trim();
+    let reply = conversation.complete(&options(settings, 0, ReplyFormat::Text))?;
+    let text = reply.text.trim();
     if text.is_empty() {
         return Err(Error::failed("the model said nothing"));
     }
@@ -82,8 +82,8 @@ fn steps(
             conversation.user(format!("This plan cannot be used: {wrong}. Give all of it again."))?;
         }
         let format = ReplyFormat::Schema(schema.clone());
-        let turn = conversation.complete(&options(settings, attempt, format))?;
-        let draft = match read(&turn.text, turn.reason) {
+        let reply = conversation.complete(&options(settings, attempt, format))?;
+        let draft = match read(&reply.text, reply.reason) {
             Ok(draft) => draft,
             Err(text) => {
                 wrong = text;

@@ -146,8 +146,8 @@ fn reply<T: serde::de::DeserializeOwned, M>(
         if attempt > 0 {
             conversation.user(format!("This cannot be used: {wrong}. Give all of it again."))?;
         }
-        let turn = conversation.complete(&options(settings, attempt, ReplyFormat::Schema(schema.to_string())))?;
-        let found = json::first_object(&turn.text, |value: &Value| value.get(field).is_some());
+        let reply = conversation.complete(&options(settings, attempt, ReplyFormat::Schema(schema.to_string())))?;
+        let found = json::first_object(&reply.text, |value: &Value| value.get(field).is_some());
         let read =
             |value| serde_json::from_value(value).map_err(|error| format!("it does not fit the schema: {error}"));
         let is_last = attempt + 1 == settings.tries_max;

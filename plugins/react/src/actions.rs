@@ -5,7 +5,7 @@
 //! pass, or when the model insists on it. Out of steps, the agent hands back what it did, marked as unfinished, for the
 //! evaluator to judge; if it did nothing, it says which cap was reached.
 
-use longhaul_sdk::conversation::{Options, ReplyFormat, StopReason, Turn};
+use longhaul_sdk::conversation::{Options, Reply, ReplyFormat, StopReason};
 use longhaul_sdk::message_types::{CallAnswer, Image, RequestedCall};
 use longhaul_sdk::react::{self, Action, Caps, Driver, End};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
@@ -96,11 +96,11 @@ const LOG_LINES_MAX: usize = 40;
 impl Driver for Agent<'_> {
     type Answer = Outcome;
 
-    fn ask(&mut self, tried: u32) -> Result<Turn, Error> {
+    fn ask(&mut self, tried: u32) -> Result<Reply, Error> {
         self.steps_left = self.steps_left.saturating_sub(1);
-        let turn = self.conversation.complete(&self.options(tried))?;
-        self.was_cut = turn.reason == StopReason::Length;
-        Ok(turn)
+        let reply = self.conversation.complete(&self.options(tried))?;
+        self.was_cut = reply.reason == StopReason::Length;
+        Ok(reply)
     }
 
     fn read(&self, reply: &str) -> Result<react::Wish<Outcome>, String> {

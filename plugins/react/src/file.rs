@@ -4,7 +4,7 @@
 //! the next one. A reply without code, or (with `self_check`) one whose checks fail, goes back with
 //! what was wrong, at most `tries_max` times. The last writing stays: the evaluator decides.
 
-use longhaul_sdk::conversation::{Options, StopReason, Turn};
+use longhaul_sdk::conversation::{Options, Reply, StopReason};
 use longhaul_sdk::types::{Outcome, Task};
 use longhaul_sdk::{Conversation, Error, checks, json, tools};
 use serde_json::{Value, json};
@@ -24,14 +24,14 @@ pub(crate) fn run(task: &Task, settings: &Settings) -> Result<Outcome, Error> {
         if tried > 0 {
             conversation.user(format!("{wrong}\nWrite all of the code again."))?;
         }
-        let turn = conversation.complete(&options(task, settings, tried))?;
-        let Some(text) = code_of(&turn) else {
-            wrong = no_code(settings, turn.reason);
+        let reply = conversation.complete(&options(task, settings, tried))?;
+        let Some(text) = code_of(&reply) else {
+            wrong = no_code(settings, reply.reason);
             continue;
         };
         write(settings, &file, &text)?;
         let failing = failing_check(task, settings)?;
-        let is_cut = turn.reason == StopReason::Length;
+        let is_cut = reply.reason == StopReason::Length;
         written = Some(outcome(&file, &text, is_cut, failing.as_deref()));
         match failing {
             Some(text) => wrong = format!("This does not work:\n{text}"),
@@ -85,9 +85,9 @@ fn options(task: &Task, settings: &Settings, tried: u32) -> Options {
     Options { prefill: Some(prefill), stop: vec![stop], ..options }
 }
 
-fn code_of(turn: &Turn) -> Option<String> {
-    let block = code::first_block(&turn.text)?;
-    if block.is_closed || turn.reason != StopReason::Length {
+fn code_of(reply: &Reply) -> Option<String> {
+    let block = code::first_block(&reply.text)?;
+    if block.is_closed || reply.reason != StopReason::Length {
         return Some(block.code);
     }
     Some(code::without_last_line(&block.code)).filter(|code| !code.trim().is_empty())

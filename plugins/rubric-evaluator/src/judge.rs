@@ -29,8 +29,8 @@ pub(crate) fn by_model(subject: &Subject, criteria: &[&Criterion], settings: &Se
     let schema = prompt::schema(criteria).to_string();
     let mut best = Vec::new();
     for tried in 0..settings.tries_max {
-        let turn = conversation.complete(&options(settings, &schema, tried))?;
-        let wrong = match prompt::read(&turn.text, criteria) {
+        let reply = conversation.complete(&options(settings, &schema, tried))?;
+        let wrong = match prompt::read(&reply.text, criteria) {
             Ok(mut given) => {
                 cut_reasons(&mut given, settings);
                 let is_whole = given.len() == criteria.len();

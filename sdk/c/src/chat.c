@@ -56,21 +56,21 @@ static lh_ask mend_ask(const lh_ask *ask) {
     return mended;
 }
 
-bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_turn *turn, lh_error *err) {
+bool lh_chat_ask(lh_chat chat, const lh_ask *ask, lh_reply *reply, lh_error *err) {
     longhaul_plugin_conversation_model_error_t e;
     lh_ask options = mend_ask(ask);
     longhaul_plugin_conversation_borrow_conversation_t borrow = longhaul_plugin_conversation_borrow_conversation(chat);
-    *turn = (lh_turn){0};
-    if (!longhaul_plugin_conversation_method_conversation_complete(borrow, &options, turn, &e)) return fail_model(err, e);
-    lhi_adopt_text(turn->text);
-    lhi_adopt_text(turn->extra);
-    for (size_t i = 0; i < turn->calls.len; i++) {
-        lhi_adopt_text(turn->calls.ptr[i].id);
-        lhi_adopt_text(turn->calls.ptr[i].tool);
-        lhi_adopt_text(turn->calls.ptr[i].function);
-        lhi_adopt_text(turn->calls.ptr[i].arguments);
+    *reply = (lh_reply){0};
+    if (!longhaul_plugin_conversation_method_conversation_complete(borrow, &options, reply, &e)) return fail_model(err, e);
+    lhi_adopt_text(reply->text);
+    lhi_adopt_text(reply->extra);
+    for (size_t i = 0; i < reply->calls.len; i++) {
+        lhi_adopt_text(reply->calls.ptr[i].id);
+        lhi_adopt_text(reply->calls.ptr[i].tool);
+        lhi_adopt_text(reply->calls.ptr[i].function);
+        lhi_adopt_text(reply->calls.ptr[i].arguments);
     }
-    if (turn->calls.len > 0) lh_adopt(turn->calls.ptr);
+    if (reply->calls.len > 0) lh_adopt(reply->calls.ptr);
     return true;
 }
 
@@ -81,10 +81,10 @@ void lh_ask_schema(lh_ask *ask, lh_str schema) {
 
 bool lh_chat_json(lh_chat chat, lh_str prompt, lh_str schema, lh_value *reply, lh_error *err) {
     lh_ask ask = {0};
-    lh_turn turn;
+    lh_reply said;
     lh_ask_schema(&ask, schema);
-    return lh_chat_say(chat, prompt, false, err) && lh_chat_ask(chat, &ask, &turn, err) &&
-           lh_json_read("the model's reply", turn.text, reply, err);
+    return lh_chat_say(chat, prompt, false, err) && lh_chat_ask(chat, &ask, &said, err) &&
+           lh_json_read("the model's reply", said.text, reply, err);
 }
 
 lh_chat_context lh_chat_usage(lh_chat chat) {

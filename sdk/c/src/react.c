@@ -202,9 +202,9 @@ static enum step step(const lh_tool_list *tools, lh_str reply, uint32_t chars_ma
 }
 
 /* Answers what the model asked for through its provider, each request by its id. */
-static bool answer_requests(lh_chat chat, const lh_tool_list *tools, const lh_turn *turn, uint32_t chars_max, lh_error *err) {
-    for (size_t i = 0; i < turn->calls.len; i++) {
-        longhaul_plugin_message_types_requested_call_t *call = &turn->calls.ptr[i];
+static bool answer_requests(lh_chat chat, const lh_tool_list *tools, const lh_reply *reply, uint32_t chars_max, lh_error *err) {
+    for (size_t i = 0; i < reply->calls.len; i++) {
+        longhaul_plugin_message_types_requested_call_t *call = &reply->calls.ptr[i];
         bool failed, truncated;
         lh_str answer = call_for(tools, call->tool, call->function, call->arguments, chars_max, &failed, &truncated);
         lh_out out = {0};
@@ -222,15 +222,15 @@ static bool react_steps(lh_chat chat, const lh_react_options *options, const lh_
     lh_ask_schema(&ask, reply_schema(tools));
     uint32_t unreadable = 0;
     for (uint32_t i = 0; i < steps_max; i++) {
-        lh_turn turn;
+        lh_reply reply;
         lh_str words = EMPTY;
-        if (!lh_chat_ask(chat, &ask, &turn, err)) return false;
-        if (turn.calls.len > 0) {
+        if (!lh_chat_ask(chat, &ask, &reply, err)) return false;
+        if (reply.calls.len > 0) {
             unreadable = 0;
-            if (!answer_requests(chat, tools, &turn, chars_max, err)) return false;
+            if (!answer_requests(chat, tools, &reply, chars_max, err)) return false;
             continue;
         }
-        switch (step(tools, turn.text, chars_max, outcome, &words)) {
+        switch (step(tools, reply.text, chars_max, outcome, &words)) {
         case STEP_DONE: return true;
         case STEP_GO_ON: unreadable = 0; break;
         case STEP_UNREADABLE:

@@ -56,9 +56,9 @@ export class Conversation {
 
   /** Asks the model: `{ text, calls, reason, usage, extra }`. */
   complete(options = {}) {
-    const turn = ask(() => this.#raw.complete(lowerOptions(options, "options")));
-    const calls = turn.calls.map((call) => ({ ...call, arguments: readJson("the arguments of the model", call.arguments) }));
-    return { ...turn, calls, usage: usage(turn.usage), extra: readObject("`extra` of the reply", turn.extra) };
+    const reply = ask(() => this.#raw.complete(lowerOptions(options, "options")));
+    const calls = reply.calls.map((call) => ({ ...call, arguments: readJson("the arguments of the model", call.arguments) }));
+    return { ...reply, calls, usage: usage(reply.usage), extra: readObject("`extra` of the reply", reply.extra) };
   }
 
   /** Says `prompt` and gives the reply. */

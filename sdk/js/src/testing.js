@@ -15,7 +15,7 @@ import * as shape from "./shapes.js";
 /**
  * Puts a scripted host in place, and gives what it was asked.
  *
- * `replies`: what the model says, in order: a text, an object (as JSON), a turn, or an error to throw.
+ * `replies`: what the model says, in order: a text, an object (as JSON), a whole reply, or an error to throw.
  * `tools`: by id, exports of `defineTool`, or `{ functions: { name: (args) => output } }`.
  * `checks`: by name, true, false, or a report. `agents`: by name, a function of a task.
  * `now`: milliseconds since 1970. `keyvalue`: texts or bytes by key.
@@ -144,12 +144,12 @@ class FakeHost {
 
       complete(options) {
         host.requests.push({ messages: structuredClone(this.#messages), options });
-        const reply = host.#script.replies.shift();
-        if (reply === undefined) refuse("failed", `the script has no reply for request ${host.requests.length}`);
-        if (reply instanceof Error) throw reply;
-        const turn = toTurn(reply);
-        this.#messages.push({ role: "assistant", parts: [{ tag: "text", val: turn.text }] });
-        return turn;
+        const given = host.#script.replies.shift();
+        if (given === undefined) refuse("failed", `the script has no reply for request ${host.requests.length}`);
+        if (given instanceof Error) throw given;
+        const reply = toReply(given);
+        this.#messages.push({ role: "assistant", parts: [{ tag: "text", val: reply.text }] });
+        return reply;
       }
 
       usage() {
@@ -321,11 +321,11 @@ const NO_USAGE = {
   costMicrodollars: 0,
 };
 
-function toTurn(reply) {
-  const isTurn = typeof reply === "object" && "reason" in reply;
-  const text = typeof reply === "string" ? reply : JSON.stringify(reply);
+function toReply(given) {
+  const isReply = typeof given === "object" && "reason" in given;
+  const text = typeof given === "string" ? given : JSON.stringify(given);
   const nothing = { calls: [], usage: NO_USAGE, extra: "{}" };
-  return isTurn ? { ...nothing, ...reply } : { ...nothing, text, reason: "end" };
+  return isReply ? { ...nothing, ...given } : { ...nothing, text, reason: "end" };
 }
 
 const lowerGoal = shape.record({

@@ -34,7 +34,7 @@ from . import (
 from ._export import export
 from ._react import react
 from .agent import Agent
-from .conversation import CallAnswer, Conversation, Image, Message, Options, RequestedCall, Role, StopReason, Turn
+from .conversation import CallAnswer, Conversation, Image, Message, Options, Reply, RequestedCall, Role, StopReason
 from .errors import (
     BlockedError,
     ContextFullError,
@@ -123,6 +123,7 @@ __all__ = [
     "Planner",
     "RefusedError",
     "Replan",
+    "Reply",
     "RequestedCall",
     "Retry",
     "Role",
@@ -138,7 +139,6 @@ __all__ = [
     "TimedOutError",
     "Tool",
     "ToolResult",
-    "Turn",
     "UnavailableError",
     "UnclearError",
     "Unknown",

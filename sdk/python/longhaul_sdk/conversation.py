@@ -88,7 +88,7 @@ class Options:
     seed: int | None = None
     # A dict is the JSON Schema that the reply must satisfy.
     format: Literal["text", "json"] | dict[str, Any] = "text"
-    # The reply starts with this text, which is part of `Turn.text`.
+    # The reply starts with this text, which is part of `Reply.text`.
     prefill: str | None = None
     stop: list[str] = field(default_factory=list)
     # Tools that the model may ask for, of those that were granted.
@@ -110,7 +110,7 @@ class StopReason(enum.Enum):
 
 @record(objects=("extra",))
 @dataclass
-class Turn:
+class Reply:
     """A reply of the model."""
 
     text: str
@@ -170,9 +170,9 @@ class Conversation:
         if prompt is not None:
             self.user(prompt)
         for repairs_left in range(repairs_max, -1, -1):
-            turn = self.complete(replace(self.options, format=schema))
+            reply = self.complete(replace(self.options, format=schema))
             try:
-                return read(_value(turn))
+                return read(_value(reply))
             except InvalidError as wrong:
                 if repairs_left == 0:
                     raise
@@ -191,10 +191,10 @@ class Conversation:
         """Adds any message."""
         self._raw.push(message, pinned)
 
-    def complete(self, options: Options | None = None) -> Turn:
+    def complete(self, options: Options | None = None) -> Reply:
         """Asks the model; its reply becomes part of the context. Raises ContextFullError and RefusedError, too."""
-        turn: Turn = self._raw.complete(options or self.options)
-        return turn
+        reply: Reply = self._raw.complete(options or self.options)
+        return reply
 
     def usage(self) -> ContextUsage:
         """The usage so far."""
@@ -206,14 +206,14 @@ class Conversation:
         self._raw.reset(summary)
 
 
-def _value(turn: Turn) -> Any:
+def _value(reply: Reply) -> Any:
     try:
-        return jsontext.loads("the reply", turn.text)
+        return jsontext.loads("the reply", reply.text)
     except InvalidError as wrong:
-        found = jsontext.first_object(turn.text)
+        found = jsontext.first_object(reply.text)
         if found is not None:
             return found
-        if turn.reason is StopReason.LENGTH:
+        if reply.reason is StopReason.LENGTH:
             raise InvalidError("the reply was cut at the limit of output tokens; be shorter") from None
         raise wrong
 

@@ -16,7 +16,7 @@ from ._export import dispatch
 from ._roles import role_of
 from .artifact import Handoff
 from .checks import CheckInfo, CheckReport
-from .conversation import ContextUsage, Message, Options, Role, Turn
+from .conversation import ContextUsage, Message, Options, Reply, Role
 from .decisions import Decision, FoundDecision
 from .delegate import Assignment
 from .errors import Error, FailedError, InvalidError, UnknownAgentError, UnknownCheckError, UnknownFunctionError, UnknownStepError
@@ -27,8 +27,8 @@ from .tool import CallContext, EffectClass, Function, Tool, ToolInfo, ToolResult
 from .tools import ToolCall
 from .types import Outcome, Task, Usage
 
-# A reply of a model: a text, an error that is raised, a whole turn, or a value that becomes JSON.
-Reply = Any
+# A reply of a model: a text, an error that is raised, a whole Reply, or a value that becomes JSON.
+ScriptedReply = Any
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Host:
     kept and do not run: `graph_runs` says what each run did, the two maps what is found of a step.
     """
 
-    replies: Iterable[Reply] = ()
+    replies: Iterable[ScriptedReply] = ()
     tools: Sequence[type[Tool] | FakeTool] = ()
     checks: Mapping[str, bool | CheckReport] = field(default_factory=dict)
     agents: Mapping[str, Callable[[Task], Outcome]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Host:
 
     # For the imports below.
 
-    def next_reply(self, request: Request) -> Turn:
+    def next_reply(self, request: Request) -> Reply:
         """Takes the next reply of the script."""
         self.requests.append(request)
         try:
@@ -126,10 +126,10 @@ class Host:
             reply = reply(request)
         if isinstance(reply, Error):
             raise reply
-        if isinstance(reply, Turn):
+        if isinstance(reply, Reply):
             return reply
         usage = Usage(input_tokens=1, output_tokens=1, cost_microdollars=0.0)
-        return Turn(reply if isinstance(reply, str) else jsontext.dumps(reply), usage=usage)
+        return Reply(reply if isinstance(reply, str) else jsontext.dumps(reply), usage=usage)
 
     def call_tool(self, call: ToolCall) -> ToolResult:
         """Calls a tool of the script. A Tool has a key-value space of its own."""
@@ -160,10 +160,10 @@ class _Conversation:
     def push(self, message: Message, pinned: bool) -> None:
         self._messages.append((message, pinned))
 
-    def complete(self, options: Options) -> Turn:
-        turn = self._host.next_reply(Request(self._system, [message for message, _ in self._messages], options))
-        self.push(Message(Role.ASSISTANT, [turn.text, *turn.calls]), False)
-        return turn
+    def complete(self, options: Options) -> Reply:
+        reply = self._host.next_reply(Request(self._system, [message for message, _ in self._messages], options))
+        self.push(Message(Role.ASSISTANT, [reply.text, *reply.calls]), False)
+        return reply
 
     def usage(self) -> ContextUsage:
         return ContextUsage(Usage(cost_microdollars=0.0), 0, None, self._resets)

@@ -283,8 +283,8 @@ class Imports(unittest.TestCase):
 
         with component("evaluator-plugin") as made:
             usage = made.named("Usage")(3, 1, 0, 2, 1, None)
-            turn = made.named("Turn")("hi", [], made.named("StopReason").END, usage, '{"a": 1}')
-            made.answers["conversation.complete"] = turn
+            reply = made.named("Reply")("hi", [], made.named("StopReason").END, usage, '{"a": 1}')
+            made.answers["conversation.complete"] = reply
             conversation = Conversation("system")
             parts = ["a", Image("image/png", b"1"), CallAnswer("1", {"b": 2})]
             conversation.push(Message(Role.TOOL, parts))  # type: ignore[arg-type]
@@ -293,9 +293,9 @@ class Imports(unittest.TestCase):
                 [type(part).__name__ for part in pushed.parts], ["Part_Text", "Part_Image", "Part_Answered"]
             )
             for wanted, case in [("text", "Text"), ("json", "Json"), ({"type": "object"}, "Schema")]:
-                reply = conversation.complete(Options(format=wanted, temperature=1))  # type: ignore[arg-type]
-                self.assertEqual((reply.usage.reasoning_tokens, reply.usage.cost_microdollars), (1, None))
-                self.assertEqual(reply.extra, {"a": 1})
+                heard = conversation.complete(Options(format=wanted, temperature=1))  # type: ignore[arg-type]
+                self.assertEqual((heard.usage.reasoning_tokens, heard.usage.cost_microdollars), (1, None))
+                self.assertEqual(heard.extra, {"a": 1})
                 sent = made.calls[-1][1][0]
                 self.assertEqual(sent.extra, "{}")
                 self.assertEqual(type(sent.format).__name__, f"ReplyFormat_{case}")

@@ -13,7 +13,7 @@ from longhaul_sdk import (
     Outcome,
     StopReason,
     Task,
-    Turn,
+    Reply,
     UnknownAgentError,
     UnknownStepError,
     _interpreter,
@@ -137,7 +137,7 @@ class Conversations(unittest.TestCase):
             Conversation("").structured("p", Answer, repairs_max=0)
 
     def test_a_reply_that_was_cut_is_called_so(self) -> None:
-        with Host(replies=[Turn('{"value": ', reason=StopReason.LENGTH)]):
+        with Host(replies=[Reply('{"value": ', reason=StopReason.LENGTH)]):
             with self.assertRaisesRegex(InvalidError, "cut at the limit of output tokens"):
                 Conversation("").structured("p", Answer, repairs_max=0)
 

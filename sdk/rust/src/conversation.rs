@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Error;
 pub use crate::bindings::conversation::{
-    ContextUsage, Conversation as RawConversation, ModelError, Options, ReplyFormat, StopReason, Turn,
+    ContextUsage, Conversation as RawConversation, ModelError, Options, Reply, ReplyFormat, StopReason,
 };
 use crate::bindings::message_types::{CallAnswer, Image, Message, Part, Role};
 
@@ -84,7 +84,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of `complete`.
-    pub fn complete(&self, options: &Options) -> Result<Turn, Error> {
+    pub fn complete(&self, options: &Options) -> Result<Reply, Error> {
         Ok(self.raw.complete(options)?)
     }
 
@@ -105,8 +105,8 @@ impl Conversation {
     pub fn schema<T: DeserializeOwned>(&self, prompt: &str, schema: &Value) -> Result<T, Error> {
         self.user(prompt)?;
         let format = ReplyFormat::Schema(schema.to_string());
-        let turn = self.complete(&Options { format, ..Options::default() })?;
-        crate::json::read("the model's reply", &turn.text)
+        let reply = self.complete(&Options { format, ..Options::default() })?;
+        crate::json::read("the model's reply", &reply.text)
     }
 
     fn push(&self, role: Role, part: Part, pinned: bool) -> Result<(), Error> {

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::conversation::{Options, ReplyFormat, Turn};
+use crate::conversation::{Options, Reply, ReplyFormat};
 use crate::message_types::{CallAnswer, Image, RequestedCall};
 use crate::repository::Repository;
 use crate::tools::{self, ToolCall, ToolError, ToolInfo, ToolResult};
@@ -111,7 +111,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// Those of the conversation; they end the loop.
-    fn ask(&mut self, tried: u32) -> Result<Turn, Error>;
+    fn ask(&mut self, tried: u32) -> Result<Reply, Error>;
 
     /// Reads a reply, or says what is wrong with it so that the model can mend it.
     ///
@@ -185,13 +185,13 @@ pub enum End<T> {
 pub fn drive<D: Driver>(driver: &mut D, caps: &Caps) -> Result<End<D::Answer>, Error> {
     let mut tried = 0;
     for _ in 0..caps.steps_max {
-        let turn = driver.ask(tried)?;
-        if !turn.calls.is_empty() {
+        let reply = driver.ask(tried)?;
+        if !reply.calls.is_empty() {
             tried = 0;
-            answer_requests(driver, &turn.calls, caps)?;
+            answer_requests(driver, &reply.calls, caps)?;
             continue;
         }
-        match driver.read(&turn.text) {
+        match driver.read(&reply.text) {
             Ok(Wish::Finish(answer)) => return Ok(End::Finished(answer)),
             Ok(Wish::Act(actions)) => {
                 tried = 0;
@@ -296,7 +296,7 @@ struct Session {
 impl Driver for Session {
     type Answer = Outcome;
 
-    fn ask(&mut self, _: u32) -> Result<Turn, Error> {
+    fn ask(&mut self, _: u32) -> Result<Reply, Error> {
         self.conversation.complete(&self.options)
     }
 

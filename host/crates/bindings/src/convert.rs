@@ -132,7 +132,7 @@ impl From<message_types::Part> for MessagePart {
     }
 }
 
-impl From<ModelReply> for conversation::Turn {
+impl From<ModelReply> for conversation::Reply {
     fn from(reply: ModelReply) -> Self {
         Self {
             text: reply.text,

@@ -19,7 +19,7 @@ use crate::stop::Stop;
 use asking::Asking;
 use cut::tokens_of;
 use longhaul_bindings::imports::conversation::{
-    self, Conversation, HostConversation, ModelError, Options, ReplyFormat, Turn,
+    self, Conversation, HostConversation, ModelError, Options, Reply, ReplyFormat,
 };
 use longhaul_bindings::message_types::Message as BoundMessage;
 use longhaul_bindings::types::Usage as BoundUsage;
@@ -76,7 +76,7 @@ impl HostConversation for Ctx {
         &mut self,
         handle: Resource<Conversation>,
         options: Options,
-    ) -> wasmtime::Result<Result<Turn, ModelError>> {
+    ) -> wasmtime::Result<Result<Reply, ModelError>> {
         // The tools are an entry of their own, so they are asked for before the request is announced.
         let tools = self.offered(&options.offer_tools).await?;
         self.context(&handle)?;
@@ -174,7 +174,7 @@ impl Ctx {
         asking: &Asking,
         options: &Options,
         tools: Vec<OfferedTool>,
-    ) -> wasmtime::Result<Result<Turn, model::ModelError>> {
+    ) -> wasmtime::Result<Result<Reply, model::ModelError>> {
         let request = match self.request(asking, options, tools) {
             Ok(request) => request,
             Err(error) => return Ok(Err(error)),
@@ -208,7 +208,7 @@ impl Ctx {
             Err(model::ModelError::ContextFull(hit)) => context.counted(&asking.pinned, &request, tokens_of(hit.used)),
             Err(_) => {}
         }
-        let Ok(reply) = reply else { return Ok(reply.map(Turn::from)) };
+        let Ok(reply) = reply else { return Ok(reply.map(Reply::from)) };
         self.conversations.answered.push(digest);
         Ok(Ok(self.heard(asking, reply)?))
     }
@@ -340,7 +340,7 @@ impl Ctx {
     }
 
     /// Takes a reply, new or from the journal, into the context.
-    fn heard(&mut self, asking: &Asking, reply: ModelReply) -> wasmtime::Result<Turn> {
+    fn heard(&mut self, asking: &Asking, reply: ModelReply) -> wasmtime::Result<Reply> {
         self.used.model_calls = self.used.model_calls.saturating_add(1);
         self.used.usage = self.used.usage.plus(reply.usage);
         // Parts that a provider needs back stand before the reply's text, unchanged.

@@ -18,14 +18,14 @@ fn granted() -> Vec<ToolInfo> {
 
 /// Replies from a list; the one tool echoes its arguments and fails for `{"fail": true}`.
 struct Scripted {
-    replies: Vec<Turn>,
+    replies: Vec<Reply>,
     told: Vec<String>,
 }
 
 impl Driver for Scripted {
     type Answer = Outcome;
 
-    fn ask(&mut self, tried: u32) -> Result<Turn, Error> {
+    fn ask(&mut self, tried: u32) -> Result<Reply, Error> {
         self.told.push(format!("ask {tried}"));
         if self.replies.is_empty() { Err(Error::failed("the script is over")) } else { Ok(self.replies.remove(0)) }
     }
@@ -66,7 +66,7 @@ impl Driver for Scripted {
     }
 }
 
-fn turn(text: &str, calls: Vec<RequestedCall>) -> Turn {
+fn reply(text: &str, calls: Vec<RequestedCall>) -> Reply {
     let usage = Usage {
         input_tokens: 0,
         cached_tokens: 0,
@@ -75,12 +75,12 @@ fn turn(text: &str, calls: Vec<RequestedCall>) -> Turn {
         reasoning_tokens: 0,
         cost_microdollars: None,
     };
-    Turn { text: text.to_owned(), calls, reason: StopReason::End, usage, extra: "{}".to_owned() }
+    Reply { text: text.to_owned(), calls, reason: StopReason::End, usage, extra: "{}".to_owned() }
 }
 
 #[track_caller]
 fn check(replies: &[&str], told: &[&str], end: &Result<End<Outcome>, &str>) {
-    let replies = replies.iter().map(|text| turn(text, Vec::new())).collect();
+    let replies = replies.iter().map(|text| reply(text, Vec::new())).collect();
     let mut driver = Scripted { replies, told: Vec::new() };
     let found = drive(&mut driver, &Caps { steps_max: 3, ..Caps::default() });
     assert_eq!(driver.told, told);
@@ -120,7 +120,7 @@ fn a_picture_is_shown_and_its_bytes_are_left_out_of_the_words() {
         function: "picture".to_owned(),
         arguments: "{}".to_owned(),
     };
-    let replies = vec![turn("", vec![request]), turn(FINISH, Vec::new())];
+    let replies = vec![reply("", vec![request]), reply(FINISH, Vec::new())];
     let mut driver = Scripted { replies, told: Vec::new() };
     assert_eq!(drive(&mut driver, &Caps::default()).ok(), Some(finished()));
     assert_eq!(driver.told, ["ask 0", &format!("1: {} false", json!(words)), shown, "ask 0"]);
@@ -158,7 +158,7 @@ fn calls_of_the_provider_are_answered_by_their_ids() {
         function: function.to_owned(),
         arguments: "{}".to_owned(),
     };
-    let replies = vec![turn("", vec![request("1", "read"), request("2", "rm")]), turn(FINISH, Vec::new())];
+    let replies = vec![reply("", vec![request("1", "read"), request("2", "rm")]), reply(FINISH, Vec::new())];
     let mut driver = Scripted { replies, told: Vec::new() };
     assert_eq!(drive(&mut driver, &Caps::default()).ok(), Some(finished()));
     let told = ["ask 0", "1: \"{}\" false", "2: \"there is no such function; there are: notes.read\" true", "ask 0"];
