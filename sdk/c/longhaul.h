@@ -373,9 +373,9 @@ typedef longhaul_plugin_graph_graph_changes_t lh_graph_changes;
 /* { lh_str_list ran, answered, failed, blocked; uint32_t untouched; lh_str_list warnings; } */
 typedef longhaul_plugin_graph_graph_replay_t lh_graph_replay;
 /* { lh_str step; lh_graph_failure failure; list of { lh_str name, shown; lh_optional_str made_by; } values;
- *   lh_str culprit, why; } */
+ *   lh_str culprit, reason; } */
 typedef longhaul_plugin_graph_graph_diagnosis_t lh_graph_diagnosis;
-/* { lh_str step, source, why; uint32_t tries; lh_graph_replay replay; } */
+/* { lh_str step, source, reason; uint32_t tries; lh_graph_replay replay; } */
 typedef longhaul_plugin_graph_graph_patch_t lh_graph_kept;
 /* The states of a step. */
 enum { LH_STEP_FRESH, LH_STEP_STALE, LH_STEP_BLOCKED, LH_STEP_FAILED, LH_STEP_BROKEN, LH_STEP_UNKNOWN };

@@ -170,7 +170,7 @@ export interface Rubric {
 }
 
 export interface Verdict {
-  judgements: { criterion: string; mark: "pass" | "fail" | "unknown"; why?: string }[];
+  judgements: { criterion: string; mark: "pass" | "fail" | "unknown"; reason?: string }[];
   issues?: Issue[];
 }
 
@@ -462,7 +462,7 @@ export interface GraphDiagnosis {
   failure: GraphFailure;
   values: { name: string; shown: string; madeBy?: string }[];
   culprit: string;
-  why: string;
+  reason: string;
 }
 
 /** Code in steps, in Python: change one, and only what it touches runs again. A graph of this invocation. */
@@ -481,7 +481,7 @@ export class Graph {
   /** The cause of a step's failure; without a step, of the first that failed. Throws `Invalid` when none did. */
   diagnose(step?: string): GraphDiagnosis;
   /** Finds a source with which a failure is gone, and keeps it. Throws `Failed` when there is none. */
-  patch(step?: string): { step: string; source: string; why: string; tries: number; replay: GraphReplay };
+  patch(step?: string): { step: string; source: string; reason: string; tries: number; replay: GraphReplay };
   export(format?: "json" | "dot"): string;
 }
 

@@ -37,7 +37,7 @@ export interface Script {
   graphRuns?: Partial<GraphReplay>[];
   /** By step, what is found of it. */
   graphDiagnoses?: Record<string, GraphDiagnosis>;
-  graphPatches?: Record<string, { step: string; source: string; why: string; tries: number }>;
+  graphPatches?: Record<string, { step: string; source: string; reason: string; tries: number }>;
 }
 
 /** Requests that a scripted host got. */

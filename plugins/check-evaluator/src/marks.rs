@@ -53,7 +53,7 @@ pub(crate) fn add(
         let text = issue(criterion, finding, &why, settings);
         verdict.issues.push(Issue { criterion: Some(criterion.id.clone()), text });
     }
-    verdict.judgements.push(Judgement { criterion: criterion.id.clone(), mark, why });
+    verdict.judgements.push(Judgement { criterion: criterion.id.clone(), mark, reason: why });
 }
 
 fn judged(criterion: &Criterion, finding: &Finding, vacuous: &[String]) -> (Mark, String) {
@@ -124,7 +124,7 @@ mod tests {
         let mut verdict = empty(std::slice::from_ref(&criterion));
         add(&mut verdict, &criterion, finding, &vacuous, &settings);
         let judgement = &verdict.judgements[0];
-        assert_eq!((judgement.mark, judgement.why.as_str()), (mark, why));
+        assert_eq!((judgement.mark, judgement.reason.as_str()), (mark, why));
         let text = verdict.issues.first().map(|issue| issue.text.as_str());
         assert_eq!(text, issue);
     }

@@ -82,8 +82,8 @@ pub(crate) fn add(verdict: &mut Verdict, criterion: &Criterion, found: Found) {
         let text = found.detail.unwrap_or_else(|| format!("{}: {}", criterion.text, found.why));
         verdict.issues.push(Issue { criterion: Some(criterion.id.clone()), text });
     }
-    let (criterion, mark, why) = (criterion.id.clone(), found.mark, found.why);
-    verdict.judgements.push(Judgement { criterion, mark, why });
+    let (criterion, mark, reason) = (criterion.id.clone(), found.mark, found.why);
+    verdict.judgements.push(Judgement { criterion, mark, reason });
 }
 
 fn reported(report: &CheckReport, settings: &Settings) -> Found {

@@ -128,7 +128,7 @@ bool lh_graph_diagnose(lh_str graph, const lh_str *step, lh_graph_diagnosis *fou
     }
     if (found->values.len > 0) lh_adopt(found->values.ptr);
     lhi_adopt_text(found->culprit);
-    lhi_adopt_text(found->why);
+    lhi_adopt_text(found->reason);
     return true;
 }
 
@@ -140,7 +140,7 @@ bool lh_graph_patch(lh_str graph, const lh_str *step, lh_graph_kept *kept, lh_er
     if (!longhaul_plugin_graph_patch(&graph, step == NULL ? NULL : &wanted, kept, &e)) return fail_graph(err, e);
     lhi_adopt_text(kept->step);
     lhi_adopt_text(kept->source);
-    lhi_adopt_text(kept->why);
+    lhi_adopt_text(kept->reason);
     return adopt_replay(kept->replay);
 }
 

@@ -7,7 +7,7 @@
 static void give_judgement(const lh_judgement *from, lh_judgement *to) {
     lhi_give_text(&from->criterion, &to->criterion);
     to->mark = from->mark;
-    lhi_give_text(&from->why, &to->why);
+    lhi_give_text(&from->reason, &to->reason);
 }
 
 static void give_issue(const lh_issue *from, lh_issue *to) {

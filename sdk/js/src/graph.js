@@ -64,14 +64,14 @@ export class Graph {
     }));
   }
 
-  /** Why a step failed; without a step, the first that failed: `{ step, failure, values, culprit, why }`. */
+  /** Why a step failed; without a step, the first that failed: `{ step, failure, values, culprit, reason }`. */
   diagnose(name) {
     const found = ask(() => host.diagnose(this.#name, optional(name)));
     const values = found.values.map(({ name, shown, madeBy }) => ({ name, shown, madeBy: orUndefined(madeBy) }));
     return { ...found, failure: failure(found.failure), values };
   }
 
-  /** Finds a source with which a failure is gone, and keeps it: `{ step, source, why, tries, replay }`. */
+  /** Finds a source with which a failure is gone, and keeps it: `{ step, source, reason, tries, replay }`. */
   patch(name) {
     const kept = ask(() => host.patch(this.#name, optional(name)));
     return { ...kept, tries: kept.tries >>> 0, replay: replayed(kept.replay) };

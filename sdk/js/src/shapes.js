@@ -132,7 +132,7 @@ export const synthesis = record({
 });
 
 export const verdict = record({
-  judgements: list(record({ criterion: text, mark: oneOf("pass", "fail", "unknown"), why: orElse(text, "") })),
+  judgements: list(record({ criterion: text, mark: oneOf("pass", "fail", "unknown"), reason: orElse(text, "") })),
   issues: orElse(list(issue), []),
 });
 

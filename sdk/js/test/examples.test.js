@@ -125,7 +125,7 @@ test("mentions looks for what is quoted, or runs the check of that name", () => 
     { id: "none", text: "who knows" },
   ];
   const { judgements, issues } = judge(evaluator, subject, { criteria });
-  assert.deepEqual(judgements.map(({ mark, why }) => `${mark}: ${why}`), [
+  assert.deepEqual(judgements.map(({ mark, reason }) => `${mark}: ${reason}`), [
     "pass: all that it quotes is there",
     'fail: missing: "nope"',
     "pass: the check `works` passed",

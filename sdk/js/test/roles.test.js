@@ -181,11 +181,11 @@ test("a price that is unknown is undefined and not 0", () => {
 
 test("a graph keeps its steps and runs as it is scripted", () => {
   const failure = { kind: "NameError", message: "no rowz", line: 1, column: null, traceback: "" };
-  const diagnosis = { step: "sum", failure, values: [{ name: "rows", shown: "[1]", madeBy: null }], culprit: "sum", why: "a typo" };
+  const diagnosis = { step: "sum", failure, values: [{ name: "rows", shown: "[1]", madeBy: null }], culprit: "sum", reason: "a typo" };
   const host = fakeHost({
     graphRuns: [{ failed: ["sum"] }],
     graphDiagnoses: { sum: diagnosis },
-    graphPatches: { sum: { step: "sum", source: "total = sum(rows)", why: "a typo", tries: 1 } },
+    graphPatches: { sum: { step: "sum", source: "total = sum(rows)", reason: "a typo", tries: 1 } },
   });
   const graph = new sdk.Graph("figures");
   assert.throws(() => graph.run(), sdk.Invalid);

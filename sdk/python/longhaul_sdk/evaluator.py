@@ -53,11 +53,11 @@ class Mark(enum.Enum):
 @record()
 @dataclass
 class Judgement:
-    """One criterion, by its id, one mark, one line why."""
+    """One criterion, by its id, one mark, one line of reason."""
 
     criterion: str
     mark: Mark
-    why: str
+    reason: str
 
 
 @record()

@@ -116,7 +116,7 @@ class GraphDiagnosis:
     failure: GraphFailure
     values: list[GraphValue]
     culprit: str
-    why: str
+    reason: str
 
 
 @record()
@@ -126,7 +126,7 @@ class GraphPatch:
 
     step: str
     source: str
-    why: str
+    reason: str
     tries: int = 0
     replay: GraphReplay = field(default_factory=GraphReplay)
 

@@ -172,21 +172,21 @@ class Outline(unittest.TestCase):
 class Mentions(unittest.TestCase):
     def test_what_is_quoted_must_occur(self) -> None:
         subject = Subject("i", {"text": "hello 'w'"}, [Evidence("f", "wörld\nx")])
-        for text, mark, why in [
+        for text, mark, reason in [
             ('says "hello"', Mark.PASS, "all that it names is there"),
             ('has "hello" and "wörld"', Mark.PASS, "all that it names is there"),
             ('has "hello" and "Hello" and "a\n b"', Mark.FAIL, 'missing: "Hello", "a b"'),
         ]:
             verdict = self._judge(subject, [Criterion("c", text)])
-            self.assertEqual((verdict.judgements[0].mark, verdict.judgements[0].why), (mark, why))
-            self.assertEqual([issue.text for issue in verdict.issues], [] if mark is Mark.PASS else [why])
+            self.assertEqual((verdict.judgements[0].mark, verdict.judgements[0].reason), (mark, reason))
+            self.assertEqual([issue.text for issue in verdict.issues], [] if mark is Mark.PASS else [reason])
 
     def test_without_quotes_the_check_decides(self) -> None:
         criteria = [Criterion("good", "x"), Criterion("bad", "x"), Criterion("none", 'x ""')]
         verdict = self._judge(Subject("i", "o"), criteria, {"good": True, "bad": False})
         self.assertEqual([one.mark for one in verdict.judgements], [Mark.PASS, Mark.FAIL, Mark.FAIL])
-        self.assertEqual(verdict.judgements[1].why, "the check `bad` failed with exit code 1")
-        self.assertIn("there is no check `none`", verdict.judgements[2].why)
+        self.assertEqual(verdict.judgements[1].reason, "the check `bad` failed with exit code 1")
+        self.assertIn("there is no check `none`", verdict.judgements[2].reason)
 
     def test_nothing_cannot_be_judged(self) -> None:
         with self.assertRaisesRegex(FailedError, "a rubric without criteria cannot be judged"):

@@ -243,7 +243,7 @@ impl Scene {
             }
             Call::Run(task) => shown::done(export, plugin.run(setup, cancel, task).await, shown::outcome),
             Call::Judge(subject, rubric) => {
-                shown::done(export, plugin.judge(setup, cancel, subject, rubric).await, shown::plain)
+                shown::done(export, plugin.judge(setup, cancel, subject, rubric).await, shown::verdict)
             }
             Call::Put(namespace, entry) => {
                 shown::done(export, plugin.put(setup, cancel, &namespace, entry).await, shown::plain)

@@ -5,7 +5,7 @@
 use crate::done::{Done, Ending, Refusal};
 use longhaul_core::memory::{MemoryEntry, MemoryHit};
 use longhaul_core::tool::{ToolInfo, ToolOutput, Verification};
-use longhaul_core::work::{Outcome, Plan, RoleError, Synthesis};
+use longhaul_core::work::{Judgement, Outcome, Plan, RoleError, Synthesis, Verdict};
 use longhaul_engine::Called;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -106,6 +106,12 @@ pub(crate) fn outcome(outcome: Outcome) -> Value {
     let Outcome { output, summary, confidence, unknowns } = outcome;
     let output = json_of(output);
     json!({ "output": output, "summary": summary, "confidence": confidence, "unknowns": unknowns })
+}
+
+pub(crate) fn verdict(verdict: Verdict) -> Value {
+    let judgement = |Judgement { criterion, mark, why }| json!({ "criterion": criterion, "mark": mark, "reason": why });
+    let judgements: Vec<Value> = verdict.judgements.into_iter().map(judgement).collect();
+    json!({ "judgements": judgements, "issues": verdict.issues })
 }
 
 pub(crate) fn found(found: Option<MemoryEntry>) -> Value {

@@ -444,7 +444,7 @@ impl From<Rubric> for evaluator::Rubric {
 impl From<evaluator::Verdict> for Verdict {
     fn from(verdict: evaluator::Verdict) -> Self {
         let judgement =
-            |one: evaluator::Judgement| Judgement { criterion: one.criterion, mark: one.mark.into(), why: one.why };
+            |one: evaluator::Judgement| Judgement { criterion: one.criterion, mark: one.mark.into(), why: one.reason };
         Self { judgements: verdict.judgements.into_iter().map(judgement).collect(), issues: each(verdict.issues) }
     }
 }

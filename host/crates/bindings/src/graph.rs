@@ -81,7 +81,7 @@ impl From<DiagnosisView> for bound::GraphDiagnosis {
             failure: found.failure.into(),
             values: found.values.into_iter().map(Into::into).collect(),
             culprit: found.culprit,
-            why: found.why,
+            reason: found.why,
         }
     }
 }
@@ -89,7 +89,7 @@ impl From<DiagnosisView> for bound::GraphDiagnosis {
 impl From<PatchView> for bound::GraphPatch {
     fn from(kept: PatchView) -> Self {
         let PatchView { step, source, why, tries, replay } = kept;
-        Self { step, source, why, tries, replay: replay.into() }
+        Self { step, source, reason: why, tries, replay: replay.into() }
     }
 }
 

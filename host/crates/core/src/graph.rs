@@ -171,7 +171,8 @@ pub struct DiagnosisView {
     pub values: Vec<ValueView>,
     /// The step that is likely at fault.
     pub culprit: String,
-    /// Why that step is likely at fault.
+    /// Why that one.
+    #[serde(alias = "reason")]
     pub why: String,
 }
 
@@ -183,7 +184,8 @@ pub struct PatchView {
     pub step: String,
     /// Its source now.
     pub source: String,
-    /// The change, and its reason.
+    /// What was changed, and why.
+    #[serde(alias = "reason")]
     pub why: String,
     /// How many sources were tried.
     pub tries: u32,

@@ -27,34 +27,34 @@ static bool is_in_work(const lh_subject *subject, lh_str plain, lh_str quote) {
     return false;
 }
 
-/* Whether the quotes of a criterion are in the work; `why` stays empty when it has none. */
-static bool is_mentioned(const lh_subject *subject, lh_str plain, const lh_criterion *criterion, lh_str *why) {
+/* Whether the quotes of a criterion are in the work; `reason` stays empty when it has none. */
+static bool is_mentioned(const lh_subject *subject, lh_str plain, const lh_criterion *criterion, lh_str *reason) {
     lh_out missing = {0};
     lh_str rest = criterion->text, quote;
     while (next_quote(&rest, &quote)) {
-        *why = lh_lit("everything that it quotes is in the work");
+        *reason = lh_lit("everything that it quotes is in the work");
         if (is_in_work(subject, plain, quote)) continue;
         quote = lh_cut(quote, 80);
         lh_addf(&missing, "%s\"%.*s\"", missing.len == 0 ? "not in the work: " : ", ", LH_ARG(quote));
     }
-    if (missing.len > 0) *why = lh_cut(lh_out_text(&missing), 400);
-    return why->len > 0 && missing.len == 0;
+    if (missing.len > 0) *reason = lh_cut(lh_out_text(&missing), 400);
+    return reason->len > 0 && missing.len == 0;
 }
 
 /* The verdict of the check that has the criterion's id. */
-static bool run_check(const lh_check_list *checks, lh_str name, bool *passed, lh_str *why, lh_error *err) {
+static bool run_check(const lh_check_list *checks, lh_str name, bool *passed, lh_str *reason, lh_error *err) {
     size_t i = 0;
     while (i < checks->len && !lh_eq(checks->ptr[i].name, name)) i++;
     *passed = false;
     if (i == checks->len) {
-        *why = lh_format("it quotes nothing, and there is no check `%.*s`", LH_ARG(name));
+        *reason = lh_format("it quotes nothing, and there is no check `%.*s`", LH_ARG(name));
         return true;
     }
     lh_check_report report;
     if (!lh_check_run(name, &report, err)) return false;
     *passed = report.passed;
     lh_str end = report.exit_code.is_some ? lh_format("with exit code %d", (int)report.exit_code.val) : lh_lit("at a limit");
-    *why = lh_format("the check `%.*s` %s %.*s", LH_ARG(name), report.passed ? "passes" : "fails", LH_ARG(end));
+    *reason = lh_format("the check `%.*s` %s %.*s", LH_ARG(name), report.passed ? "passes" : "fails", LH_ARG(end));
     return true;
 }
 
@@ -70,11 +70,11 @@ bool lh_evaluator_judge(const lh_subject *subject, const lh_rubric *rubric, lh_v
     lh_check_list checks = lh_checks();
     for (size_t i = 0; i < count; i++) {
         const lh_criterion *criterion = &rubric->criteria.ptr[i];
-        lh_str why = {NULL, 0};
-        bool passed = is_mentioned(subject, plain, criterion, &why);
-        if (why.len == 0 && !run_check(&checks, criterion->id, &passed, &why, err)) return false;
-        judgements[verdict->judgements.len++] = (lh_judgement){criterion->id, passed ? LH_PASS : LH_FAIL, why};
-        if (!passed) issues[verdict->issues.len++] = (lh_issue){{true, criterion->id}, why};
+        lh_str reason = {NULL, 0};
+        bool passed = is_mentioned(subject, plain, criterion, &reason);
+        if (reason.len == 0 && !run_check(&checks, criterion->id, &passed, &reason, err)) return false;
+        judgements[verdict->judgements.len++] = (lh_judgement){criterion->id, passed ? LH_PASS : LH_FAIL, reason};
+        if (!passed) issues[verdict->issues.len++] = (lh_issue){{true, criterion->id}, reason};
     }
     return true;
 }

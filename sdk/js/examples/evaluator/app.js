@@ -11,7 +11,7 @@ export const evaluator = defineEvaluator({
     const judgements = rubric.criteria.map((criterion) => judge(criterion, places, known));
     const issues = judgements
       .filter(({ mark }) => mark === "fail")
-      .map(({ criterion, why }) => ({ criterion, text: why }));
+      .map(({ criterion, reason }) => ({ criterion, text: reason }));
     return { judgements, issues };
   },
 });
@@ -20,18 +20,18 @@ function judge({ id, text }, places, known) {
   const quoted = [...text.matchAll(/"([^"]+)"/g)].map((match) => match[1]);
   if (quoted.length === 0) return judgeByCheck(id, known);
   const missing = quoted.filter((wanted) => !places.some((place) => place.includes(wanted)));
-  if (missing.length === 0) return { criterion: id, mark: "pass", why: "all that it quotes is there" };
-  return { criterion: id, mark: "fail", why: `missing: ${missing.map((one) => `"${one}"`).join(", ")}` };
+  if (missing.length === 0) return { criterion: id, mark: "pass", reason: "all that it quotes is there" };
+  return { criterion: id, mark: "fail", reason: `missing: ${missing.map((one) => `"${one}"`).join(", ")}` };
 }
 
 function judgeByCheck(id, known) {
   if (!known.has(id)) {
-    return { criterion: id, mark: "fail", why: `it quotes nothing, and there is no check \`${id}\`` };
+    return { criterion: id, mark: "fail", reason: `it quotes nothing, and there is no check \`${id}\`` };
   }
   const { passed, exitCode } = checks.run(id);
   const end = exitCode === undefined ? "at a limit" : `with exit code ${exitCode}`;
-  const why = passed ? `the check \`${id}\` passed` : `the check \`${id}\` failed ${end}`;
-  return { criterion: id, mark: passed ? "pass" : "fail", why };
+  const reason = passed ? `the check \`${id}\` passed` : `the check \`${id}\` failed ${end}`;
+  return { criterion: id, mark: passed ? "pass" : "fail", reason };
 }
 
 /** All texts in a JSON value, and the value itself as it was written. */

@@ -30,11 +30,11 @@ class Mentions(Evaluator):
         texts = [text_of(subject.output), *(evidence.content for evidence in subject.evidence)]
         judgements = [judge_one(criterion, texts) for criterion in rubric.criteria]
         wrong = [one for one in judgements if one.mark is not Mark.PASS]
-        return Verdict(judgements, [Issue(one.criterion, one.why) for one in wrong])
+        return Verdict(judgements, [Issue(one.criterion, one.reason) for one in wrong])
 
 
 def judge_one(criterion: Criterion, texts: list[str]) -> Judgement:
-    """Marks a criterion, with one line why."""
+    """Marks a criterion, with its reason in one line."""
     wanted = QUOTED.findall(criterion.text)
     if not wanted:
         return judge_by_check(criterion)
@@ -48,8 +48,8 @@ def judge_one(criterion: Criterion, texts: list[str]) -> Judgement:
 def judge_by_check(criterion: Criterion) -> Judgement:
     """Marks a criterion that names no text."""
     if criterion.id not in [check.name for check in checks.available()]:
-        why = f"it has no text in double quotes, and there is no check `{criterion.id}`"
-        return Judgement(criterion.id, Mark.FAIL, one_line(why))
+        reason = f"it has no text in double quotes, and there is no check `{criterion.id}`"
+        return Judgement(criterion.id, Mark.FAIL, one_line(reason))
     report = checks.run(criterion.id)
     mark = Mark.PASS if report.passed else Mark.FAIL
     end = "at a limit" if report.exit_code is None else f"with exit code {report.exit_code}"

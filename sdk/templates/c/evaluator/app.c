@@ -15,9 +15,9 @@ bool lh_evaluator_judge(const lh_subject *subject, const lh_rubric *rubric, lh_v
     for (size_t i = 0; i < count; i++) {
         const lh_criterion *criterion = &rubric->criteria.ptr[i];
         bool passes = lh_contains(subject->output, criterion->text);
-        lh_str why = passes ? lh_lit("the output says it") : lh_lit("the output does not say it");
+        lh_str reason = passes ? lh_lit("the output says it") : lh_lit("the output does not say it");
         verdict->judgements.ptr[verdict->judgements.len++] =
-            (lh_judgement){criterion->id, passes ? LH_PASS : LH_FAIL, why};
+            (lh_judgement){criterion->id, passes ? LH_PASS : LH_FAIL, reason};
         if (!passes) {
             /* Advice for the agent before its next round. */
             lh_str text = lh_format("the output does not say: %.*s", LH_ARG(criterion->text));

@@ -12,8 +12,8 @@ export const evaluator = defineEvaluator({
     return {
       judgements: rubric.criteria.map((criterion) =>
         passes(criterion)
-          ? { criterion: criterion.id, mark: "pass", why: "the output says it" }
-          : { criterion: criterion.id, mark: "fail", why: "the output does not say it" },
+          ? { criterion: criterion.id, mark: "pass", reason: "the output says it" }
+          : { criterion: criterion.id, mark: "fail", reason: "the output does not say it" },
       ),
       // Advice for the agent before its next round.
       issues: rubric.criteria

@@ -17,8 +17,8 @@ class Plugin(Evaluator):
         verdict = Verdict([])
         for criterion in rubric.criteria:
             passes = criterion.text in output
-            mark, why = (Mark.PASS, "the output says it") if passes else (Mark.FAIL, "the output does not say it")
-            verdict.judgements.append(Judgement(criterion.id, mark, why))
+            mark, reason = (Mark.PASS, "the output says it") if passes else (Mark.FAIL, "the output does not say it")
+            verdict.judgements.append(Judgement(criterion.id, mark, reason))
             if not passes:
                 # Advice for the agent before its next round.
                 verdict.issues.append(Issue(criterion.id, f"the output does not say: {criterion.text}"))

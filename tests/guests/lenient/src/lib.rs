@@ -9,7 +9,7 @@ impl Evaluator for Lenient {
         let pass = |criterion: longhaul_sdk::types::Criterion| Judgement {
             criterion: criterion.id,
             mark: Mark::Pass,
-            why: "it is said to be so".to_owned(),
+            reason: "it is said to be so".to_owned(),
         };
         Ok(Verdict { judgements: rubric.criteria.into_iter().map(pass).collect(), issues: Vec::new() })
     }

@@ -20,15 +20,15 @@ impl Evaluator for Mentions {
         let texts = texts(&subject);
         let mut verdict = Verdict { judgements: Vec::new(), issues: Vec::new() };
         for criterion in &rubric.criteria {
-            let (is_pass, why) = match quoted(&criterion.text).as_slice() {
+            let (is_pass, reason) = match quoted(&criterion.text).as_slice() {
                 [] => checked(criterion)?,
                 quotes => mentioned(quotes, &texts),
             };
             if !is_pass {
-                verdict.issues.push(Issue { criterion: Some(criterion.id.clone()), text: why.clone() });
+                verdict.issues.push(Issue { criterion: Some(criterion.id.clone()), text: reason.clone() });
             }
             let mark = if is_pass { Mark::Pass } else { Mark::Fail };
-            verdict.judgements.push(Judgement { criterion: criterion.id.clone(), mark, why });
+            verdict.judgements.push(Judgement { criterion: criterion.id.clone(), mark, reason });
         }
         Ok(verdict)
     }
@@ -92,7 +92,7 @@ mod tests {
         let verdict = Mentions::judge(subject, Rubric { criteria: vec![criterion], settings: "{}".to_owned() });
         let verdict = verdict.expect("a verdict");
         let judgement = &verdict.judgements[0];
-        assert_eq!(format!("{:?}: {}", judgement.mark, judgement.why), expected);
+        assert_eq!(format!("{:?}: {}", judgement.mark, judgement.reason), expected);
         assert_eq!(verdict.issues.len(), usize::from(judgement.mark == Mark::Fail));
     }
 

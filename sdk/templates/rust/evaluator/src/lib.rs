@@ -27,8 +27,9 @@ impl Evaluator for Plugin {
 }
 
 fn judgement(criterion: &Criterion, passes: bool) -> Judgement {
-    let (mark, why) = if passes { (Mark::Pass, "the output says it") } else { (Mark::Fail, "the output does not say it") };
-    Judgement { criterion: criterion.id.clone(), mark, why: why.to_owned() }
+    let (mark, reason) =
+        if passes { (Mark::Pass, "the output says it") } else { (Mark::Fail, "the output does not say it") };
+    Judgement { criterion: criterion.id.clone(), mark, reason: reason.to_owned() }
 }
 
 longhaul_sdk::export_evaluator!(Plugin);
