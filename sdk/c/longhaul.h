@@ -364,16 +364,16 @@ typedef longhaul_plugin_delegate_assignment_t lh_assignment;
 typedef longhaul_plugin_artifact_handoff_t lh_handoff;
 /* { lh_str kind, message; optional uint32_t line, column; lh_str traceback; } */
 typedef longhaul_plugin_graph_graph_failure_t lh_graph_failure;
-/* { lh_str id, source; uint8_t state; lh_str_list reads, writes, needs, live_only; lh_str stdout_, stderr_;
+/* { lh_str id, source; uint8_t state; lh_str_list reads, writes, needs, unstorable; lh_str stdout_, stderr_;
  *   lh_optional_str value; optional lh_graph_failure failure; uint32_t duration_ms; } */
 typedef longhaul_plugin_graph_graph_step_t lh_graph_step;
 typedef longhaul_plugin_graph_list_graph_step_t lh_graph_step_list;
 /* { lh_str_list stale; optional lh_graph_failure failure; } */
 typedef longhaul_plugin_graph_graph_changes_t lh_graph_changes;
-/* { lh_str_list ran, answered, failed, blocked; uint32_t untouched; lh_str_list warnings; } */
+/* { lh_str_list ran, reused, failed, blocked; uint32_t untouched; lh_str_list warnings; } */
 typedef longhaul_plugin_graph_graph_replay_t lh_graph_replay;
-/* { lh_str step; lh_graph_failure failure; list of { lh_str name, shown; lh_optional_str made_by; } values;
- *   lh_str culprit, reason; } */
+/* { lh_str step; lh_graph_failure failure; list of { lh_str name, text; lh_optional_str producer; } values;
+ *   lh_str cause, reason; } */
 typedef longhaul_plugin_graph_graph_diagnosis_t lh_graph_diagnosis;
 /* { lh_str step, source, reason; uint32_t tries; lh_graph_replay replay; } */
 typedef longhaul_plugin_graph_graph_patch_t lh_graph_kept;

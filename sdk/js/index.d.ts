@@ -434,7 +434,7 @@ export interface GraphStep {
   writes: string[];
   needs: string[];
   /** Values that it made and nobody can keep, so that it runs again whenever they are needed. */
-  liveOnly: string[];
+  unstorable: string[];
   stdout: string;
   stderr: string;
   value?: string;
@@ -450,7 +450,7 @@ export interface GraphChanges {
 export interface GraphReplay {
   ran: string[];
   /** Steps that got what an earlier run of them gave for the same input. */
-  answered: string[];
+  reused: string[];
   failed: string[];
   blocked: string[];
   untouched: number;
@@ -460,8 +460,8 @@ export interface GraphReplay {
 export interface GraphDiagnosis {
   step: string;
   failure: GraphFailure;
-  values: { name: string; shown: string; madeBy?: string }[];
-  culprit: string;
+  values: { name: string; text: string; producer?: string }[];
+  cause: string;
   reason: string;
 }
 

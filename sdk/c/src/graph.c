@@ -28,7 +28,7 @@ static bool adopt_changes(lh_graph_changes changes) {
 
 static bool adopt_replay(lh_graph_replay replay) {
     lhi_adopt_texts(replay.ran);
-    lhi_adopt_texts(replay.answered);
+    lhi_adopt_texts(replay.reused);
     lhi_adopt_texts(replay.failed);
     lhi_adopt_texts(replay.blocked);
     lhi_adopt_texts(replay.warnings);
@@ -41,7 +41,7 @@ static void adopt_step(lh_graph_step step) {
     lhi_adopt_texts(step.reads);
     lhi_adopt_texts(step.writes);
     lhi_adopt_texts(step.needs);
-    lhi_adopt_texts(step.live_only);
+    lhi_adopt_texts(step.unstorable);
     lhi_adopt_text(step.stdout_);
     lhi_adopt_text(step.stderr_);
     if (step.value.is_some) lhi_adopt_text(step.value.val);
@@ -123,11 +123,11 @@ bool lh_graph_diagnose(lh_str graph, const lh_str *step, lh_graph_diagnosis *fou
     adopt_failure(found->failure);
     for (size_t i = 0; i < found->values.len; i++) {
         lhi_adopt_text(found->values.ptr[i].name);
-        lhi_adopt_text(found->values.ptr[i].shown);
-        if (found->values.ptr[i].made_by.is_some) lhi_adopt_text(found->values.ptr[i].made_by.val);
+        lhi_adopt_text(found->values.ptr[i].text);
+        if (found->values.ptr[i].producer.is_some) lhi_adopt_text(found->values.ptr[i].producer.val);
     }
     if (found->values.len > 0) lh_adopt(found->values.ptr);
-    lhi_adopt_text(found->culprit);
+    lhi_adopt_text(found->cause);
     lhi_adopt_text(found->reason);
     return true;
 }

@@ -39,7 +39,7 @@ export class Graph {
     return changes(ask(() => host.removeStep(this.#name, step(name))));
   }
 
-  /** Runs what is stale: `{ ran, answered, failed, blocked, untouched, warnings }`. A failing step is no error. */
+  /** Runs what is stale: `{ ran, reused, failed, blocked, untouched, warnings }`. A failing step is no error. */
   run({ keepGoing = false } = {}) {
     return replayed(ask(() => host.run(this.#name, shape.bool(keepGoing, "keepGoing"))));
   }
@@ -64,10 +64,10 @@ export class Graph {
     }));
   }
 
-  /** Why a step failed; without a step, the first that failed: `{ step, failure, values, culprit, reason }`. */
+  /** Why a step failed; without a step, the first that failed: `{ step, failure, values, cause, reason }`. */
   diagnose(name) {
     const found = ask(() => host.diagnose(this.#name, optional(name)));
-    const values = found.values.map(({ name, shown, madeBy }) => ({ name, shown, madeBy: orUndefined(madeBy) }));
+    const values = found.values.map(({ name, text, producer }) => ({ name, text, producer: orUndefined(producer) }));
     return { ...found, failure: failure(found.failure), values };
   }
 

@@ -308,9 +308,9 @@ class FakeHost {
   }
 }
 
-const NOTHING_RAN = { ran: [], answered: [], failed: [], blocked: [], untouched: 0, warnings: [] };
+const NOTHING_RAN = { ran: [], reused: [], failed: [], blocked: [], untouched: 0, warnings: [] };
 
-const NEVER_RAN = { state: "stale", reads: [], writes: [], needs: [], liveOnly: [], stdout: "", stderr: "", value: null, failure: null, durationMs: 0 };
+const NEVER_RAN = { state: "stale", reads: [], writes: [], needs: [], unstorable: [], stdout: "", stderr: "", value: null, failure: null, durationMs: 0 };
 
 const NO_USAGE = {
   inputTokens: 0,

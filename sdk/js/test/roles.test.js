@@ -181,7 +181,7 @@ test("a price that is unknown is undefined and not 0", () => {
 
 test("a graph keeps its steps and runs as it is scripted", () => {
   const failure = { kind: "NameError", message: "no rowz", line: 1, column: null, traceback: "" };
-  const diagnosis = { step: "sum", failure, values: [{ name: "rows", shown: "[1]", madeBy: null }], culprit: "sum", reason: "a typo" };
+  const diagnosis = { step: "sum", failure, values: [{ name: "rows", text: "[1]", producer: null }], cause: "sum", reason: "a typo" };
   const host = fakeHost({
     graphRuns: [{ failed: ["sum"] }],
     graphDiagnoses: { sum: diagnosis },
@@ -196,7 +196,7 @@ test("a graph keeps its steps and runs as it is scripted", () => {
   assert.throws(() => graph.add("bad", 5), /`source` must be a text, not 5/);
   assert.deepEqual(graph.run().failed, ["sum"]);
   assert.deepEqual(graph.diagnose().failure, { ...failure, column: undefined });
-  assert.equal(graph.diagnose("sum").values[0].madeBy, undefined);
+  assert.equal(graph.diagnose("sum").values[0].producer, undefined);
   assert.equal(graph.patch("sum").tries, 1);
   assert.deepEqual(graph.replay("load").ran, ["load", "sum"]);
   assert.equal(graph.show()[1].source, "total = sum(rows)");

@@ -66,7 +66,7 @@ class GraphStep:
     writes: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
     # Values that it made and nobody can keep, so that it runs again whenever they are needed.
-    live_only: list[str] = field(default_factory=list)
+    unstorable: list[str] = field(default_factory=list)
     # Of its last run; what is long is cut.
     stdout: str = ""
     stderr: str = ""
@@ -87,10 +87,10 @@ class GraphChanges:
 @record()
 @dataclass
 class GraphReplay:
-    """The result of a run. `answered` steps got the answer of an earlier run for the same input."""
+    """The result of a run. `reused` steps got the answer of an earlier run for the same input."""
 
     ran: list[str] = field(default_factory=list)
-    answered: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
     untouched: int = 0
@@ -103,8 +103,8 @@ class GraphValue:
     """A value that a failure may have to do with."""
 
     name: str
-    shown: str
-    made_by: str | None = None
+    text: str
+    producer: str | None = None
 
 
 @record()
@@ -115,7 +115,7 @@ class GraphDiagnosis:
     step: str
     failure: GraphFailure
     values: list[GraphValue]
-    culprit: str
+    cause: str
     reason: str
 
 

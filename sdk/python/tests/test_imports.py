@@ -97,7 +97,7 @@ class Imports(unittest.TestCase):
             with self.assertRaises(UnknownStepError):
                 figures.change("gone", "")
             self.assertEqual(figures.run().failed, ["sum"])
-            self.assertEqual(figures.diagnose().culprit, "sum")
+            self.assertEqual(figures.diagnose().cause, "sum")
             self.assertEqual(figures.patch("sum").tries, 1)
             self.assertEqual([step.source for step in figures.show()], ["rows = [1]", "total = sum(rows)"])
             figures.change("load", "rows = [2]")

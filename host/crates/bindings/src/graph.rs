@@ -44,7 +44,7 @@ impl From<StepView> for bound::GraphStep {
             reads: step.reads,
             writes: step.writes,
             needs: step.needs,
-            live_only: step.live_only,
+            unstorable: step.live_only,
             stdout: step.stdout,
             stderr: step.stderr,
             value: step.value,
@@ -64,13 +64,13 @@ impl From<ReplaySummary> for bound::GraphReplay {
     fn from(replayed: ReplaySummary) -> Self {
         let ReplaySummary { ran, answered, mut failed, blocked, unknown, untouched, warnings } = replayed;
         failed.extend(unknown);
-        Self { ran, answered, failed, blocked, untouched, warnings }
+        Self { ran, reused: answered, failed, blocked, untouched, warnings }
     }
 }
 
 impl From<ValueView> for bound::GraphValue {
     fn from(value: ValueView) -> Self {
-        Self { name: value.name, shown: value.shown, made_by: value.made_by }
+        Self { name: value.name, text: value.shown, producer: value.made_by }
     }
 }
 
@@ -80,7 +80,7 @@ impl From<DiagnosisView> for bound::GraphDiagnosis {
             step: found.step,
             failure: found.failure.into(),
             values: found.values.into_iter().map(Into::into).collect(),
-            culprit: found.culprit,
+            cause: found.culprit,
             reason: found.why,
         }
     }

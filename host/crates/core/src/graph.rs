@@ -99,7 +99,8 @@ pub struct StepView {
     pub writes: Vec<String>,
     /// The steps that it needs directly.
     pub needs: Vec<String>,
-    /// Values that it made and that cannot be stored.
+    /// What it made and nobody can keep.
+    #[serde(alias = "unstorable")]
     pub live_only: Vec<String>,
     /// Standard output of its last run; bounded.
     pub stdout: String,
@@ -133,7 +134,8 @@ pub struct GraphChanges {
 pub struct ReplaySummary {
     /// Steps that ran, in their order, the failed ones included.
     pub ran: Vec<String>,
-    /// Steps that were answered with an earlier result for the same input.
+    /// Steps that were answered with what an earlier run gave for the same input.
+    #[serde(alias = "reused")]
     pub answered: Vec<String>,
     /// Steps that failed.
     pub failed: Vec<String>,
@@ -153,9 +155,11 @@ pub struct ReplaySummary {
 pub struct ValueView {
     /// Its name.
     pub name: String,
-    /// Its text; bounded.
+    /// As text; bounded.
+    #[serde(alias = "text")]
     pub shown: String,
     /// The step that made it.
+    #[serde(alias = "producer")]
     pub made_by: Option<String>,
 }
 
@@ -170,6 +174,7 @@ pub struct DiagnosisView {
     /// Related values.
     pub values: Vec<ValueView>,
     /// The step that is likely at fault.
+    #[serde(alias = "cause")]
     pub culprit: String,
     /// Why that one.
     #[serde(alias = "reason")]

@@ -87,7 +87,7 @@ fn graphed(wanted: &Value) -> Value {
         "show" => graph.show().map(|steps| {
             json!(steps.iter().map(|one| json!([one.id, format!("{:?}", one.state), one.stdout])).collect::<Vec<_>>())
         }),
-        "diagnose" => graph.diagnose(None).map(|found| json!([found.step, found.failure.kind, found.culprit])),
+        "diagnose" => graph.diagnose(None).map(|found| json!([found.step, found.failure.kind, found.cause])),
         "patch" => graph.patch(None).map(|kept| json!([kept.step, kept.source])),
         "export" => graph.export(GraphFormat::Dot).map(|text| json!(text.contains("digraph"))),
         other => Err(GraphError::Invalid(format!("the settings ask for `{other}`"))),
@@ -96,7 +96,7 @@ fn graphed(wanted: &Value) -> Value {
 }
 
 fn replayed(did: GraphReplay) -> Value {
-    json!({ "ran": did.ran, "answered": did.answered, "failed": did.failed, "untouched": did.untouched })
+    json!({ "ran": did.ran, "answered": did.reused, "failed": did.failed, "untouched": did.untouched })
 }
 
 fn call(call: &Value) -> Value {
