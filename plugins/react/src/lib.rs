@@ -15,7 +15,7 @@ mod reply;
 mod repository;
 mod settings;
 
-use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::agent::{Agent, AgentError};
 use longhaul_sdk::types::{Outcome, Task};
 
 use settings::{Settings, Style};
@@ -23,7 +23,7 @@ use settings::{Settings, Style};
 struct React;
 
 impl Agent for React {
-    fn run(task: Task) -> Result<Outcome, Failure> {
+    fn run(task: Task) -> Result<Outcome, AgentError> {
         let settings: Settings = longhaul_sdk::json::read("agent settings", &task.settings)?;
         let settings = settings.clamped();
         let outcome = match settings.style {

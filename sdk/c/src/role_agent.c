@@ -6,7 +6,7 @@
 
 bool exports_longhaul_plugin_agent_run(exports_longhaul_plugin_agent_task_t *task,
                                        exports_longhaul_plugin_agent_outcome_t *ret,
-                                       exports_longhaul_plugin_agent_failure_t *err) {
+                                       exports_longhaul_plugin_agent_agent_error_t *err) {
     lh_error error = {0};
     lh_outcome outcome = {0};
     memset(ret, 0, sizeof *ret);
@@ -19,9 +19,9 @@ bool exports_longhaul_plugin_agent_run(exports_longhaul_plugin_agent_task_t *tas
     }
     ok = lhi_settle(ok, &error);
     if (!ok) {
-        LHI_GIVE_ERROR(EXPORTS_LONGHAUL_PLUGIN_AGENT_FAILURE, &error, err,
-                       LHI_GIVE_KIND(LH_IMPOSSIBLE, EXPORTS_LONGHAUL_PLUGIN_AGENT_FAILURE, IMPOSSIBLE, impossible, &error, err)
-                       LHI_GIVE_KIND(LH_BLOCKED, EXPORTS_LONGHAUL_PLUGIN_AGENT_FAILURE, BLOCKED, blocked, &error, err));
+        LHI_GIVE_ERROR(EXPORTS_LONGHAUL_PLUGIN_AGENT_AGENT_ERROR, &error, err,
+                       LHI_GIVE_KIND(LH_IMPOSSIBLE, EXPORTS_LONGHAUL_PLUGIN_AGENT_AGENT_ERROR, IMPOSSIBLE, impossible, &error, err)
+                       LHI_GIVE_KIND(LH_BLOCKED, EXPORTS_LONGHAUL_PLUGIN_AGENT_AGENT_ERROR, BLOCKED, blocked, &error, err));
     }
     lhi_finish();
     exports_longhaul_plugin_agent_task_free(task);

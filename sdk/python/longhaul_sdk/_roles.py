@@ -44,7 +44,7 @@ ROLES = (
         Agent,
         "agent",
         "Agent",
-        "Failure",
+        "AgentError",
         (*_SERVICES, (errors.ImpossibleError, "Impossible"), (errors.BlockedError, "Blocked")),
         {"run": lambda cls, task: cls().run(task)},
     ),

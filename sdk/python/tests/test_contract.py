@@ -75,7 +75,7 @@ class Names(unittest.TestCase):
                     self.assertEqual([member.value for member in own], cases)
                     self.assertEqual([member.name for member in own], [snake(case).upper() for case in cases])
             for name, variant in interface.variants.items():
-                if name in PLAIN_VARIANTS or name.endswith(("error", "failure")):
+                if name in PLAIN_VARIANTS or name.endswith("error"):
                     continue
                 for case, kind in variant.items():
                     with self.subTest(f"{name} {case}"):
@@ -133,7 +133,7 @@ class Exports(unittest.TestCase):
         ]:
             with self.subTest(case=case, text=text[:20]):
                 value = self._failure(raised)
-                self.assertEqual((type(value).__name__, value.value), (f"Failure_{case}", text))
+                self.assertEqual((type(value).__name__, value.value), (f"AgentError_{case}", text))
 
     def test_errors_of_services_keep_their_fields(self) -> None:
         denied = self._failure(DeniedError("no", "add it")).value
@@ -145,7 +145,7 @@ class Exports(unittest.TestCase):
 
     def test_an_error_that_does_not_fit_is_said_so(self) -> None:
         value = self._failure(UnavailableError("down", -1))
-        self.assertEqual(type(value).__name__, "Failure_Failed")
+        self.assertEqual(type(value).__name__, "AgentError_Failed")
         self.assertIn("from 0 to 4294967295", value.value)
 
     def test_an_error_without_a_text_is_said_so(self) -> None:

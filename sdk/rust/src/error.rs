@@ -116,7 +116,7 @@ macro_rules! to_export {
     };
 }
 
-to_export!(agent::Failure, blocked: Blocked, invalid: Failed);
+to_export!(agent::AgentError, blocked: Blocked, invalid: Failed);
 to_export!(planner::PlanError, blocked: Unclear, invalid: Failed);
 to_export!(evaluator::JudgeError, blocked: Failed, invalid: Failed);
 to_export!(tool_types::ToolError, blocked: Failed, invalid: InvalidArguments);
@@ -152,5 +152,5 @@ macro_rules! through_all {
     };
 }
 
-through_all!(agent::Failure, planner::PlanError, evaluator::JudgeError, tool_types::ToolError, memory::MemoryError,);
-through!(agent::Failure: tool_types::ToolError);
+through_all!(agent::AgentError, planner::PlanError, evaluator::JudgeError, tool_types::ToolError, memory::MemoryError,);
+through!(agent::AgentError: tool_types::ToolError);

@@ -24,7 +24,7 @@ macro_rules! export_agent {
         const _: () = {
             struct Exported;
             impl $crate::agent::Agent for Exported {
-                fn run(task: $crate::types::Task) -> Result<$crate::types::Outcome, $crate::agent::Failure> {
+                fn run(task: $crate::types::Task) -> Result<$crate::types::Outcome, $crate::agent::AgentError> {
                     $crate::export::entered();
                     <$plugin as $crate::agent::Agent>::run(task)
                 }

@@ -1,12 +1,12 @@
 //! The SDK of a Longhaul plugin in Rust: one trait and one export macro for each role.
 //!
 //! ```ignore
-//! use longhaul_sdk::{Conversation, agent::{Agent, Failure}, types::{Outcome, Task}};
+//! use longhaul_sdk::{Conversation, agent::{Agent, AgentError}, types::{Outcome, Task}};
 //!
 //! struct Writer;
 //!
 //! impl Agent for Writer {
-//!     fn run(task: Task) -> Result<Outcome, Failure> {
+//!     fn run(task: Task) -> Result<Outcome, AgentError> {
 //!         let text = Conversation::new("You write letters.").text(&task.instruction)?;
 //!         Ok(longhaul_sdk::outcome(&serde_json::json!({ "text": text }), "wrote a letter"))
 //!     }

@@ -17,7 +17,7 @@ use crate::{Conversation, Error, json as text, schema};
 /// An agent by settings alone.
 ///
 /// ```ignore
-/// fn run(task: Task) -> Result<Outcome, Failure> {
+/// fn run(task: Task) -> Result<Outcome, AgentError> {
 ///     Ok(React::new("You write reports.").steps_max(8).run(&task)?)
 /// }
 /// ```

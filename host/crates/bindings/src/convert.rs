@@ -449,15 +449,15 @@ impl From<evaluator::Verdict> for Verdict {
     }
 }
 
-impl From<agent::Failure> for RoleError {
-    fn from(failure: agent::Failure) -> Self {
-        match failure {
-            agent::Failure::Impossible(text) => Self::Impossible(text),
-            agent::Failure::Blocked(question) => Self::Blocked(question),
-            agent::Failure::Denied(denial) => Self::Denied(denial.into()),
-            agent::Failure::Limit(hit) => Self::Limit(hit.into()),
-            agent::Failure::Unavailable(outage) => Self::Unavailable(outage.into()),
-            agent::Failure::Failed(text) => Self::Failed(text),
+impl From<agent::AgentError> for RoleError {
+    fn from(error: agent::AgentError) -> Self {
+        match error {
+            agent::AgentError::Impossible(text) => Self::Impossible(text),
+            agent::AgentError::Blocked(question) => Self::Blocked(question),
+            agent::AgentError::Denied(denial) => Self::Denied(denial.into()),
+            agent::AgentError::Limit(hit) => Self::Limit(hit.into()),
+            agent::AgentError::Unavailable(outage) => Self::Unavailable(outage.into()),
+            agent::AgentError::Failed(text) => Self::Failed(text),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! is asked of the graph `main`; `output` is handed back in the place of what came of them. In all of them `{id}` stands for the task, so that one agent does
 //! another thing for each feature.
 
-use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::agent::{Agent, AgentError};
 use longhaul_sdk::conversation::Conversation;
 use longhaul_sdk::decisions::{self, Decision, ResultOf};
 use longhaul_sdk::graph::{Graph, GraphError, GraphFormat, GraphReplay};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 struct Caller;
 
 impl Agent for Caller {
-    fn run(task: Task) -> Result<Outcome, Failure> {
+    fn run(task: Task) -> Result<Outcome, AgentError> {
         Ok(work(&task)?)
     }
 }

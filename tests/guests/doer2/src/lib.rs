@@ -3,13 +3,13 @@
 #[path = "../../doer/src/work.rs"]
 mod work;
 
-use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::agent::{Agent, AgentError};
 use longhaul_sdk::types::{Outcome, Task};
 
 struct Doer;
 
 impl Agent for Doer {
-    fn run(task: Task) -> Result<Outcome, Failure> {
+    fn run(task: Task) -> Result<Outcome, AgentError> {
         Ok(work::run(&task, "altered")?)
     }
 }

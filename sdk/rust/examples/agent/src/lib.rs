@@ -2,7 +2,7 @@
 //!
 //! The loop is the SDK's. The agent never judges its own work: what it finishes with goes to an evaluator.
 
-use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::agent::{Agent, AgentError};
 use longhaul_sdk::json;
 use longhaul_sdk::react::React;
 use longhaul_sdk::types::{Outcome, Task};
@@ -28,7 +28,7 @@ impl Default for Settings {
 struct Reporter;
 
 impl Agent for Reporter {
-    fn run(task: Task) -> Result<Outcome, Failure> {
+    fn run(task: Task) -> Result<Outcome, AgentError> {
         let settings: Settings = json::read("the settings", &task.settings)?;
         let steps_max = settings.steps_max.clamp(1, 200);
         Ok(React::new(settings.prompt).steps_max(steps_max).run(&task)?)

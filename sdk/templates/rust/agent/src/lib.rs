@@ -1,7 +1,7 @@
 //! The agent `{{name}}`: asks a model once, and hands its answer back.
 
 use longhaul_sdk::Conversation;
-use longhaul_sdk::agent::{Agent, Failure};
+use longhaul_sdk::agent::{Agent, AgentError};
 use longhaul_sdk::types::{Outcome, Task};
 
 struct Plugin;
@@ -13,7 +13,7 @@ struct Reply {
 }
 
 impl Agent for Plugin {
-    fn run(task: Task) -> Result<Outcome, Failure> {
+    fn run(task: Task) -> Result<Outcome, AgentError> {
         let schema = serde_json::json!({
             "type": "object",
             "properties": { "answer": { "type": "string" } },
