@@ -210,14 +210,14 @@ void lh_put_json(lh_out *out, lh_str json);
 typedef enum { LH_TRACE, LH_DEBUG, LH_INFO, LH_WARN, LH_ERROR } lh_level;
 void lh_log(lh_level level, const char *format, ...) LH_PRINTF(2, 3);
 /* Milliseconds since 1970-01-01 UTC. */
-double lh_now(void);
+double lh_now_ms(void);
 
 typedef longhaul_plugin_types_criterion_t lh_criterion;
 typedef longhaul_plugin_types_issue_t lh_issue;
 typedef longhaul_plugin_types_outcome_t lh_outcome;
 
 #if !defined(LH_WORLD_EVALUATOR)
-bool lh_sleep(uint32_t ms, lh_error *err);
+bool lh_sleep(uint32_t duration_ms, lh_error *err);
 #endif
 
 /* ---- The key-value space of a tool or a memory backend ---- */

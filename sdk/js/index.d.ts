@@ -494,9 +494,9 @@ export namespace log {
 }
 
 /** Milliseconds since 1970-01-01 UTC; in a pure world the journal's. */
-export function now(): number;
+export function nowMs(): number;
 /** Waits; in a pure world durably. */
-export function sleep(ms: number): void;
+export function sleep(durationMs: number): void;
 
 // Helpers.
 

@@ -31,7 +31,7 @@ export interface Script {
   /** By name. */
   agents?: Record<string, (task: Task) => Outcome>;
   /** Milliseconds since 1970-01-01 UTC. Default 0. */
-  now?: number;
+  nowMs?: number;
   keyvalue?: Record<string, string | Uint8Array>;
   /** Outcomes of the runs of a graph, in order. Steps do not run here; without one, all of them ran and none failed. */
   graphRuns?: Partial<GraphReplay>[];
@@ -52,7 +52,7 @@ export interface FakeHost {
   store: Map<string, Uint8Array>;
   /** By name, the sources of the steps by name. */
   graphs: Map<string, Map<string, string>>;
-  now: number;
+  nowMs: number;
 }
 
 /** Puts a scripted host in place of the real one. */

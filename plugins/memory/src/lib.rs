@@ -95,7 +95,7 @@ fn remember_it(asked: Remember, _: &CallContext) -> Result<Value, ToolError> {
         let (used, max) = (count as f64 + 1.0, FACTS_MAX as f64);
         return Err(ToolError::Limit(LimitHit { name: "facts_max".to_owned(), used, max }));
     }
-    keyvalue::set_json(&place, &Fact { text: asked.text, tags: asked.tags, at_ms: clock::now() })?;
+    keyvalue::set_json(&place, &Fact { text: asked.text, tags: asked.tags, at_ms: clock::now_ms() })?;
     Ok(json!({ "key": key, "replaced": replaced }))
 }
 

@@ -3,6 +3,6 @@
 import host from "#host/clock";
 
 /** Milliseconds since 1970-01-01 UTC. */
-export function now() {
-  return host.now();
+export function nowMs() {
+  return host.nowMs();
 }

@@ -3,7 +3,7 @@
 
 export * as artifact from "./artifact.js";
 export * as checks from "./checks.js";
-export { now } from "./clock.js";
+export { nowMs } from "./clock.js";
 export { Conversation } from "./conversation.js";
 export * as decisions from "./decisions.js";
 export * as delegate from "./delegate.js";

@@ -18,7 +18,7 @@ import * as shape from "./shapes.js";
  * `replies`: what the model says, in order: a text, an object (as JSON), a whole reply, or an error to throw.
  * `tools`: by id, exports of `defineTool`, or `{ functions: { name: (args) => output } }`.
  * `checks`: by name, true, false, or a report. `agents`: by name, a function of a task.
- * `now`: milliseconds since 1970. `keyvalue`: texts or bytes by key.
+ * `nowMs`: the time of the clock, in milliseconds since 1970. `keyvalue`: texts or bytes by key.
  * Steps of graphs are kept and do not run: `graphRuns` says what each run did, in order; without one all steps ran.
  * `graphDiagnoses` and `graphPatches`: by step, what is found of it.
  */
@@ -27,14 +27,14 @@ export function fakeHost({
   tools = {},
   checks = {},
   agents = {},
-  now = 0,
+  nowMs = 0,
   keyvalue = {},
   graphRuns = [],
   graphDiagnoses = {},
   graphPatches = {},
 } = {}) {
   const script = { replies: [...replies], graphRuns: [...graphRuns], graphDiagnoses, graphPatches };
-  const host = new FakeHost({ ...script, tools, checks, agents, now, keyvalue });
+  const host = new FakeHost({ ...script, tools, checks, agents, nowMs, keyvalue });
   install(host.interfaces());
   return host;
 }
@@ -103,7 +103,7 @@ class FakeHost {
 
   constructor(script) {
     this.#script = script;
-    this.now = script.now;
+    this.nowMs = script.nowMs;
     for (const [key, value] of Object.entries(script.keyvalue)) this.store.set(key, typeof value === "string" ? encode(value) : value);
   }
 
@@ -111,7 +111,7 @@ class FakeHost {
     return {
       artifact: this.#artifact(),
       checks: this.#checks(),
-      clock: { now: () => this.now },
+      clock: { nowMs: () => this.nowMs },
       conversation: { Conversation: this.#conversation() },
       decisions: this.#decisions(),
       delegate: this.#delegate(),
@@ -121,8 +121,8 @@ class FakeHost {
       progress: { log: (action, outcome, files) => this.progress.push({ action, outcome, files }) },
       recall: this.#recall(),
       timer: {
-        sleep: (ms) => {
-          this.now += ms >>> 0;
+        sleep: (durationMs) => {
+          this.nowMs += durationMs >>> 0;
         },
       },
       tools: this.#tools(),

@@ -5,6 +5,6 @@ import host from "#host/timer";
 import { ask } from "./errors.js";
 import * as shape from "./shapes.js";
 
-export function sleep(ms) {
-  ask(() => host.sleep(shape.u32(Math.ceil(ms), "ms")));
+export function sleep(durationMs) {
+  ask(() => host.sleep(shape.u32(Math.ceil(durationMs), "durationMs")));
 }

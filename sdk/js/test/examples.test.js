@@ -156,7 +156,7 @@ test("shelf keeps namespaces apart, in the order of code points", () => {
 });
 
 test("shelf finds by words and forgets what has expired", () => {
-  const host = fakeHost({ now: 100 });
+  const host = fakeHost({ nowMs: 100 });
   const shelf = openMemory(memory);
   shelf.put("n", { key: "b", value: { text: "Red apple" }, tags: ["Fruit"] });
   shelf.put("n", { key: "a", value: "red", tags: [] });
@@ -168,7 +168,7 @@ test("shelf finds by words and forgets what has expired", () => {
   ]);
   assert.equal(shelf.search("n", "red fruit", 1).length, 1);
   assert.deepEqual(shelf.search("n", "  "), []);
-  host.now = 101;
+  host.nowMs = 101;
   assert.deepEqual(shelf.list("n").keys, ["a", "b"]);
   assert.equal(host.store.size, 2);
   assert.equal(shelf.get("n", "late"), undefined);

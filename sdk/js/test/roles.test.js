@@ -209,7 +209,7 @@ test("a graph keeps its steps and runs as it is scripted", () => {
 });
 
 test("what the host keeps comes back as it was", () => {
-  const host = fakeHost({ agents: { echo: (task) => ({ output: task.instruction }) }, now: 5 });
+  const host = fakeHost({ agents: { echo: (task) => ({ output: task.instruction }) }, nowMs: 5 });
   for (const key of ["a", "b/1", "b/2", "b/3", "c"]) sdk.keyvalue.set(key, `${key} ä😀`);
   assert.deepEqual([...sdk.keyvalue.keys("b/")], ["b/1", "b/2", "b/3"]);
   assert.equal(sdk.keyvalue.getText("b/2"), "b/2 ä😀");
@@ -232,7 +232,7 @@ test("what the host keeps comes back as it was", () => {
   assert.equal(done.outcome.output, "hi");
   assert.ok(failed.error instanceof sdk.Unknown);
   sdk.sleep(10);
-  assert.equal(sdk.now(), 15);
+  assert.equal(sdk.nowMs(), 15);
   sdk.log.info("hm");
   assert.deepEqual(host.lines, [{ level: "info", text: "hm" }]);
 });

@@ -7,4 +7,4 @@ from . import _host
 
 def now_ms() -> float:
     """Milliseconds since 1970-01-01 UTC."""
-    return float(_host.call("clock", "now"))
+    return float(_host.call("clock", "now_ms"))

@@ -329,12 +329,12 @@ class _Imports:
         keys = sorted(key for key in self._host.keyvalue if key.startswith(prefix) and key > (cursor or ""))
         return KeyPage(keys[:3], keys[2] if len(keys) > 3 else None)
 
-    def _clock_now(self) -> float:
+    def _clock_now_ms(self) -> float:
         return self._host.now_ms
 
-    def _timer_sleep(self, ms: int) -> None:
-        self._host.slept_ms += ms
-        self._host.now_ms += ms
+    def _timer_sleep(self, duration_ms: int) -> None:
+        self._host.slept_ms += duration_ms
+        self._host.now_ms += duration_ms
 
     def _log_write(self, level: Any, text: str) -> None:
         self._host.log.append((level.value, text))

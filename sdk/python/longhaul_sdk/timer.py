@@ -5,6 +5,6 @@ from __future__ import annotations
 from . import _host
 
 
-def sleep(ms: int) -> None:
-    """Waits for `ms` milliseconds. An evaluator cannot."""
-    _host.call("timer", "sleep", ms)
+def sleep(duration_ms: int) -> None:
+    """Waits for `duration_ms` milliseconds. An evaluator cannot."""
+    _host.call("timer", "sleep", duration_ms)

@@ -111,7 +111,7 @@ class Imports(unittest.TestCase):
         self.assertEqual(str(DeniedError("no", "add it")), "no; to allow it, add it")
 
     def test_without_a_host_it_is_said_what_to_do(self) -> None:
-        with self.assertRaisesRegex(RuntimeError, "`clock.now` is only there in a component; in a unit test write"):
+        with self.assertRaisesRegex(RuntimeError, "`clock.now_ms` is only there in a component; in a unit test write"):
             clock.now_ms()
 
 

@@ -18,17 +18,17 @@ use std::time::Duration;
 
 impl clock::Host for Ctx {
     #[expect(clippy::cast_precision_loss, reason = "microseconds since 1970 are below 2^53")]
-    async fn now(&mut self) -> wasmtime::Result<f64> {
+    async fn now_ms(&mut self) -> wasmtime::Result<f64> {
         Ok(self.clock.read_us() as f64 / 1_000.0)
     }
 }
 
 impl timer::Host for Ctx {
-    async fn sleep(&mut self, ms: u32) -> wasmtime::Result<Result<(), timer::TimerError>> {
-        if u64::from(ms) > self.limits.wall_ms_max {
-            return Ok(Err(too_long(ms, self.limits.wall_ms_max)));
+    async fn sleep(&mut self, duration_ms: u32) -> wasmtime::Result<Result<(), timer::TimerError>> {
+        if u64::from(duration_ms) > self.limits.wall_ms_max {
+            return Ok(Err(too_long(duration_ms, self.limits.wall_ms_max)));
         }
-        self.sleep(ms.into()).await?;
+        self.sleep(duration_ms.into()).await?;
         Ok(Ok(()))
     }
 }

@@ -1,7 +1,7 @@
 ;; tool
 ;; Adds 1 to 1000, reads the clock and writes one line.
 (import "longhaul:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32)))
-(import "longhaul:plugin/clock@0.1.0" "now" (func $now (result f64)))
+(import "longhaul:plugin/clock@0.1.0" "now-ms" (func $now (result f64)))
 (data (i32.const 2048) "all is well")
 (data (i32.const 2064) "sum")
 (data (i32.const 2068) "{\22type\22:\22object\22}")

@@ -3,7 +3,7 @@
 // An entry is kept under `LENGTH/NAMESPACE/KEY`, with the length of the namespace: so no two pairs can collide,
 // whatever is in them. An entry that has expired is deleted when it is met.
 
-import { defineMemory, Invalid, keyvalue, now } from "longhaul-sdk";
+import { defineMemory, Invalid, keyvalue, nowMs } from "longhaul-sdk";
 
 export const memory = defineMemory({
   put(namespace, entry) {
@@ -50,7 +50,7 @@ function entriesOf(namespace) {
 function fetch(place) {
   const entry = keyvalue.getJson(place);
   if (entry === undefined) return undefined;
-  if (entry.expiresAtMs === undefined || entry.expiresAtMs > now()) return entry;
+  if (entry.expiresAtMs === undefined || entry.expiresAtMs > nowMs()) return entry;
   keyvalue.delete(place);
   return undefined;
 }

@@ -53,7 +53,7 @@ bool lh_memory_get(lh_str space, lh_str key, lh_entry *entry, bool *found, lh_er
     if (!lh_kv_get(where, &json, found, err)) return false;
     if (!*found) return true;
     if (!read_entry(key, json, entry, err)) return false;
-    if (!entry->expires_at_ms.is_some || entry->expires_at_ms.val > lh_now()) return true;
+    if (!entry->expires_at_ms.is_some || entry->expires_at_ms.val > lh_now_ms()) return true;
     *found = false;
     return lh_kv_delete(where, err);
 }

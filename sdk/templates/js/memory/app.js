@@ -2,7 +2,7 @@
 //
 // An instance may be gone after any call, so nothing is kept in it.
 
-import { defineMemory, Invalid, keyvalue, now } from "longhaul-sdk";
+import { defineMemory, Invalid, keyvalue, nowMs } from "longhaul-sdk";
 
 export const memory = defineMemory({
   put(namespace, { key, value, tags, expiresAtMs }) {
@@ -48,7 +48,7 @@ function place(namespace, key) {
 function read(namespace, key) {
   const kept = keyvalue.getJson(place(namespace, key));
   if (kept === undefined) return undefined;
-  if (kept.expiresAtMs !== null && kept.expiresAtMs <= now()) {
+  if (kept.expiresAtMs !== null && kept.expiresAtMs <= nowMs()) {
     keyvalue.delete(place(namespace, key));
     return undefined;
   }

@@ -41,7 +41,7 @@ impl Space {
         let Some(kept) = keyvalue::get_json::<Kept>(&full)? else {
             return Ok(None);
         };
-        if kept.expires_at_ms.is_some_and(|at| at <= clock::now()) {
+        if kept.expires_at_ms.is_some_and(|at| at <= clock::now_ms()) {
             keyvalue::delete(&full)?;
             return Ok(None);
         }

@@ -81,7 +81,7 @@ fn read(namespace: &str, key: &str) -> Result<Option<Entry>, Error> {
     let place = place(namespace, key);
     let Some(bytes) = keyvalue::get(&place)? else { return Ok(None) };
     let stored: Stored = serde_json::from_slice(&bytes)?;
-    if stored.expires_at_ms.is_some_and(|at| at <= clock::now()) {
+    if stored.expires_at_ms.is_some_and(|at| at <= clock::now_ms()) {
         keyvalue::delete(&place)?;
         return Ok(None);
     }
