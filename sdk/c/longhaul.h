@@ -411,7 +411,7 @@ typedef struct {
 bool lh_delegate_run_many(const lh_assignment *assignments, size_t count, lh_delegated *answers, lh_error *err);
 
 /* Notes an action, what came of it, and the files that it touched, for whoever works on the project next. */
-bool lh_progress_log(lh_str action, lh_str outcome, lh_str_list files, lh_error *err);
+bool lh_progress_add(lh_str action, lh_str outcome, lh_str_list files, lh_error *err);
 
 /* The artifact of the invocation before; `found` is false on the first one. */
 bool lh_artifact_load(lh_handoff *handoff, bool *found, lh_error *err);

@@ -408,7 +408,7 @@ export namespace decisions {
 }
 
 export namespace progress {
-  function log(action: string, outcome: string, files?: string[]): void;
+  function add(action: string, outcome: string, files?: string[]): void;
 }
 
 export namespace artifact {

@@ -4,12 +4,12 @@
 
 #if defined(LH_WORLD_AGENT)
 
-bool lh_progress_log(lh_str action, lh_str outcome, lh_str_list files, lh_error *err) {
+bool lh_progress_add(lh_str action, lh_str outcome, lh_str_list files, lh_error *err) {
     longhaul_plugin_progress_progress_error_t e;
     action = lh_utf8(action);
     outcome = lh_utf8(outcome);
     files = lhi_utf8_texts(files);
-    if (longhaul_plugin_progress_log(&action, &outcome, &files, &e)) return true;
+    if (longhaul_plugin_progress_add(&action, &outcome, &files, &e)) return true;
     switch (e.tag) {
     case LONGHAUL_PLUGIN_PROGRESS_PROGRESS_ERROR_DENIED: return lhi_fail_denied(err, e.val.denied);
     case LONGHAUL_PLUGIN_PROGRESS_PROGRESS_ERROR_LIMIT: return lhi_fail_hit(err, e.val.limit);

@@ -5,6 +5,6 @@ import host from "#host/progress";
 import { ask } from "./errors.js";
 import * as shape from "./shapes.js";
 
-export function log(action, outcome, files = []) {
-  ask(() => host.log(shape.text(action, "action"), shape.text(outcome, "outcome"), shape.list(shape.text)(files, "files")));
+export function add(action, outcome, files = []) {
+  ask(() => host.add(shape.text(action, "action"), shape.text(outcome, "outcome"), shape.list(shape.text)(files, "files")));
 }

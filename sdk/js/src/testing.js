@@ -118,7 +118,7 @@ class FakeHost {
       graph: this.#graph(),
       keyvalue: this.#keyvalue(),
       log: { write: (level, text) => this.lines.push({ level, text }) },
-      progress: { log: (action, outcome, files) => this.progress.push({ action, outcome, files }) },
+      progress: { add: (action, outcome, files) => this.progress.push({ action, outcome, files }) },
       recall: this.#recall(),
       timer: {
         sleep: (durationMs) => {

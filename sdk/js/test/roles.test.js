@@ -233,6 +233,8 @@ test("what the host keeps comes back as it was", () => {
   assert.ok(failed.error instanceof sdk.Unknown);
   sdk.sleep(10);
   assert.equal(sdk.nowMs(), 15);
+  sdk.progress.add("built", "ok", ["a.js"]);
+  assert.deepEqual(host.progress, [{ action: "built", outcome: "ok", files: ["a.js"] }]);
   sdk.log.info("hm");
   assert.deepEqual(host.lines, [{ level: "info", text: "hm" }]);
 });

@@ -7,6 +7,6 @@ from collections.abc import Sequence
 from . import _host
 
 
-def log(action: str, outcome: str, files: Sequence[str] = ()) -> None:
+def add(action: str, outcome: str, files: Sequence[str] = ()) -> None:
     """Notes an action, what came of it, and the files that it touched."""
-    _host.call("progress", "log", action, outcome, list(files))
+    _host.call("progress", "add", action, outcome, list(files))

@@ -242,7 +242,7 @@ class _Imports:
         ]
         return found[:limit]
 
-    def _progress_log(self, action: str, outcome: str, files: list[str]) -> None:
+    def _progress_add(self, action: str, outcome: str, files: list[str]) -> None:
         self._host.progress.append((action, outcome, files))
 
     def _artifact_load(self) -> Handoff | None:

@@ -62,7 +62,7 @@ class Imports(unittest.TestCase):
             self.assertEqual(decisions.record(decisions.Decision("c", "d", "r")), "d-1")
             [found] = decisions.find("d")
             self.assertEqual((found.id, found.decision.came_out), ("d-1", decisions.ResultOf.OPEN))
-            progress.log("built", "ok", ["a.py"])
+            progress.add("built", "ok", ["a.py"])
             self.assertIsNone(artifact.load())
             artifact.save({"at": 1}, "half")
             self.assertEqual(artifact.load(), artifact.Handoff(1, {"at": 1}, "half"))

@@ -14,7 +14,7 @@ const TEXT_BYTES_MAX: usize = 4_096;
 const FILES_MAX: usize = 100;
 
 impl progress::Host for Ctx {
-    async fn log(
+    async fn add(
         &mut self,
         action: String,
         outcome: String,
@@ -23,6 +23,7 @@ impl progress::Host for Ctx {
         self.note_phase();
         let summary = truncate(&action, 120);
         let asking = (&action, &outcome, &files);
+        // The name that the entries of journals have had from the first on.
         let known = self.ask_repeatable("progress.log", summary, &asking, EffectClass::Idempotent).await?;
         let answer: StoredReply<()> = match known {
             Ok(answer) => answer,

@@ -4,7 +4,7 @@
 (import "longhaul:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32)))
 (import "longhaul:plugin/decisions@0.1.0" "record"
   (func $record (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
-(import "longhaul:plugin/progress@0.1.0" "log" (func $log (param i32 i32 i32 i32 i32 i32 i32)))
+(import "longhaul:plugin/progress@0.1.0" "add" (func $log (param i32 i32 i32 i32 i32 i32 i32)))
 (import "longhaul:plugin/recall@0.1.0" "remember" (func $remember (param i32 i32 i32 i32 i32 i32)))
 (import "longhaul:plugin/tools@0.1.0" "call" (func $call (param i32 i32 i32 i32 i32 i32 i32)))
 ;; 51 bytes of evil, and the same as a text in JSON.

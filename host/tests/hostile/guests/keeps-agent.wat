@@ -3,7 +3,7 @@
 ;; for `p`, notes with a key each for `n`, one note again and again, ten times, for `o`.
 (import "longhaul:plugin/decisions@0.1.0" "record"
   (func $record (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
-(import "longhaul:plugin/progress@0.1.0" "log" (func $log (param i32 i32 i32 i32 i32 i32 i32)))
+(import "longhaul:plugin/progress@0.1.0" "add" (func $log (param i32 i32 i32 i32 i32 i32 i32)))
 (import "longhaul:plugin/recall@0.1.0" "remember" (func $remember (param i32 i32 i32 i32 i32 i32)))
 (data (i32.const 2048) "0000")
 (data (i32.const 2052) "\"a note\"")

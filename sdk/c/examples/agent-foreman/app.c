@@ -149,7 +149,7 @@ static bool hand_over(const lh_outcome *outcome, lh_error *err) {
     lh_str_list no_files = {0};
     if (!lh_artifact_load(&before, &is_there, err)) return false;
     if (is_there) lh_log(LH_INFO, "before: %.*s", LH_ARG(before.summary));
-    return lh_progress_log(lh_lit("handed the parts out"), outcome->summary, no_files, err) &&
+    return lh_progress_add(lh_lit("handed the parts out"), outcome->summary, no_files, err) &&
            lh_artifact_save(outcome->output, outcome->summary, err);
 }
 

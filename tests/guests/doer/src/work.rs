@@ -29,7 +29,7 @@ pub(crate) fn run(task: &Task, word: &str) -> Result<Outcome, Error> {
     answers.push(call("poster", "post", &json!({ "text": format!("{label}-first") }))?);
     timer::sleep(20)?;
     answers.push(call("poster", "put", &json!({ "text": format!("{label}-put") }))?);
-    progress::log("wrote", &label, std::slice::from_ref(&file))?;
+    progress::add("wrote", &label, std::slice::from_ref(&file))?;
     answers.push(call("files", "edit", &json!({ "path": file, "old": "end", "new": "the end" }))?);
     answers.push(call("poster", "post", &json!({ "text": format!("{label}-second") }))?);
     answers.push(decide(&label)?);
