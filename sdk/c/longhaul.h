@@ -494,7 +494,7 @@ bool lh_memory_put(lh_str space, const lh_entry *entry, lh_error *err);
 bool lh_memory_get(lh_str space, lh_str key, lh_entry *entry, bool *found, lh_error *err);
 bool lh_memory_search(lh_str space, lh_str query, uint32_t limit, lh_hit_list *hits, lh_error *err);
 bool lh_memory_delete(lh_str space, lh_str key, bool *deleted, lh_error *err);
-bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t limit, lh_page *page, lh_error *err);
+bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *cursor, uint32_t limit, lh_page *page, lh_error *err);
 
 #endif
 

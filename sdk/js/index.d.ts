@@ -186,8 +186,8 @@ export interface Entry {
 
 export interface Page {
   keys: string[];
-  /** The value of `after` for the next page; undefined on the last one. */
-  next?: string;
+  /** That of the next page; undefined on the last one. */
+  cursor?: string;
 }
 
 export function defineMemory(memory: {
@@ -195,7 +195,7 @@ export function defineMemory(memory: {
   get(namespace: string, key: string): Entry | undefined;
   search(namespace: string, query: string, limit: number): { entry: Entry; score: number }[];
   delete(namespace: string, key: string): boolean;
-  list(namespace: string, options: { prefix: string; after?: string; limit: number }): Page;
+  list(namespace: string, options: { prefix: string; cursor?: string; limit: number }): Page;
 }): MemoryExports;
 
 export interface ToolExports {

@@ -85,5 +85,5 @@ export function openMemory(memory: MemoryExports): {
   get(namespace: string, key: string): Entry | undefined;
   search(namespace: string, query: string, limit?: number): { entry: Entry; score: number }[];
   delete(namespace: string, key: string): boolean;
-  list(namespace: string, prefix?: string, options?: { after?: string; limit?: number }): { keys: string[]; next?: string };
+  list(namespace: string, prefix?: string, options?: { cursor?: string; limit?: number }): { keys: string[]; cursor?: string };
 };

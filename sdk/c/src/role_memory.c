@@ -74,20 +74,20 @@ bool exports_longhaul_plugin_memory_delete(lh_str *space, lh_str *key, bool *ret
     return ok;
 }
 
-bool exports_longhaul_plugin_memory_list(lh_str *space, lh_str *prefix, lh_str *maybe_after, uint32_t limit, lh_page *ret,
+bool exports_longhaul_plugin_memory_list(lh_str *space, lh_str *prefix, lh_str *maybe_cursor, uint32_t limit, lh_page *ret,
                                          memory_error *err) {
     lh_error error = {0};
     lh_page page = {0};
     memset(ret, 0, sizeof *ret);
-    bool ok = lh_memory_list(*space, *prefix, maybe_after, limit, &page, &error);
+    bool ok = lh_memory_list(*space, *prefix, maybe_cursor, limit, &page, &error);
     if (ok) {
         lhi_give_texts(&page.keys, &ret->keys);
-        lhi_give_optional(&page.next, &ret->next);
+        lhi_give_optional(&page.cursor, &ret->cursor);
     }
     ok = end_call(ok, &error, err);
     memory_plugin_string_free(space);
     memory_plugin_string_free(prefix);
-    if (maybe_after != NULL) memory_plugin_string_free(maybe_after);
+    if (maybe_cursor != NULL) memory_plugin_string_free(maybe_cursor);
     return ok;
 }
 

@@ -102,8 +102,8 @@ export function defineMemory({ put, get, search, delete: remove, list }) {
     get: (namespace, key) => settle(get(namespace, key), "get", shape.option(shape.entry), "entry"),
     search: (namespace, query, limit) => settle(search(namespace, query, limit >>> 0), "search", shape.list(shape.hit), "hits"),
     delete: (namespace, key) => settle(remove(namespace, key), "delete", shape.bool, "deleted"),
-    list: (namespace, prefix, after, limit) =>
-      settle(list(namespace, { prefix, after: lift.orUndefined(after), limit: limit >>> 0 }), "list", shape.page, "page"),
+    list: (namespace, prefix, cursor, limit) =>
+      settle(list(namespace, { prefix, cursor: lift.orUndefined(cursor), limit: limit >>> 0 }), "list", shape.page, "page"),
   });
 }
 

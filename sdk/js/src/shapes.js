@@ -140,7 +140,7 @@ export const entry = record({ key: text, value: json, tags: orElse(list(text), [
 
 export const hit = record({ entry, score: f64 });
 
-export const page = record({ keys: list(text), next: option(text) });
+export const page = record({ keys: list(text), cursor: option(text) });
 
 function wrong(place, wanted, value) {
   throw new Failed(`\`${place}\` must be ${wanted}, not ${value === undefined ? "undefined" : show(value)}`);

@@ -80,9 +80,9 @@ export function openMemory(memory) {
     search: (namespace, query, limit = 10) =>
       called(() => memory.search(namespace, query, limit)).map(({ entry, score }) => ({ entry: lift.entry(entry), score })),
     delete: (namespace, key) => called(() => memory.delete(namespace, key)),
-    list: (namespace, prefix = "", { after, limit = 100 } = {}) => {
-      const { keys, next } = called(() => memory.list(namespace, prefix, after ?? null, limit));
-      return { keys, next: next ?? undefined };
+    list: (namespace, prefix = "", { cursor, limit = 100 } = {}) => {
+      const page = called(() => memory.list(namespace, prefix, cursor ?? null, limit));
+      return { ...page, cursor: page.cursor ?? undefined };
     },
   };
 }

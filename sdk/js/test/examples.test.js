@@ -146,9 +146,9 @@ test("shelf keeps namespaces apart, in the order of code points", () => {
   assert.equal(shelf.get("a/b", "c").value, 2);
   assert.equal(shelf.get("a", "c"), undefined);
   for (const key of ["\uffff", "😀", "z", "ä", "za"]) shelf.put("n", { key, value: null });
-  assert.deepEqual(shelf.list("n"), { keys: ["z", "za", "ä", "\uffff", "😀"], next: undefined });
-  assert.deepEqual(shelf.list("n", "z", { limit: 1 }), { keys: ["z"], next: "z" });
-  assert.deepEqual(shelf.list("n", "z", { limit: 1, after: "z" }), { keys: ["za"], next: undefined });
+  assert.deepEqual(shelf.list("n"), { keys: ["z", "za", "ä", "\uffff", "😀"], cursor: undefined });
+  assert.deepEqual(shelf.list("n", "z", { limit: 1 }), { keys: ["z"], cursor: "z" });
+  assert.deepEqual(shelf.list("n", "z", { limit: 1, cursor: "z" }), { keys: ["za"], cursor: undefined });
   assert.deepEqual(shelf.list("n", "", { limit: 0 }).keys, []);
   assert.deepEqual([shelf.delete("n", "z"), shelf.delete("n", "z")], [true, false]);
   assert.throws(() => shelf.put("n", { key: "", value: 1 }), Invalid);

@@ -100,7 +100,7 @@ ROLES = (
             "get": lambda cls, namespace, key: cls().get(namespace, key),
             "search": lambda cls, namespace, query, limit: cls().search(namespace, query, limit),
             "delete": lambda cls, namespace, key: cls().delete(namespace, key),
-            "list": lambda cls, namespace, prefix, after, limit: cls().list_keys(namespace, prefix, after, limit),
+            "list": lambda cls, namespace, prefix, cursor, limit: cls().list_keys(namespace, prefix, cursor, limit),
         },
     ),
 )

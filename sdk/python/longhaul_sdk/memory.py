@@ -33,10 +33,10 @@ class Hit:
 @record()
 @dataclass
 class Page:
-    """Some keys; give `next` back as `after` to get more, None on the last page."""
+    """Some keys. `cursor` is that of the next page, None on the last one."""
 
     keys: list[str]
-    next: str | None = None
+    cursor: str | None = None
 
 
 class Memory(ABC):
@@ -64,5 +64,5 @@ class Memory(ABC):
         """Whether there was something to delete."""
 
     @abstractmethod
-    def list_keys(self, namespace: str, prefix: str, after: str | None, limit: int) -> Page:
-        """At most `limit` keys in order, those behind `after`. The contract's `list`."""
+    def list_keys(self, namespace: str, prefix: str, cursor: str | None, limit: int) -> Page:
+        """At most `limit` keys: the first ones, or those of `cursor`. The contract's `list`."""

@@ -227,11 +227,11 @@ class Shelf(unittest.TestCase):
         self._put("n", Entry("\uffff", 0))
         self.assertEqual(self._list("n"), [f"k{number}" for number in range(10)] + ["\uffff", "😀"])
         page = self._run("list", "n", "k", "k3", 4)
-        self.assertEqual((page.keys, page.next), (["k4", "k5", "k6", "k7"], "k7"))
-        page = self._run("list", "n", "k", page.next, 4)
-        self.assertEqual((page.keys, page.next), (["k8", "k9"], None))
+        self.assertEqual((page.keys, page.cursor), (["k4", "k5", "k6", "k7"], "k7"))
+        page = self._run("list", "n", "k", page.cursor, 4)
+        self.assertEqual((page.keys, page.cursor), (["k8", "k9"], None))
         self.assertEqual(self._run("list", "n", "k", "k9", 4).keys, [])
-        self.assertEqual(self._run("list", "n", "", "k3", 0).next, "k3")
+        self.assertEqual(self._run("list", "n", "", "k3", 0).cursor, "k3")
 
     def test_the_best_hits_come_first(self) -> None:
         self._put("n", Entry("one", "Hello big WORLD"))

@@ -173,11 +173,11 @@ macro_rules! export_memory {
                 fn list(
                     namespace: String,
                     prefix: String,
-                    after: Option<String>,
+                    cursor: Option<String>,
                     limit: u32,
                 ) -> Result<Page, MemoryError> {
                     $crate::export::entered();
-                    <$plugin as Memory>::list(namespace, prefix, after, limit)
+                    <$plugin as Memory>::list(namespace, prefix, cursor, limit)
                 }
             }
     $crate::memory::export_memory!(Exported with_types_in $crate::memory);

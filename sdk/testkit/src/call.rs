@@ -73,8 +73,8 @@ pub enum Call {
         namespace: String,
         /// Beginning of the keys.
         prefix: String,
-        /// The key before the first.
-        after: Option<String>,
+        /// That of the page before; none: the first page.
+        cursor: Option<String>,
         /// Most keys in the answer.
         limit: u32,
     },
@@ -204,8 +204,8 @@ impl Call {
                 Self::Search(input.namespace, input.query, input.limit)
             }
             "list" => {
-                let ListInput { namespace, prefix, after, limit } = of(input)?;
-                Self::List { namespace, prefix, after, limit }
+                let ListInput { namespace, prefix, cursor, limit } = of(input)?;
+                Self::List { namespace, prefix, cursor, limit }
             }
             _ => return Ok(None),
         }))
@@ -603,7 +603,7 @@ struct ListInput {
     namespace: String,
     #[serde(default)]
     prefix: String,
-    after: Option<String>,
+    cursor: Option<String>,
     #[serde(default = "limit")]
     limit: u32,
 }

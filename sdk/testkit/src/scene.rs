@@ -257,9 +257,9 @@ impl Scene {
             Call::Delete(namespace, key) => {
                 shown::done(export, plugin.delete(setup, cancel, &namespace, &key).await, shown::plain)
             }
-            Call::List { namespace, prefix, after, limit } => {
-                let told = plugin.list(setup, cancel, &namespace, &prefix, after.as_deref(), limit).await;
-                shown::done(export, told, shown::plain)
+            Call::List { namespace, prefix, cursor, limit } => {
+                let told = plugin.list(setup, cancel, &namespace, &prefix, cursor.as_deref(), limit).await;
+                shown::done(export, told, shown::page)
             }
         }
     }

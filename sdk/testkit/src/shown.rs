@@ -3,7 +3,7 @@
 //! Where the contract has JSON in a text, the value is shown: the engine has seen to it that it is JSON.
 
 use crate::done::{Done, Ending, Refusal};
-use longhaul_core::memory::{MemoryEntry, MemoryHit};
+use longhaul_core::memory::{KeyPage, MemoryEntry, MemoryHit};
 use longhaul_core::tool::{ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Judgement, Outcome, Plan, RoleError, Synthesis, Verdict};
 use longhaul_engine::Called;
@@ -116,6 +116,10 @@ pub(crate) fn verdict(verdict: Verdict) -> Value {
 
 pub(crate) fn found(found: Option<MemoryEntry>) -> Value {
     found.map_or(Value::Null, entry)
+}
+
+pub(crate) fn page(page: KeyPage) -> Value {
+    json!({ "keys": page.keys, "cursor": page.next })
 }
 
 pub(crate) fn hits(hits: Vec<MemoryHit>) -> Value {

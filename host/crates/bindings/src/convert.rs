@@ -75,7 +75,6 @@ same_fields! {
     CheckInfo = checks::CheckInfo { name, description, vacuous }
     Synthesis = planner::Synthesis { answer, confidence, conflicts, unknowns }
     MemoryEntry = memory::Entry { key, value, tags, expires_at_ms }
-    KeyPage = memory::Page { keys, next }
 }
 
 same_cases! {
@@ -402,6 +401,12 @@ impl From<StepResult> for planner::StepResult {
     fn from(result: StepResult) -> Self {
         let StepResult { step, passed, outcome, issues } = result;
         Self { step, passed, outcome: outcome.map(types::Outcome::from), issues: each(issues) }
+    }
+}
+
+impl From<memory::Page> for KeyPage {
+    fn from(page: memory::Page) -> Self {
+        Self { keys: page.keys, next: page.cursor }
     }
 }
 

@@ -281,7 +281,7 @@ fn memory(name: &str, value: &str, text: &str) -> Vec<Call> {
         Call::Put(namespace.clone(), entry),
         Call::Get(namespace.clone(), key.clone()),
         Call::Search(namespace.clone(), text.to_owned(), 10),
-        Call::List { namespace: namespace.clone(), prefix: key.clone(), after: Some(key.clone()), limit: 10 },
+        Call::List { namespace: namespace.clone(), prefix: key.clone(), cursor: Some(key.clone()), limit: 10 },
         Call::Delete(namespace, key),
     ]
 }

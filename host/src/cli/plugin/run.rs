@@ -33,7 +33,7 @@ Exports and their inputs; a field with a value here may be left out, and has tha
                           \"expires_at_ms\": null}}
              get, delete {\"namespace\": \"\", \"key\"}
              search      {\"namespace\": \"\", \"query\", \"limit\": 100}
-             list        {\"namespace\": \"\", \"prefix\": \"\", \"after\": null, \"limit\": 100}
+             list        {\"namespace\": \"\", \"prefix\": \"\", \"cursor\": null, \"limit\": 100}
 A criterion is {\"id\", \"text\": \"\", \"check\": null}, an evidence {\"name\", \"content\"}, feedback
 {\"criterion\": null, \"text\"}, a result {\"step\", \"passed\", \"outcome\": null, \"issues\": []}, an outcome
 {\"output\": null, \"summary\": \"\", \"confidence\": null, \"unknowns\": []}, and a step {\"id\", \"title\": \"\",

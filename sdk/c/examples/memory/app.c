@@ -80,7 +80,7 @@ static bool keys_of(lh_str space, lh_str prefix, lh_str_list *keys, lh_error *er
     return true;
 }
 
-bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t limit, lh_page *page, lh_error *err) {
+bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *cursor, uint32_t limit, lh_page *page, lh_error *err) {
     lh_str_list keys;
     if (!keys_of(space, prefix, &keys, err)) return false;
     /* Listed keys take the place of the keys that were looked at, which never come before them. */
@@ -89,14 +89,14 @@ bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t l
         lh_str key = keys.ptr[i];
         lh_entry entry;
         bool found;
-        if (after != NULL && lh_compare(key, *after) <= 0) continue;
+        if (cursor != NULL && lh_compare(key, *cursor) <= 0) continue;
         lh_mark_t mark = lh_mark();
         if (!lh_memory_get(space, key, &entry, &found, err)) return false;
         lh_release(mark);
         if (!found) continue;
         if (page->keys.len >= limit) {
-            page->next.is_some = page->keys.len > 0;
-            if (page->next.is_some) page->next.val = keys.ptr[page->keys.len - 1];
+            page->cursor.is_some = page->keys.len > 0;
+            if (page->cursor.is_some) page->cursor.val = keys.ptr[page->keys.len - 1];
             break;
         }
         keys.ptr[page->keys.len++] = key;

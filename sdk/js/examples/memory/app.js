@@ -21,12 +21,12 @@ export const memory = defineMemory({
     return true;
   },
 
-  list(namespace, { prefix, after, limit }) {
+  list(namespace, { prefix, cursor, limit }) {
     const keys = entriesOf(namespace)
       .map((entry) => entry.key)
-      .filter((key) => key.startsWith(prefix) && (after === undefined || compare(key, after) > 0));
+      .filter((key) => key.startsWith(prefix) && (cursor === undefined || compare(key, cursor) > 0));
     const shown = keys.slice(0, limit);
-    return { keys: shown, next: keys.length > shown.length ? shown.at(-1) : undefined };
+    return { keys: shown, cursor: keys.length > shown.length ? shown.at(-1) : undefined };
   },
 
   search(namespace, query, limit) {

@@ -49,13 +49,13 @@ class Shelf(Memory):
         keyvalue.delete(address(namespace, key))
         return True
 
-    def list_keys(self, namespace: str, prefix: str, after: str | None, limit: int) -> Page:
+    def list_keys(self, namespace: str, prefix: str, cursor: str | None, limit: int) -> Page:
         keys: list[str] = []
         for key in sorted(self._keys(namespace, prefix)):
-            if (after is not None and key <= after) or self.get(namespace, key) is None:
+            if (cursor is not None and key <= cursor) or self.get(namespace, key) is None:
                 continue
             if len(keys) == limit:
-                return Page(keys, keys[-1] if keys else after)
+                return Page(keys, keys[-1] if keys else cursor)
             keys.append(key)
         return Page(keys)
 

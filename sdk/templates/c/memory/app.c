@@ -81,17 +81,17 @@ static bool read_all(lh_str space, lh_str prefix, lh_entry **entries, size_t *co
     return true;
 }
 
-bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *after, uint32_t limit, lh_page *page, lh_error *err) {
+bool lh_memory_list(lh_str space, lh_str prefix, const lh_str *cursor, uint32_t limit, lh_page *page, lh_error *err) {
     lh_entry *entries;
     size_t count;
     if (!read_all(space, prefix, &entries, &count, err)) return false;
     page->keys.ptr = lh_alloc(count, sizeof *page->keys.ptr);
     if (page->keys.ptr == NULL && count > 0) return lh_fail(err, LH_FAILED, "out of memory");
     for (size_t i = 0; i < count; i++) {
-        if (after != NULL && lh_compare(entries[i].key, *after) <= 0) continue;
+        if (cursor != NULL && lh_compare(entries[i].key, *cursor) <= 0) continue;
         if (page->keys.len == limit) {
-            page->next.is_some = limit > 0;
-            if (limit > 0) page->next.val = page->keys.ptr[limit - 1];
+            page->cursor.is_some = limit > 0;
+            if (limit > 0) page->cursor.val = page->keys.ptr[limit - 1];
             break;
         }
         page->keys.ptr[page->keys.len++] = entries[i].key;

@@ -30,12 +30,12 @@ export const memory = defineMemory({
     return wasThere;
   },
 
-  list(namespace, { prefix, after, limit }) {
+  list(namespace, { prefix, cursor, limit }) {
     const keys = [...entries(namespace, prefix)].map((entry) => entry.key);
-    const start = after === undefined ? 0 : keys.findIndex((key) => isBehind(key, after));
+    const start = cursor === undefined ? 0 : keys.findIndex((key) => isBehind(key, cursor));
     const left = start < 0 ? [] : keys.slice(start);
     const listed = left.slice(0, limit);
-    return { keys: listed, next: left.length > limit ? listed.at(-1) : undefined };
+    return { keys: listed, cursor: left.length > limit ? listed.at(-1) : undefined };
   },
 });
 

@@ -36,8 +36,8 @@ class Plugin(Memory):
         keyvalue.delete(_place(namespace, key))
         return was_there
 
-    def list_keys(self, namespace: str, prefix: str, after: str | None, limit: int) -> Page:
-        keys = [entry.key for entry in _entries(namespace, prefix) if after is None or entry.key > after]
+    def list_keys(self, namespace: str, prefix: str, cursor: str | None, limit: int) -> Page:
+        keys = [entry.key for entry in _entries(namespace, prefix) if cursor is None or entry.key > cursor]
         listed = keys[:limit]
         return Page(listed, listed[-1] if listed and len(keys) > limit else None)
 

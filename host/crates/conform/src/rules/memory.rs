@@ -38,9 +38,9 @@ async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, Memo
             hits.map(|hit| json!({ "entry": entry(hit.entry), "score": hit.score })).collect()
         }
         Call::Delete(namespace, key) => Value::Bool(backend.delete(&namespace, &key).await?),
-        Call::List { namespace, prefix, after, limit } => {
-            let page = backend.list(&namespace, &prefix, after.as_deref(), limit).await?;
-            json!({ "keys": page.keys, "next": page.next })
+        Call::List { namespace, prefix, cursor, limit } => {
+            let page = backend.list(&namespace, &prefix, cursor.as_deref(), limit).await?;
+            json!({ "keys": page.keys, "cursor": page.next })
         }
         other => return Err(MemoryError::Invalid(format!("`{}` is no call of a memory backend", other.export()))),
     })
@@ -117,9 +117,9 @@ impl<'a> TestedBackend<'a> {
         self.ask(Call::Delete(namespace.to_owned(), key.to_owned())).await
     }
 
-    async fn list(&self, namespace: &str, prefix: &str, after: Option<&str>, limit: u32) -> Result<Value, String> {
-        let (namespace, prefix, after) = (namespace.to_owned(), prefix.to_owned(), after.map(str::to_owned));
-        self.ask(Call::List { namespace, prefix, after, limit }).await
+    async fn list(&self, namespace: &str, prefix: &str, cursor: Option<&str>, limit: u32) -> Result<Value, String> {
+        let (namespace, prefix, cursor) = (namespace.to_owned(), prefix.to_owned(), cursor.map(str::to_owned));
+        self.ask(Call::List { namespace, prefix, cursor, limit }).await
     }
 
     async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<Value>, String> {
@@ -159,25 +159,25 @@ pub(crate) async fn lists(shelf: TestedBackend<'_>) -> Result<RuleVerdict, Strin
         shelf.put("n", key, &json!(1)).await?;
     }
     let mut keys = Vec::new();
-    let mut after: Option<String> = None;
-    // One more than the number of possible pages.
+    let mut cursor: Option<String> = None;
+    // One more than there can be pages.
     for _ in 0..4 {
-        let page = shelf.list("n", "a/", after.as_deref(), 2).await?;
+        let page = shelf.list("n", "a/", cursor.as_deref(), 2).await?;
         let found: Vec<String> =
             page["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         if found.len() > 2 {
             return Ok(RuleVerdict::Fail(format!("`list` gave {} keys, and at most 2 were asked for", found.len())));
         }
         keys.extend(found);
-        after = page["next"].as_str().map(str::to_owned);
-        if after.is_none() {
+        cursor = page["cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
             break;
         }
     }
     let listed = keys.len();
     keys.sort();
     keys.dedup();
-    if after.is_some() || listed != keys.len() || keys != ["a/1", "a/2", "a/3"] {
+    if cursor.is_some() || listed != keys.len() || keys != ["a/1", "a/2", "a/3"] {
         return Ok(RuleVerdict::Fail(format!(
             "the keys that start with `a/` are a/1, a/2 and a/3; listed page by page: {}",
             keys.join(", ")

@@ -56,11 +56,11 @@ impl Memory for Shelf {
         Ok(is_there)
     }
 
-    fn list(namespace: String, prefix: String, after: Option<String>, limit: u32) -> Result<Page, MemoryError> {
+    fn list(namespace: String, prefix: String, cursor: Option<String>, limit: u32) -> Result<Page, MemoryError> {
         let space = Space::of(&namespace);
         let (mut keys, mut next) = (Vec::new(), None);
         for key in space.keys(&prefix)? {
-            let is_behind = after.as_ref().is_some_and(|after| key <= *after);
+            let is_behind = cursor.as_ref().is_some_and(|after| key <= *after);
             if is_behind || space.get(&key)?.is_none() {
                 continue;
             }
@@ -70,7 +70,7 @@ impl Memory for Shelf {
             }
             keys.push(key);
         }
-        Ok(Page { keys, next })
+        Ok(Page { keys, cursor: next })
     }
 }
 

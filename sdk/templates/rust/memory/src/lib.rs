@@ -56,10 +56,10 @@ impl Memory for Plugin {
         Ok(was_there)
     }
 
-    fn list(namespace: String, prefix: String, after: Option<String>, limit: u32) -> Result<Page, MemoryError> {
+    fn list(namespace: String, prefix: String, cursor: Option<String>, limit: u32) -> Result<Page, MemoryError> {
         let mut listed = Vec::new();
         for key in keys(&namespace, &prefix)? {
-            let is_next = after.as_ref().is_none_or(|after| key > *after);
+            let is_next = cursor.as_ref().is_none_or(|after| key > *after);
             if is_next && read(&namespace, &key)?.is_some() {
                 listed.push(key);
             }
@@ -67,7 +67,7 @@ impl Memory for Plugin {
         let is_last = listed.len() <= limit as usize;
         listed.truncate(limit as usize);
         let next = if is_last { None } else { listed.last().cloned() };
-        Ok(Page { keys: listed, next })
+        Ok(Page { keys: listed, cursor: next })
     }
 }
 
