@@ -454,10 +454,10 @@ lh_str lh_task_text(const lh_task *task);
 #elif defined(LH_WORLD_PLANNER)
 
 typedef exports_longhaul_plugin_planner_goal_t lh_goal;
-typedef exports_longhaul_plugin_planner_step_t lh_step;
+typedef exports_longhaul_plugin_planner_plan_step_t lh_plan_step;
 typedef exports_longhaul_plugin_planner_work_plan_t lh_plan;
-typedef exports_longhaul_plugin_planner_list_step_result_t lh_step_result_list;
-typedef exports_longhaul_plugin_planner_step_result_t lh_step_result;
+typedef exports_longhaul_plugin_planner_list_plan_step_result_t lh_plan_step_result_list;
+typedef exports_longhaul_plugin_planner_plan_step_result_t lh_plan_step_result;
 typedef exports_longhaul_plugin_planner_synthesis_t lh_synthesis;
 /* Tags of `on_failure`, and of the body of a check: { lh_str language, text; } with the language `python`, or the name
  * of a check of longhaul.toml. */
@@ -466,9 +466,9 @@ enum { LH_CHECK_SOURCE, LH_CHECK_NATIVE };
 
 /* The plugin defines these three. LH_BLOCKED is `unclear`, a question for a person. */
 bool lh_planner_plan(const lh_goal *goal, lh_plan *plan, lh_error *err);
-bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_step_result_list *results, lh_plan *plan,
+bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_plan_step_result_list *results, lh_plan *plan,
                        lh_error *err);
-bool lh_planner_synthesize(const lh_goal *goal, const lh_step_result_list *results, lh_synthesis *synthesis,
+bool lh_planner_synthesize(const lh_goal *goal, const lh_plan_step_result_list *results, lh_synthesis *synthesis,
                            lh_error *err);
 
 #elif defined(LH_WORLD_EVALUATOR)

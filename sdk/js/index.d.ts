@@ -115,7 +115,7 @@ export interface Goal {
 /** `{ python }` is short for a source of that language. */
 export type CheckBody = { python: string } | { source: { language: string; text: string } } | { native: string };
 
-export interface Step {
+export interface PlanStep {
   id: string;
   title: string;
   instruction: string;
@@ -132,11 +132,11 @@ export interface Step {
 }
 
 export interface Plan {
-  steps: Step[];
+  steps: PlanStep[];
   notes?: string;
 }
 
-export interface StepResult {
+export interface PlanStepResult {
   step: string;
   passed: boolean;
   outcome?: Outcome;
@@ -153,8 +153,8 @@ export interface Synthesis {
 
 export function definePlanner(planner: {
   plan(goal: Goal): Plan;
-  replan(goal: Goal, plan: Required<Plan>, results: StepResult[]): Plan;
-  synthesize(goal: Goal, results: StepResult[]): Synthesis;
+  replan(goal: Goal, plan: Required<Plan>, results: PlanStepResult[]): Plan;
+  synthesize(goal: Goal, results: PlanStepResult[]): Synthesis;
 }): PlannerExports;
 
 export interface Subject {

@@ -12,7 +12,7 @@ import type {
   Plan,
   PlannerExports,
   Rubric,
-  StepResult,
+  PlanStepResult,
   Subject,
   Synthesis,
   Task,
@@ -69,7 +69,7 @@ export function callTool(
 export function runAgent(agent: AgentExports, task: Partial<Task> & { instruction: string }): Outcome;
 
 type GoalOf = Partial<Goal> & { text: string };
-type ResultOf = Partial<StepResult> & { step: string; passed: boolean };
+type ResultOf = Partial<PlanStepResult> & { step: string; passed: boolean };
 
 export function plan(planner: PlannerExports, goal: GoalOf): Required<Plan>;
 export function replan(planner: PlannerExports, goal: GoalOf, before: Plan, results: ResultOf[]): Required<Plan>;

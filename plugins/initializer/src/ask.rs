@@ -4,7 +4,7 @@
 //! the host (denied, limit, outage) are passed on at once: asking again is the host's affair.
 
 use longhaul_sdk::conversation::{Options, ReplyFormat, StopReason};
-use longhaul_sdk::planner::{Goal, PlanError, Step, StepResult, WorkPlan};
+use longhaul_sdk::planner::{Goal, PlanError, PlanStep, PlanStepResult, WorkPlan};
 use longhaul_sdk::repository::Repository;
 use longhaul_sdk::{Conversation, Error, json};
 use serde_json::{Map, Value};
@@ -43,7 +43,7 @@ pub(crate) fn replan(
     goal: &Goal,
     settings: &Settings,
     plan: WorkPlan,
-    results: &[StepResult],
+    results: &[PlanStepResult],
 ) -> Result<WorkPlan, PlanError> {
     let passed = |id: &str| results.iter().any(|result| result.step == id && result.passed);
     let prompt = format!(
@@ -71,8 +71,8 @@ fn steps(
     prompt: &str,
     settings: &Settings,
     checks_only: bool,
-    accept: impl Fn(Vec<Step>) -> Result<Vec<Step>, String>,
-) -> Result<Vec<Step>, PlanError> {
+    accept: impl Fn(Vec<PlanStep>) -> Result<Vec<PlanStep>, String>,
+) -> Result<Vec<PlanStep>, PlanError> {
     let conversation = Conversation::new(SYSTEM);
     conversation.pinned(prompt)?;
     let schema = draft::schema(settings.features_max).to_string();

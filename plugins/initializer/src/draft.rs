@@ -3,7 +3,7 @@
 //! The schema keeps the shape; what a schema cannot say (ids that exist, no circles, caps) is
 //! checked here, and every problem found goes back to the model at once.
 
-use longhaul_sdk::planner::{CheckBody, CheckSpec, OnFailure, Step, WorkPlan};
+use longhaul_sdk::planner::{CheckBody, CheckSpec, OnFailure, PlanStep, WorkPlan};
 use longhaul_sdk::types::Criterion;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ fn criterion() -> Value {
 }
 
 /// The steps of a reply, or all that is wrong with it. `checks_only`: nothing but a check decides a criterion.
-pub(crate) fn steps(draft: &Draft, features_max: usize, checks_only: bool) -> Result<Vec<Step>, String> {
+pub(crate) fn steps(draft: &Draft, features_max: usize, checks_only: bool) -> Result<Vec<PlanStep>, String> {
     let mut wrong = Vec::new();
     if draft.features.is_empty() {
         wrong.push("there are no features; give at least one".to_owned());
@@ -138,7 +138,7 @@ pub(crate) fn steps(draft: &Draft, features_max: usize, checks_only: bool) -> Re
     if wrong.is_empty() { Ok(steps) } else { Err(wrong.join("; ")) }
 }
 
-fn step(feature: &Feature, checks_only: bool) -> Result<Step, String> {
+fn step(feature: &Feature, checks_only: bool) -> Result<PlanStep, String> {
     if feature.title.trim().is_empty() || feature.instruction.trim().is_empty() {
         return Err("it needs a title and an instruction".to_owned());
     }
@@ -159,7 +159,7 @@ fn step(feature: &Feature, checks_only: bool) -> Result<Step, String> {
         });
         criteria.push(Criterion { id, text: judged.text().to_owned(), check });
     }
-    Ok(Step {
+    Ok(PlanStep {
         id: graph::valid_id(feature.id.trim())?,
         title: feature.title.lines().next().unwrap_or_default().trim().to_owned(),
         instruction: feature.instruction.trim().to_owned(),
@@ -176,7 +176,7 @@ fn step(feature: &Feature, checks_only: bool) -> Result<Step, String> {
 /// The new plan: what passed stays as it is, and of the rest no criterion and no check is lost.
 ///
 /// A step that the reply leaves out stays too: leaving it out would weaken the goal.
-pub(crate) fn merge(old: WorkPlan, passed: impl Fn(&str) -> bool, new: Vec<Step>) -> Result<Vec<Step>, String> {
+pub(crate) fn merge(old: WorkPlan, passed: impl Fn(&str) -> bool, new: Vec<PlanStep>) -> Result<Vec<PlanStep>, String> {
     let mut new = new;
     let mut steps = Vec::new();
     for step in old.steps {
@@ -194,7 +194,7 @@ pub(crate) fn merge(old: WorkPlan, passed: impl Fn(&str) -> bool, new: Vec<Step>
     Ok(steps)
 }
 
-fn revise(old: Step, new: Step) -> Step {
+fn revise(old: PlanStep, new: PlanStep) -> PlanStep {
     let (mut criteria, mut checks) = (old.criteria, old.checks);
     for mut criterion in new.criteria {
         if criteria.iter().any(|known| known.text == criterion.text) {
@@ -209,7 +209,7 @@ fn revise(old: Step, new: Step) -> Step {
         }
         criteria.push(criterion);
     }
-    Step { criteria, checks, agent: old.agent, on_failure: old.on_failure, ..new }
+    PlanStep { criteria, checks, agent: old.agent, on_failure: old.on_failure, ..new }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use longhaul_sdk::planner::{CheckSpec, Step};
+use longhaul_sdk::planner::{CheckSpec, PlanStep};
 use longhaul_sdk::types::Criterion;
 
 use crate::markdown::criterion_check;
@@ -38,7 +38,7 @@ const ID_CHARS_MAX: usize = 64;
 
 /// Refuses a plan with an id twice, a dependency on nothing, or a circle. `what`: a word for its steps; `known`: ids of
 /// others that they may depend on.
-pub(crate) fn check(what: &str, steps: &[Step], known: &[&str]) -> Result<(), Fault> {
+pub(crate) fn check(what: &str, steps: &[PlanStep], known: &[&str]) -> Result<(), Fault> {
     let mut ids = BTreeSet::new();
     for (number, step) in steps.iter().enumerate() {
         if !ids.insert(step.id.as_str()) {
@@ -63,8 +63,8 @@ pub(crate) fn check(what: &str, steps: &[Step], known: &[&str]) -> Result<(), Fa
 }
 
 /// Takes away what depends on nothing left, again and again; what stays waits for itself.
-fn check_circles(what: &str, steps: &[Step]) -> Result<(), Fault> {
-    let mut left: Vec<&Step> = steps.iter().collect();
+fn check_circles(what: &str, steps: &[PlanStep]) -> Result<(), Fault> {
+    let mut left: Vec<&PlanStep> = steps.iter().collect();
     loop {
         let waiting: BTreeSet<&str> = left.iter().map(|step| step.id.as_str()).collect();
         let before = left.len();

@@ -14,7 +14,7 @@ mod settings;
 mod summary;
 mod tasks;
 
-use longhaul_sdk::planner::{Goal, PlanError, Planner, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{Goal, PlanError, PlanStepResult, Planner, Synthesis, WorkPlan};
 
 use settings::Settings;
 
@@ -40,7 +40,7 @@ impl Planner for Initializer {
         ask::plan(&goal, &settings)
     }
 
-    fn replan(goal: Goal, plan: WorkPlan, results: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
+    fn replan(goal: Goal, plan: WorkPlan, results: Vec<PlanStepResult>) -> Result<WorkPlan, PlanError> {
         let settings = Settings::of(&goal)?;
         if tasks::is_ask(&goal) {
             return tasks::replan(&goal, &settings, &plan, &results);
@@ -53,7 +53,7 @@ impl Planner for Initializer {
         Ok(WorkPlan { notes, ..plan })
     }
 
-    fn synthesize(goal: Goal, results: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+    fn synthesize(goal: Goal, results: Vec<PlanStepResult>) -> Result<Synthesis, PlanError> {
         let settings = Settings::of(&goal)?;
         if tasks::is_ask(&goal) {
             return tasks::synthesize(&goal, &settings, &results);

@@ -19,7 +19,7 @@
 //! the heading every `- word:`, further down one that is close to a known line. What is written wrong is
 //! a question with its line, never a guess.
 
-use longhaul_sdk::planner::{CheckBody, CheckSpec, OnFailure, PlanError, Step};
+use longhaul_sdk::planner::{CheckBody, CheckSpec, OnFailure, PlanError, PlanStep};
 
 use crate::graph;
 
@@ -37,8 +37,8 @@ pub(crate) fn has_features(text: &str) -> bool {
 }
 
 /// The features that `text` writes, in its order; none when it writes none.
-pub(crate) fn features(text: &str) -> Result<Vec<Step>, PlanError> {
-    let mut steps: Vec<Step> = Vec::new();
+pub(crate) fn features(text: &str) -> Result<Vec<PlanStep>, PlanError> {
+    let mut steps: Vec<PlanStep> = Vec::new();
     let mut places: Vec<usize> = Vec::new();
     for section in sections(text) {
         let mut step = section.read().map_err(PlanError::Unclear)?;
@@ -125,7 +125,7 @@ fn fence_mark(line: &str) -> Option<&str> {
 
 /// A section while it is read.
 struct Draft {
-    step: Step,
+    step: PlanStep,
     instruction: Vec<String>,
     file: Option<String>,
     criteria: Vec<String>,
@@ -135,7 +135,7 @@ struct Draft {
 }
 
 impl Section<'_> {
-    fn read(&self) -> Result<Step, String> {
+    fn read(&self) -> Result<PlanStep, String> {
         if self.title.is_empty() {
             return Err(format!("line {} of the goal: a `## Feature:` heading has no title; give it one", self.number));
         }
@@ -166,7 +166,7 @@ impl Section<'_> {
 impl Draft {
     fn new(title: &str) -> Self {
         Self {
-            step: Step {
+            step: PlanStep {
                 id: String::new(),
                 title: title.to_owned(),
                 instruction: String::new(),
@@ -260,7 +260,7 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(self) -> Result<Step, String> {
+    fn finish(self) -> Result<PlanStep, String> {
         let mut step = self.step;
         step.instruction = self.instruction.join("\n").trim().to_owned();
         if step.instruction.is_empty() {

@@ -1,13 +1,13 @@
 //! What was done, from the results alone: the same results give the same words.
 
 use longhaul_sdk::json;
-use longhaul_sdk::planner::{StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{PlanStepResult, Synthesis, WorkPlan};
 use serde_json::{Value, json};
 
 /// Longest text of one issue in a summary.
 const ISSUE_CHARS_MAX: usize = 300;
 
-pub(crate) fn answer(results: &[StepResult]) -> Value {
+pub(crate) fn answer(results: &[PlanStepResult]) -> Value {
     let passed = results.iter().filter(|result| result.passed).count();
     let features: Vec<Value> = results.iter().map(feature).collect();
     json!({
@@ -18,7 +18,7 @@ pub(crate) fn answer(results: &[StepResult]) -> Value {
     })
 }
 
-pub(crate) fn synthesis(answer: &Value, results: &[StepResult]) -> Synthesis {
+pub(crate) fn synthesis(answer: &Value, results: &[PlanStepResult]) -> Synthesis {
     let passed = results.iter().filter(|result| result.passed).count();
     Synthesis {
         answer: answer.to_string(),
@@ -29,7 +29,7 @@ pub(crate) fn synthesis(answer: &Value, results: &[StepResult]) -> Synthesis {
 }
 
 /// The plan with the state of each step, for the model.
-pub(crate) fn plan_lines(plan: &WorkPlan, results: &[StepResult]) -> String {
+pub(crate) fn plan_lines(plan: &WorkPlan, results: &[PlanStepResult]) -> String {
     let mut lines = String::new();
     for step in &plan.steps {
         let result = results.iter().find(|result| result.step == step.id);
@@ -50,7 +50,7 @@ pub(crate) fn plan_lines(plan: &WorkPlan, results: &[StepResult]) -> String {
     lines
 }
 
-fn feature(result: &StepResult) -> Value {
+fn feature(result: &PlanStepResult) -> Value {
     json!({
         "id": result.step,
         "passed": result.passed,
@@ -59,7 +59,7 @@ fn feature(result: &StepResult) -> Value {
     })
 }
 
-fn text(results: &[StepResult], passed: usize) -> String {
+fn text(results: &[PlanStepResult], passed: usize) -> String {
     let mut text = format!("{passed} of {} features pass.", results.len());
     for result in results.iter().filter(|result| !result.passed) {
         let why = result.issues.first().map(|issue| one_line(&issue.text));
@@ -70,7 +70,7 @@ fn text(results: &[StepResult], passed: usize) -> String {
 }
 
 /// What nobody knows or did: the agents' own unknowns, then what does not pass.
-fn unknowns(results: &[StepResult]) -> Vec<String> {
+fn unknowns(results: &[PlanStepResult]) -> Vec<String> {
     let mut unknowns = Vec::new();
     let own = results.iter().filter_map(|result| result.outcome.as_ref());
     for unknown in own.flat_map(|outcome| &outcome.unknowns) {

@@ -5,7 +5,7 @@
 //! the host's to say, which asks again with what is wrong: the notes in the goal's context.
 
 use longhaul_sdk::conversation::ReplyFormat;
-use longhaul_sdk::planner::{Goal, OnFailure, PlanError, Step, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{Goal, OnFailure, PlanError, PlanStep, PlanStepResult, Synthesis, WorkPlan};
 use longhaul_sdk::{Conversation, json};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ pub(crate) fn replan(
     goal: &Goal,
     settings: &Settings,
     plan: &WorkPlan,
-    results: &[StepResult],
+    results: &[PlanStepResult],
 ) -> Result<WorkPlan, PlanError> {
     let prompt = format!(
         "{}\n\nWhat became of the tasks so far:{}{}\n\nGive tasks for the rest of the way, under new ids. They may depend \
@@ -104,7 +104,7 @@ fn ask(goal: &Goal, prompt: &str, settings: &Settings, known: &[&str]) -> Result
         if draft.tasks.is_empty() && !draft.question.trim().is_empty() {
             return Ok(Err(PlanError::Unclear(draft.question.trim().to_owned())));
         }
-        let mut steps: Vec<Step> =
+        let mut steps: Vec<PlanStep> =
             draft.tasks.into_iter().enumerate().map(|(number, task)| step(number, task)).collect();
         let mut notes = draft.rationale;
         if is_last {
@@ -116,7 +116,7 @@ fn ask(goal: &Goal, prompt: &str, settings: &Settings, known: &[&str]) -> Result
     reply(SYSTEM, prompt, &schema, "tasks", settings, plan)?
 }
 
-pub(crate) fn synthesize(goal: &Goal, settings: &Settings, results: &[StepResult]) -> Result<Synthesis, PlanError> {
+pub(crate) fn synthesize(goal: &Goal, settings: &Settings, results: &[PlanStepResult]) -> Result<Synthesis, PlanError> {
     let prompt = format!("{}\n\nWhat the agents answered:{}", described(goal), told(results));
     let synthesis = |summed: Summed, _| {
         Ok(Synthesis {
@@ -166,7 +166,7 @@ fn reply<T: serde::de::DeserializeOwned, M>(
 
 /// Takes away waits for what is no task before it in the list, so that there is no circle either; answers what was taken
 /// away. A small model that was told twice still writes them, and a plan without them is better than none.
-fn without_idle_waits(steps: &mut [Step], known: &[&str]) -> Vec<String> {
+fn without_idle_waits(steps: &mut [PlanStep], known: &[&str]) -> Vec<String> {
     let (mut before, mut left_out): (Vec<String>, Vec<String>) = Default::default();
     for step in steps {
         let idle = |id: &String| !before.contains(id) && !known.contains(&id.as_str());
@@ -181,9 +181,9 @@ fn without_idle_waits(steps: &mut [Step], known: &[&str]) -> Vec<String> {
     left_out
 }
 
-fn step(number: usize, task: Task) -> Step {
+fn step(number: usize, task: Task) -> PlanStep {
     let first_line = task.instruction.trim().lines().next().unwrap_or_default();
-    Step {
+    PlanStep {
         id: task.id.map_or_else(|| format!("t{number}"), |id| id.trim().to_owned()),
         title: json::cut(first_line, 120),
         category: "functional".to_owned(),
@@ -202,7 +202,7 @@ fn step(number: usize, task: Task) -> Step {
     }
 }
 
-fn told(results: &[StepResult]) -> String {
+fn told(results: &[PlanStepResult]) -> String {
     let mut text = String::new();
     for result in results {
         let said = match &result.outcome {
@@ -220,7 +220,7 @@ fn told(results: &[StepResult]) -> String {
 }
 
 /// Tasks that nobody came to, since one before them failed.
-fn not_started(plan: &WorkPlan, results: &[StepResult]) -> String {
+fn not_started(plan: &WorkPlan, results: &[PlanStepResult]) -> String {
     let open = plan.steps.iter().filter(|step| !results.iter().any(|result| result.step == step.id));
     open.map(|step| format!("\n- `{}`: (not started) {}", step.id, json::cut(&step.instruction, 1_000))).collect()
 }
@@ -280,7 +280,7 @@ fn synthesis_schema() -> Value {
 mod tests {
     use super::*;
 
-    fn steps(told: &[(&str, &[&str])]) -> Vec<Step> {
+    fn steps(told: &[(&str, &[&str])]) -> Vec<PlanStep> {
         let task = |(id, depends_on): &(&str, &[&str])| {
             let task = json!({ "id": id, "agent_id": "a", "instruction": "do", "depends_on": depends_on });
             step(0, serde_json::from_value(task).expect("a task"))
@@ -306,7 +306,7 @@ mod tests {
         let told: [(&str, &[&str]); 2] = [("a", &[]), ("b", &["a"])];
         let (mut plan, before) = (steps(&told), steps(&told));
         assert!(without_idle_waits(&mut plan, &[]).is_empty());
-        let waits = |plan: &[Step]| plan.iter().map(|step| step.depends_on.clone()).collect::<Vec<_>>();
+        let waits = |plan: &[PlanStep]| plan.iter().map(|step| step.depends_on.clone()).collect::<Vec<_>>();
         assert_eq!(waits(&plan), waits(&before));
         assert_eq!(graph::check("task", &plan, &["b"]), Ok(()), "an id of the plan before is the host's to replace");
     }

@@ -24,7 +24,7 @@ static void give_check(const check_spec *from, check_spec *to) {
     }
 }
 
-static void give_step(const lh_step *from, lh_step *to) {
+static void give_step(const lh_plan_step *from, lh_plan_step *to) {
     lhi_give_text(&from->id, &to->id);
     lhi_give_text(&from->title, &to->title);
     lhi_give_text(&from->instruction, &to->instruction);
@@ -63,7 +63,7 @@ bool exports_longhaul_plugin_planner_plan(lh_goal *goal, lh_plan *ret, plan_erro
     return ok;
 }
 
-bool exports_longhaul_plugin_planner_replan(lh_goal *goal, lh_plan *old, lh_step_result_list *results, lh_plan *ret,
+bool exports_longhaul_plugin_planner_replan(lh_goal *goal, lh_plan *old, lh_plan_step_result_list *results, lh_plan *ret,
                                             plan_error *err) {
     lh_error error = {0};
     lh_plan plan = {0};
@@ -73,11 +73,11 @@ bool exports_longhaul_plugin_planner_replan(lh_goal *goal, lh_plan *old, lh_step
     ok = end_call(ok, &error, err);
     exports_longhaul_plugin_planner_goal_free(goal);
     exports_longhaul_plugin_planner_work_plan_free(old);
-    exports_longhaul_plugin_planner_list_step_result_free(results);
+    exports_longhaul_plugin_planner_list_plan_step_result_free(results);
     return ok;
 }
 
-bool exports_longhaul_plugin_planner_synthesize(lh_goal *goal, lh_step_result_list *results, lh_synthesis *ret,
+bool exports_longhaul_plugin_planner_synthesize(lh_goal *goal, lh_plan_step_result_list *results, lh_synthesis *ret,
                                                 plan_error *err) {
     lh_error error = {0};
     lh_synthesis synthesis = {0};
@@ -91,7 +91,7 @@ bool exports_longhaul_plugin_planner_synthesize(lh_goal *goal, lh_step_result_li
     }
     ok = end_call(ok, &error, err);
     exports_longhaul_plugin_planner_goal_free(goal);
-    exports_longhaul_plugin_planner_list_step_result_free(results);
+    exports_longhaul_plugin_planner_list_plan_step_result_free(results);
     return ok;
 }
 

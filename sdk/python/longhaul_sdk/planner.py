@@ -102,7 +102,7 @@ class CheckSpec:
 
 @record()
 @dataclass
-class Step:
+class PlanStep:
     """A piece of the plan, which becomes one task for an agent."""
 
     id: str
@@ -125,13 +125,13 @@ class Step:
 class WorkPlan:
     """Steps, and notes for people."""
 
-    steps: list[Step]
+    steps: list[PlanStep]
     notes: str = ""
 
 
 @record()
 @dataclass
-class StepResult:
+class PlanStepResult:
     """The result of a step. `outcome` is None for one that never ended."""
 
     step: str
@@ -164,9 +164,9 @@ class Planner(ABC):
         """The steps to the goal."""
 
     @abstractmethod
-    def replan(self, goal: Goal, plan: WorkPlan, results: list[StepResult]) -> WorkPlan:
+    def replan(self, goal: Goal, plan: WorkPlan, results: list[PlanStepResult]) -> WorkPlan:
         """The steps that are left, after what came of the earlier ones."""
 
     @abstractmethod
-    def synthesize(self, goal: Goal, results: list[StepResult]) -> Synthesis:
+    def synthesize(self, goal: Goal, results: list[PlanStepResult]) -> Synthesis:
         """The answer to the goal, from what came of the steps."""

@@ -15,9 +15,9 @@ from longhaul_sdk import (
     LimitError,
     Mark,
     Outcome,
+    PlanStepResult,
     RefusedError,
     Rubric,
-    StepResult,
     Subject,
     Task,
     UnclearError,
@@ -158,11 +158,11 @@ class Outline(unittest.TestCase):
 
     def test_what_passed_is_not_planned_again(self) -> None:
         goal = Goal("- a: x\n- b: y")
-        plan = self.outline.replan(goal, self.outline.plan(goal), [StepResult("a", True), StepResult("b", False)])
+        plan = self.outline.replan(goal, self.outline.plan(goal), [PlanStepResult("a", True), PlanStepResult("b", False)])
         self.assertEqual([step.id for step in plan.steps], ["b"])
 
     def test_the_answer_has_every_output(self) -> None:
-        results = [StepResult("a", True, Outcome({"x": 1}, "s")), StepResult("b", False, Outcome("t", "s")), StepResult("c", False)]
+        results = [PlanStepResult("a", True, Outcome({"x": 1}, "s")), PlanStepResult("b", False, Outcome("t", "s")), PlanStepResult("c", False)]
         synthesis = self.outline.synthesize(Goal(""), results)
         self.assertEqual(synthesis.answer, {"a": {"x": 1}, "b": "t"})
         self.assertEqual((synthesis.confidence, synthesis.unknowns), (1 / 3, ["b", "c"]))

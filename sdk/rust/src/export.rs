@@ -39,18 +39,18 @@ macro_rules! export_agent {
 macro_rules! export_planner {
     ($plugin:ty) => {
         const _: () = {
-            use $crate::planner::{Goal, PlanError, Planner, StepResult, Synthesis, WorkPlan};
+            use $crate::planner::{Goal, PlanError, PlanStepResult, Planner, Synthesis, WorkPlan};
             struct Exported;
             impl Planner for Exported {
                 fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
                     $crate::export::entered();
                     <$plugin as Planner>::plan(goal)
                 }
-                fn replan(goal: Goal, plan: WorkPlan, results: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
+                fn replan(goal: Goal, plan: WorkPlan, results: Vec<PlanStepResult>) -> Result<WorkPlan, PlanError> {
                     $crate::export::entered();
                     <$plugin as Planner>::replan(goal, plan, results)
                 }
-                fn synthesize(goal: Goal, results: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+                fn synthesize(goal: Goal, results: Vec<PlanStepResult>) -> Result<Synthesis, PlanError> {
                     $crate::export::entered();
                     <$plugin as Planner>::synthesize(goal, results)
                 }

@@ -345,10 +345,10 @@ impl From<OnFailure> for planner::OnFailure {
     }
 }
 
-impl TryFrom<planner::Step> for PlanStep {
+impl TryFrom<planner::PlanStep> for PlanStep {
     type Error = RoleError;
 
-    fn try_from(step: planner::Step) -> Result<Self, RoleError> {
+    fn try_from(step: planner::PlanStep) -> Result<Self, RoleError> {
         let spec = FeatureSpec {
             id: step.id,
             title: step.title,
@@ -365,7 +365,7 @@ impl TryFrom<planner::Step> for PlanStep {
     }
 }
 
-impl From<PlanStep> for planner::Step {
+impl From<PlanStep> for planner::PlanStep {
     fn from(PlanStep { spec, on_failure }: PlanStep) -> Self {
         Self {
             id: spec.id,
@@ -397,7 +397,7 @@ impl From<Plan> for planner::WorkPlan {
     }
 }
 
-impl From<StepResult> for planner::StepResult {
+impl From<StepResult> for planner::PlanStepResult {
     fn from(result: StepResult) -> Self {
         let StepResult { step, passed, outcome, issues } = result;
         Self { step, passed, outcome: outcome.map(types::Outcome::from), issues: each(issues) }

@@ -18,7 +18,7 @@ static bool is_id(lh_str text) {
 }
 
 /* The step of a line `- id: instruction`. */
-static bool read_step(lh_str line, lh_step *step) {
+static bool read_step(lh_str line, lh_plan_step *step) {
     lh_str id, rest = lh_trim(line);
     if (!lh_starts(rest, lh_lit("- "))) return false;
     rest = lh_slice(rest, 2, rest.len);
@@ -28,7 +28,7 @@ static bool read_step(lh_str line, lh_step *step) {
     lh_criterion *criterion = lh_alloc(1, sizeof *criterion);
     if (!is_id(id) || instruction.len == 0 || criterion == NULL) return false;
     *criterion = (lh_criterion){.id = lh_lit("does-it"), .text = instruction};
-    *step = (lh_step){
+    *step = (lh_plan_step){
         .id = id,
         .title = lh_first_chars(instruction, 80),
         .instruction = instruction,
@@ -41,13 +41,13 @@ static bool read_step(lh_str line, lh_step *step) {
 }
 
 static int compare_ids(const void *a, const void *b) {
-    return lh_compare(((const lh_step *)a)->id, ((const lh_step *)b)->id);
+    return lh_compare(((const lh_plan_step *)a)->id, ((const lh_plan_step *)b)->id);
 }
 
 /* An id that two steps have; none is empty. In a sorted copy, since a goal may have a hundred thousand lines. */
-static lh_str find_twice(const lh_step *steps, size_t count) {
+static lh_str find_twice(const lh_plan_step *steps, size_t count) {
     lh_str none = {NULL, 0};
-    lh_step *sorted = lh_alloc(count, sizeof *sorted);
+    lh_plan_step *sorted = lh_alloc(count, sizeof *sorted);
     if (sorted == NULL) return none;
     memcpy(sorted, steps, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_ids);
@@ -60,7 +60,7 @@ static lh_str find_twice(const lh_step *steps, size_t count) {
 bool lh_planner_plan(const lh_goal *goal, lh_plan *plan, lh_error *err) {
     size_t lines = 1;
     for (size_t i = 0; i < goal->text.len; i++) lines += goal->text.ptr[i] == '\n';
-    lh_step *steps = lh_alloc(lines, sizeof *steps);
+    lh_plan_step *steps = lh_alloc(lines, sizeof *steps);
     if (steps == NULL) return lh_fail(err, LH_FAILED, "out of memory for %zu lines", lines);
     size_t count = 0;
     lh_str rest = goal->text, line;
@@ -80,17 +80,17 @@ bool lh_planner_plan(const lh_goal *goal, lh_plan *plan, lh_error *err) {
     return true;
 }
 
-static bool has_passed(const lh_step_result_list *results, lh_str id) {
+static bool has_passed(const lh_plan_step_result_list *results, lh_str id) {
     for (size_t i = 0; i < results->len; i++) {
         if (results->ptr[i].passed && lh_eq(results->ptr[i].step, id)) return true;
     }
     return false;
 }
 
-bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_step_result_list *results, lh_plan *plan,
+bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_plan_step_result_list *results, lh_plan *plan,
                        lh_error *err) {
     (void)goal;
-    lh_step *steps = lh_alloc(old->steps.len, sizeof *steps);
+    lh_plan_step *steps = lh_alloc(old->steps.len, sizeof *steps);
     if (steps == NULL && old->steps.len > 0) return lh_fail(err, LH_FAILED, "out of memory for %zu steps", old->steps.len);
     size_t count = 0;
     for (size_t i = 0; i < old->steps.len; i++) {
@@ -102,7 +102,7 @@ bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_step_re
     return true;
 }
 
-bool lh_planner_synthesize(const lh_goal *goal, const lh_step_result_list *results, lh_synthesis *synthesis,
+bool lh_planner_synthesize(const lh_goal *goal, const lh_plan_step_result_list *results, lh_synthesis *synthesis,
                            lh_error *err) {
     (void)goal;
     lh_out answer = {0};
@@ -110,7 +110,7 @@ bool lh_planner_synthesize(const lh_goal *goal, const lh_step_result_list *resul
     if (unknowns == NULL && results->len > 0) return lh_fail(err, LH_FAILED, "out of memory for %zu results", results->len);
     lh_begin_object(&answer);
     for (size_t i = 0; i < results->len; i++) {
-        const lh_step_result *result = &results->ptr[i];
+        const lh_plan_step_result *result = &results->ptr[i];
         if (!result->passed) unknowns[synthesis->unknowns.len++] = result->step;
         if (!result->outcome.is_some) continue;
         lh_str output = result->outcome.val.output;

@@ -2,12 +2,12 @@
 
 #include "longhaul.h"
 
-static bool make_step(size_t number, lh_str line, lh_step *step) {
+static bool make_step(size_t number, lh_str line, lh_plan_step *step) {
     /* Criteria for the evaluator. */
     lh_criterion *criterion = lh_alloc(1, sizeof *criterion);
     if (criterion == NULL) return false;
     *criterion = (lh_criterion){.id = lh_lit("done"), .text = line};
-    *step = (lh_step){
+    *step = (lh_plan_step){
         .id = lh_format("step-%zu", number),
         .title = lh_first_chars(line, 80),
         .instruction = line,
@@ -35,7 +35,7 @@ bool lh_planner_plan(const lh_goal *goal, lh_plan *plan, lh_error *err) {
     return plan->steps.len > 0 || lh_fail(err, LH_BLOCKED, "what is to be done?");
 }
 
-static bool has_passed(const lh_step_result_list *results, lh_str id) {
+static bool has_passed(const lh_plan_step_result_list *results, lh_str id) {
     for (size_t i = 0; i < results->len; i++) {
         if (results->ptr[i].passed && lh_eq(results->ptr[i].step, id)) return true;
     }
@@ -43,7 +43,7 @@ static bool has_passed(const lh_step_result_list *results, lh_str id) {
 }
 
 /* Called when steps have failed: here the plan stays, without what is done. */
-bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_step_result_list *results, lh_plan *plan,
+bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_plan_step_result_list *results, lh_plan *plan,
                        lh_error *err) {
     (void)goal;
     plan->steps.ptr = lh_alloc(old->steps.len, sizeof *plan->steps.ptr);
@@ -56,7 +56,7 @@ bool lh_planner_replan(const lh_goal *goal, const lh_plan *old, const lh_step_re
 }
 
 /* Called at the end: one answer out of what the steps gave. */
-bool lh_planner_synthesize(const lh_goal *goal, const lh_step_result_list *results, lh_synthesis *synthesis,
+bool lh_planner_synthesize(const lh_goal *goal, const lh_plan_step_result_list *results, lh_synthesis *synthesis,
                            lh_error *err) {
     (void)goal;
     lh_str *unknowns = lh_alloc(results->len, sizeof *unknowns);
@@ -65,7 +65,7 @@ bool lh_planner_synthesize(const lh_goal *goal, const lh_step_result_list *resul
     lh_out answer = {0};
     lh_begin_object(&answer);
     for (size_t i = 0; i < results->len; i++) {
-        const lh_step_result *result = &results->ptr[i];
+        const lh_plan_step_result *result = &results->ptr[i];
         lh_value output;
         lh_key_text(&answer, result->step);
         if (result->outcome.is_some && lh_json_read("the output", result->outcome.val.output, &output, err)) {

@@ -4,8 +4,8 @@ from longhaul_sdk import (
     Criterion,
     Goal,
     Planner,
-    Step,
-    StepResult,
+    PlanStep,
+    PlanStepResult,
     Synthesis,
     UnclearError,
     WorkPlan,
@@ -21,12 +21,12 @@ class Plugin(Planner):
             raise UnclearError("what is to be done?")
         return WorkPlan([_step(number, line) for number, line in enumerate(lines, start=1)])
 
-    def replan(self, goal: Goal, plan: WorkPlan, results: list[StepResult]) -> WorkPlan:
+    def replan(self, goal: Goal, plan: WorkPlan, results: list[PlanStepResult]) -> WorkPlan:
         """Called when steps have failed: here the plan stays, without what is done."""
         done = {result.step for result in results if result.passed}
         return WorkPlan([step for step in plan.steps if step.id not in done], plan.notes)
 
-    def synthesize(self, goal: Goal, results: list[StepResult]) -> Synthesis:
+    def synthesize(self, goal: Goal, results: list[PlanStepResult]) -> Synthesis:
         """Called at the end: one answer out of what the steps gave."""
         passed = sum(result.passed for result in results)
         return Synthesis(
@@ -36,9 +36,9 @@ class Plugin(Planner):
         )
 
 
-def _step(number: int, line: str) -> Step:
+def _step(number: int, line: str) -> PlanStep:
     # The criterion is what the evaluator will judge.
-    return Step(
+    return PlanStep(
         id=f"step-{number}",
         title=line[:80],
         instruction=line,

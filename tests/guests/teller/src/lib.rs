@@ -2,7 +2,7 @@
 //! told beside it.
 
 use longhaul_sdk::planner::{
-    CheckBody, CheckSpec, Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan,
+    CheckBody, CheckSpec, Goal, OnFailure, PlanError, PlanStep, PlanStepResult, Planner, Synthesis, WorkPlan,
 };
 use longhaul_sdk::types::Criterion;
 
@@ -13,7 +13,7 @@ impl Planner for Teller {
         let criterion =
             Criterion { id: "done".to_owned(), text: "It is done.".to_owned(), check: Some("done".to_owned()) };
         let check = CheckSpec { name: "done".to_owned(), body: CheckBody::python("assert False\n") };
-        let step = Step {
+        let step = PlanStep {
             id: "all".to_owned(),
             title: goal.text.lines().next().unwrap_or_default().to_owned(),
             instruction: goal.text,
@@ -28,11 +28,11 @@ impl Planner for Teller {
         Ok(WorkPlan { steps: vec![step], notes: goal.context })
     }
 
-    fn replan(_: Goal, plan: WorkPlan, _: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
+    fn replan(_: Goal, plan: WorkPlan, _: Vec<PlanStepResult>) -> Result<WorkPlan, PlanError> {
         Ok(plan)
     }
 
-    fn synthesize(_: Goal, _: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+    fn synthesize(_: Goal, _: Vec<PlanStepResult>) -> Result<Synthesis, PlanError> {
         Ok(Synthesis { answer: "null".to_owned(), confidence: None, conflicts: Vec::new(), unknowns: Vec::new() })
     }
 }

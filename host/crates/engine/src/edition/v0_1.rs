@@ -75,8 +75,8 @@ impl PlannerExports for planner::GuestIndices {
     }
 }
 
-fn results_of(results: Vec<StepResult>) -> Vec<planner::StepResult> {
-    results.into_iter().map(planner::StepResult::from).collect()
+fn results_of(results: Vec<StepResult>) -> Vec<planner::PlanStepResult> {
+    results.into_iter().map(planner::PlanStepResult::from).collect()
 }
 
 #[async_trait]

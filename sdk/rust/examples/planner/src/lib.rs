@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use longhaul_sdk::planner::{Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{Goal, OnFailure, PlanError, PlanStep, PlanStepResult, Planner, Synthesis, WorkPlan};
 use longhaul_sdk::types::Criterion;
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ struct Outline;
 
 impl Planner for Outline {
     fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
-        let steps: Vec<Step> = goal.text.lines().filter_map(step).collect();
+        let steps: Vec<PlanStep> = goal.text.lines().filter_map(step).collect();
         if steps.is_empty() {
             let question = "which steps does the goal have? write each as a line `- id: instruction`";
             return Err(PlanError::Unclear(question.to_owned()));
@@ -29,14 +29,14 @@ impl Planner for Outline {
         Ok(WorkPlan { steps, notes })
     }
 
-    fn replan(_: Goal, plan: WorkPlan, results: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
-        let has_passed = |step: &Step| results.iter().any(|result| result.step == step.id && result.passed);
-        let steps: Vec<Step> = plan.steps.into_iter().filter(|step| !has_passed(step)).collect();
+    fn replan(_: Goal, plan: WorkPlan, results: Vec<PlanStepResult>) -> Result<WorkPlan, PlanError> {
+        let has_passed = |step: &PlanStep| results.iter().any(|result| result.step == step.id && result.passed);
+        let steps: Vec<PlanStep> = plan.steps.into_iter().filter(|step| !has_passed(step)).collect();
         let notes = format!("{} steps are left", steps.len());
         Ok(WorkPlan { steps, notes })
     }
 
-    fn synthesize(_: Goal, results: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+    fn synthesize(_: Goal, results: Vec<PlanStepResult>) -> Result<Synthesis, PlanError> {
         let outputs = results.iter().filter_map(|result| {
             let output = &result.outcome.as_ref()?.output;
             let value = serde_json::from_str(output).unwrap_or_else(|_| Value::from(output.as_str()));
@@ -53,12 +53,12 @@ impl Planner for Outline {
 longhaul_sdk::export_planner!(Outline);
 
 /// The step of a line `- id: instruction`. Ids are what the harness takes: up to 64 letters, digits, `-` and `_`.
-fn step(line: &str) -> Option<Step> {
+fn step(line: &str) -> Option<PlanStep> {
     let (id, instruction) = line.trim().strip_prefix("- ")?.split_once(':')?;
     let (id, instruction) = (id.trim(), instruction.trim());
     let is_id_char = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_id = (1..=64).contains(&id.len()) && id.bytes().all(is_id_char);
-    (is_id && !instruction.is_empty()).then(|| Step {
+    (is_id && !instruction.is_empty()).then(|| PlanStep {
         id: id.to_owned(),
         title: instruction.chars().take(80).collect(),
         instruction: instruction.to_owned(),
@@ -88,14 +88,14 @@ mod tests {
         Goal { text: text.to_owned(), context: "{}".to_owned(), settings: "{}".to_owned(), criteria: Vec::new() }
     }
 
-    fn result(step: &str, passed: bool, output: Option<&str>) -> StepResult {
+    fn result(step: &str, passed: bool, output: Option<&str>) -> PlanStepResult {
         let outcome = |output: &str| Outcome {
             output: output.to_owned(),
             summary: String::new(),
             confidence: None,
             unknowns: Vec::new(),
         };
-        StepResult { step: step.to_owned(), passed, outcome: output.map(outcome), issues: Vec::new() }
+        PlanStepResult { step: step.to_owned(), passed, outcome: output.map(outcome), issues: Vec::new() }
     }
 
     #[test]

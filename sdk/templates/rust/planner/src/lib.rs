@@ -1,6 +1,6 @@
 //! The planner `{{name}}`: each line of the goal is a step. It plans and reviews, and executes nothing.
 
-use longhaul_sdk::planner::{Goal, OnFailure, PlanError, Planner, Step, StepResult, Synthesis, WorkPlan};
+use longhaul_sdk::planner::{Goal, OnFailure, PlanError, PlanStep, PlanStepResult, Planner, Synthesis, WorkPlan};
 use longhaul_sdk::types::Criterion;
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ struct Plugin;
 impl Planner for Plugin {
     fn plan(goal: Goal) -> Result<WorkPlan, PlanError> {
         let lines = goal.text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let steps: Vec<Step> = lines.enumerate().map(|(at, line)| step(at + 1, line)).collect();
+        let steps: Vec<PlanStep> = lines.enumerate().map(|(at, line)| step(at + 1, line)).collect();
         if steps.is_empty() {
             return Err(PlanError::Unclear("what is to be done?".to_owned()));
         }
@@ -17,14 +17,14 @@ impl Planner for Plugin {
     }
 
     /// Called when steps have failed: here the plan stays, without what is done.
-    fn replan(_: Goal, plan: WorkPlan, results: Vec<StepResult>) -> Result<WorkPlan, PlanError> {
-        let is_done = |step: &Step| results.iter().any(|result| result.passed && result.step == step.id);
+    fn replan(_: Goal, plan: WorkPlan, results: Vec<PlanStepResult>) -> Result<WorkPlan, PlanError> {
+        let is_done = |step: &PlanStep| results.iter().any(|result| result.passed && result.step == step.id);
         let steps = plan.steps.into_iter().filter(|step| !is_done(step)).collect();
         Ok(WorkPlan { steps, notes: plan.notes })
     }
 
     /// Called at the end: one answer out of what the steps gave.
-    fn synthesize(_: Goal, results: Vec<StepResult>) -> Result<Synthesis, PlanError> {
+    fn synthesize(_: Goal, results: Vec<PlanStepResult>) -> Result<Synthesis, PlanError> {
         let passed = results.iter().filter(|result| result.passed).count();
         let unknowns = results.iter().filter(|result| !result.passed).map(|result| result.step.clone()).collect();
         let mut answer = Map::new();
@@ -38,8 +38,8 @@ impl Planner for Plugin {
     }
 }
 
-fn step(number: usize, line: &str) -> Step {
-    Step {
+fn step(number: usize, line: &str) -> PlanStep {
+    PlanStep {
         id: format!("step-{number}"),
         title: line.chars().take(80).collect(),
         instruction: line.to_owned(),
