@@ -284,7 +284,7 @@ export interface Usage {
   costMicrodollars?: number;
 }
 
-export interface RequestedCall {
+export interface ToolCallRequest {
   id: string;
   tool: string;
   function: string;
@@ -293,7 +293,7 @@ export interface RequestedCall {
 
 export interface Reply {
   text: string;
-  calls: RequestedCall[];
+  calls: ToolCallRequest[];
   reason: "end" | "length" | "tools" | "filtered" | "other";
   usage: Usage;
   /** Further facts about the reply. */
@@ -303,8 +303,8 @@ export interface Reply {
 export type Part =
   | { text: string }
   | { image: { mediaType: string; data: Uint8Array } }
-  | { requested: RequestedCall }
-  | { answered: { id: string; output: unknown; failed?: boolean } };
+  | { "tool-call": ToolCallRequest }
+  | { "tool-result": { id: string; output: unknown; failed?: boolean } };
 
 /** A conversation with a model, in a context of its own that the host holds. */
 export class Conversation {

@@ -6,7 +6,7 @@
 //! evaluator to judge; if it did nothing, it says which cap was reached.
 
 use longhaul_sdk::conversation::{Options, Reply, ReplyFormat, StopReason};
-use longhaul_sdk::message_types::{CallAnswer, Image, RequestedCall};
+use longhaul_sdk::message_types::{Image, ToolCallRequest, ToolCallResult};
 use longhaul_sdk::react::{self, Action, Caps, Driver, End};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
 use longhaul_sdk::types::{LimitHit, Outcome, Task};
@@ -119,7 +119,7 @@ impl Driver for Agent<'_> {
         })
     }
 
-    fn requested(&self, call: &RequestedCall) -> Result<ToolCall, String> {
+    fn requested(&self, call: &ToolCallRequest) -> Result<ToolCall, String> {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
         self.call_of(&format!("{}.{}", call.tool, call.function), &arguments)
     }
@@ -150,7 +150,7 @@ impl Driver for Agent<'_> {
         self.conversation.user(text)
     }
 
-    fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
+    fn answer(&mut self, answer: ToolCallResult) -> Result<(), Error> {
         self.unless_stuck()?;
         self.conversation.answer(answer)
     }

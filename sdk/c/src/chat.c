@@ -40,8 +40,8 @@ bool lh_chat_say(lh_chat chat, lh_str text, bool pinned, lh_error *err) {
 
 bool lh_chat_answer(lh_chat chat, lh_str id, lh_str output_json, bool failed, lh_error *err) {
     longhaul_plugin_message_types_part_t part = {
-        .tag = LONGHAUL_PLUGIN_MESSAGE_TYPES_PART_ANSWERED,
-        .val.answered = {.id = lh_utf8(id), .output = lh_utf8(output_json), .failed = failed}};
+        .tag = LONGHAUL_PLUGIN_MESSAGE_TYPES_PART_TOOL_RESULT,
+        .val.tool_result = {.id = lh_utf8(id), .output = lh_utf8(output_json), .failed = failed}};
     return push(chat, LONGHAUL_PLUGIN_MESSAGE_TYPES_ROLE_TOOL, part, false, err);
 }
 

@@ -204,7 +204,7 @@ static enum step step(const lh_tool_list *tools, lh_str reply, uint32_t chars_ma
 /* Answers what the model asked for through its provider, each request by its id. */
 static bool answer_requests(lh_chat chat, const lh_tool_list *tools, const lh_reply *reply, uint32_t chars_max, lh_error *err) {
     for (size_t i = 0; i < reply->calls.len; i++) {
-        longhaul_plugin_message_types_requested_call_t *call = &reply->calls.ptr[i];
+        longhaul_plugin_message_types_tool_call_request_t *call = &reply->calls.ptr[i];
         bool failed, truncated;
         lh_str answer = call_for(tools, call->tool, call->function, call->arguments, chars_max, &failed, &truncated);
         lh_out out = {0};

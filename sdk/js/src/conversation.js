@@ -14,8 +14,8 @@ const lowerMessage = shape.record({
     shape.variant({
       text: shape.text,
       image: shape.record({ mediaType: shape.text, data: shape.bytes }),
-      requested: shape.record({ id: shape.text, tool: shape.text, function: shape.text, arguments: shape.json }),
-      answered: shape.record({ id: shape.text, output: shape.json, failed: shape.orElse(shape.bool, false) }),
+      "tool-call": shape.record({ id: shape.text, tool: shape.text, function: shape.text, arguments: shape.json }),
+      "tool-result": shape.record({ id: shape.text, output: shape.json, failed: shape.orElse(shape.bool, false) }),
     }),
   ),
 });
@@ -51,7 +51,7 @@ export class Conversation {
 
   /** Answers a tool that the model asked for, `id` being the one of its request. */
   answer({ id, output, failed }) {
-    this.push({ role: "tool", parts: [{ answered: { id, output, failed } }] });
+    this.push({ role: "tool", parts: [{ "tool-result": { id, output, failed } }] });
   }
 
   /** Asks the model: `{ text, calls, reason, usage, extra }`. */

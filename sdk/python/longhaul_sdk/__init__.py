@@ -34,7 +34,17 @@ from . import (
 from ._export import export
 from ._react import react
 from .agent import Agent
-from .conversation import CallAnswer, Conversation, Image, Message, Options, Reply, RequestedCall, Role, StopReason
+from .conversation import (
+    Conversation,
+    Image,
+    Message,
+    Options,
+    Reply,
+    Role,
+    StopReason,
+    ToolCallRequest,
+    ToolCallResult,
+)
 from .errors import (
     BlockedError,
     ContextFullError,
@@ -83,7 +93,6 @@ __all__ = [
     "Abort",
     "Agent",
     "BlockedError",
-    "CallAnswer",
     "CallContext",
     "CheckSource",
     "CheckSpec",
@@ -126,7 +135,6 @@ __all__ = [
     "RefusedError",
     "Replan",
     "Reply",
-    "RequestedCall",
     "Retry",
     "Role",
     "Rubric",
@@ -138,6 +146,8 @@ __all__ = [
     "Task",
     "TimedOutError",
     "Tool",
+    "ToolCallRequest",
+    "ToolCallResult",
     "ToolResult",
     "UnavailableError",
     "UnclearError",

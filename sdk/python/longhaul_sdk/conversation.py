@@ -40,7 +40,7 @@ class Image:
 
 @record()
 @dataclass
-class RequestedCall:
+class ToolCallRequest:
     """A tool that the model asks for. `id` comes back with the answer.
 
     `arguments` is JSON as the model wrote it, which may be broken; `jsontext.loads_object` reads it.
@@ -54,15 +54,15 @@ class RequestedCall:
 
 @record(json=("output",))
 @dataclass
-class CallAnswer:
-    """The answer of a requested call."""
+class ToolCallResult:
+    """The result of a call that the model asked for."""
 
     id: str
     output: Any
     failed: bool = False
 
 
-Part = str | Image | RequestedCall | CallAnswer
+Part = str | Image | ToolCallRequest | ToolCallResult
 
 
 @record()
@@ -114,7 +114,7 @@ class Reply:
     """A reply of the model."""
 
     text: str
-    calls: list[RequestedCall] = field(default_factory=list)
+    calls: list[ToolCallRequest] = field(default_factory=list)
     reason: StopReason = StopReason.END
     usage: Usage = field(default_factory=Usage)
     # Further facts about the reply.
@@ -183,7 +183,7 @@ class Conversation:
         """Adds a text of the user. A pinned one survives compaction and reset: the task itself."""
         self.push(Message(Role.USER, [text]), pinned=pinned)
 
-    def answer(self, answer: CallAnswer) -> None:
+    def answer(self, answer: ToolCallResult) -> None:
         """Answers a tool that the model asked for."""
         self.push(Message(Role.TOOL, [answer]))
 
@@ -227,5 +227,5 @@ def _format_case(value: Any) -> tuple[str, tuple[Any, ...]]:
 
 @cases("Part")
 def _part_case(value: Part) -> tuple[str, tuple[Any, ...]]:
-    names = {str: "Text", Image: "Image", RequestedCall: "Requested", CallAnswer: "Answered"}
+    names = {str: "Text", Image: "Image", ToolCallRequest: "ToolCall", ToolCallResult: "ToolResult"}
     return names.get(type(value), type(value).__name__), (value,)

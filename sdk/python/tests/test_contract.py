@@ -59,7 +59,7 @@ class Names(unittest.TestCase):
         interfaces, _ = read()
         for interface in interfaces.values():
             for name, fields in interface.records.items():
-                if name in WITHOUT_A_CLASS or name == "requested-call":
+                if name in WITHOUT_A_CLASS or name == "tool-call-request":
                     continue
                 with self.subTest(name):
                     wanted = {snake(field) for field, kind in fields.items() if kind == ["json"]}
@@ -279,18 +279,18 @@ class Imports(unittest.TestCase):
         self.assertIsInstance(answers[3], OutcomeUnknownError)
 
     def test_a_conversation_sends_each_format_and_part(self) -> None:
-        from longhaul_sdk import CallAnswer, Conversation, Image, Message, Role
+        from longhaul_sdk import Conversation, Image, Message, Role, ToolCallResult
 
         with component("evaluator-plugin") as made:
             usage = made.named("Usage")(3, 1, 0, 2, 1, None)
             reply = made.named("Reply")("hi", [], made.named("StopReason").END, usage, '{"a": 1}')
             made.answers["conversation.complete"] = reply
             conversation = Conversation("system")
-            parts = ["a", Image("image/png", b"1"), CallAnswer("1", {"b": 2})]
+            parts = ["a", Image("image/png", b"1"), ToolCallResult("1", {"b": 2})]
             conversation.push(Message(Role.TOOL, parts))  # type: ignore[arg-type]
             pushed = made.calls[-1][1][0]
             self.assertEqual(
-                [type(part).__name__ for part in pushed.parts], ["Part_Text", "Part_Image", "Part_Answered"]
+                [type(part).__name__ for part in pushed.parts], ["Part_Text", "Part_Image", "Part_ToolResult"]
             )
             for wanted, case in [("text", "Text"), ("json", "Json"), ({"type": "object"}, "Schema")]:
                 heard = conversation.complete(Options(format=wanted, temperature=1))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ use crate::Error;
 pub use crate::bindings::conversation::{
     ContextUsage, Conversation as RawConversation, ModelError, Options, Reply, ReplyFormat, StopReason,
 };
-use crate::bindings::message_types::{CallAnswer, Image, Message, Part, Role};
+use crate::bindings::message_types::{Image, Message, Part, Role, ToolCallResult};
 
 /// The operator's model and limits, a reply as text.
 impl Default for Options {
@@ -66,8 +66,8 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of `push`.
-    pub fn answer(&self, answer: CallAnswer) -> Result<(), Error> {
-        self.push(Role::Tool, Part::Answered(answer), false)
+    pub fn answer(&self, answer: ToolCallResult) -> Result<(), Error> {
+        self.push(Role::Tool, Part::ToolResult(answer), false)
     }
 
     /// Shows pictures, as the user.

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::conversation::{Options, Reply, ReplyFormat};
-use crate::message_types::{CallAnswer, Image, RequestedCall};
+use crate::message_types::{Image, ToolCallRequest, ToolCallResult};
 use crate::repository::Repository;
 use crate::tools::{self, ToolCall, ToolError, ToolInfo, ToolResult};
 use crate::types::{LimitHit, Outcome, Task};
@@ -123,7 +123,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// The words for the model.
-    fn requested(&self, call: &RequestedCall) -> Result<ToolCall, String>;
+    fn requested(&self, call: &ToolCallRequest) -> Result<ToolCall, String>;
 
     /// Calls tools; answers come in the order of the calls.
     fn call(&mut self, calls: &[ToolCall]) -> Vec<Result<ToolResult, ToolError>>;
@@ -138,7 +138,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// Those of the conversation; they end the loop.
-    fn answer(&mut self, answer: CallAnswer) -> Result<(), Error>;
+    fn answer(&mut self, answer: ToolCallResult) -> Result<(), Error>;
 
     /// Shows the model pictures that tools answered with. A driver that shows none leaves them out.
     ///
@@ -236,7 +236,7 @@ fn observe<D: Driver>(driver: &mut D, actions: &[Action], caps: &Caps, pictures:
 }
 
 /// Each request is answered by its id, as providers demand; several are called beside each other.
-fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: &Caps) -> Result<(), Error> {
+fn answer_requests<D: Driver>(driver: &mut D, requests: &[ToolCallRequest], caps: &Caps) -> Result<(), Error> {
     let wanted: Vec<Result<ToolCall, String>> = requests.iter().map(|request| driver.requested(request)).collect();
     let calls: Vec<ToolCall> = wanted.iter().filter_map(|call| call.clone().ok()).collect();
     let mut answers = called(driver, &calls).into_iter();
@@ -250,7 +250,7 @@ fn answer_requests<D: Driver>(driver: &mut D, requests: &[RequestedCall], caps: 
             Ok(None) => ("it gave no answer".to_owned(), true),
             Err(wrong) => (wrong, true),
         };
-        driver.answer(CallAnswer { id: request.id.clone(), output: Value::from(output).to_string(), failed })?;
+        driver.answer(ToolCallResult { id: request.id.clone(), output: Value::from(output).to_string(), failed })?;
     }
     show(driver, pictures)
 }
@@ -304,7 +304,7 @@ impl Driver for Session {
         read_reply(reply, &self.granted)
     }
 
-    fn requested(&self, call: &RequestedCall) -> Result<ToolCall, String> {
+    fn requested(&self, call: &ToolCallRequest) -> Result<ToolCall, String> {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
         granted_call(&self.granted, &call.tool, &call.function, &arguments)
     }
@@ -320,7 +320,7 @@ impl Driver for Session {
         self.conversation.user(text)
     }
 
-    fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
+    fn answer(&mut self, answer: ToolCallResult) -> Result<(), Error> {
         self.conversation.answer(answer)
     }
 

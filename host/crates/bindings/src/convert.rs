@@ -69,7 +69,7 @@ same_fields! {
     Criterion = types::Criterion { id, text, check }
     Issue = types::Issue { criterion, text }
     Outcome = types::Outcome { output, summary, confidence, unknowns }
-    RequestedCall = message_types::RequestedCall { id, tool, function, arguments }
+    RequestedCall = message_types::ToolCallRequest { id, tool, function, arguments }
     ToolCall = tool_types::ToolCall { tool, function, arguments }
     ToolOutput = tool_types::ToolResult { output, truncated }
     CheckInfo = checks::CheckInfo { name, description, vacuous }
@@ -125,8 +125,8 @@ impl From<message_types::Part> for MessagePart {
         match part {
             Bound::Text(text) => Self::Text(text),
             Bound::Image(image) => Self::Image { media_type: image.media_type, data: image.data },
-            Bound::Requested(call) => Self::Requested(call.into()),
-            Bound::Answered(answer) => Self::Answered { id: answer.id, output: answer.output, failed: answer.failed },
+            Bound::ToolCall(call) => Self::Requested(call.into()),
+            Bound::ToolResult(result) => Self::Answered { id: result.id, output: result.output, failed: result.failed },
         }
     }
 }

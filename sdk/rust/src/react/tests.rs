@@ -34,7 +34,7 @@ impl Driver for Scripted {
         read_reply(reply, &granted())
     }
 
-    fn requested(&self, call: &RequestedCall) -> Result<ToolCall, String> {
+    fn requested(&self, call: &ToolCallRequest) -> Result<ToolCall, String> {
         if call.function == "picture" {
             let arguments = json!({ "data_url": "data:image/png;base64,AQID" }).to_string();
             return Ok(ToolCall { tool: call.tool.clone(), function: "read".to_owned(), arguments });
@@ -55,7 +55,7 @@ impl Driver for Scripted {
         Ok(())
     }
 
-    fn answer(&mut self, answer: CallAnswer) -> Result<(), Error> {
+    fn answer(&mut self, answer: ToolCallResult) -> Result<(), Error> {
         self.told.push(format!("{}: {} {}", answer.id, answer.output, answer.failed));
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Driver for Scripted {
     }
 }
 
-fn reply(text: &str, calls: Vec<RequestedCall>) -> Reply {
+fn reply(text: &str, calls: Vec<ToolCallRequest>) -> Reply {
     let usage = Usage {
         input_tokens: 0,
         cached_tokens: 0,
@@ -114,7 +114,7 @@ fn a_picture_is_shown_and_its_bytes_are_left_out_of_the_words() {
     let (observation, shown) = (format!("Observation (notes.read): {words}"), "picture image/png [1, 2, 3]");
     check(&[&picture, FINISH], &["ask 0", &observation, shown, "ask 0"], &Ok(finished()));
 
-    let request = RequestedCall {
+    let request = ToolCallRequest {
         id: "1".to_owned(),
         tool: "notes".to_owned(),
         function: "picture".to_owned(),
@@ -152,7 +152,7 @@ fn steps_run_out() {
 
 #[test]
 fn calls_of_the_provider_are_answered_by_their_ids() {
-    let request = |id: &str, function: &str| RequestedCall {
+    let request = |id: &str, function: &str| ToolCallRequest {
         id: id.to_owned(),
         tool: "notes".to_owned(),
         function: function.to_owned(),
