@@ -287,8 +287,8 @@ typedef longhaul_plugin_decisions_decision_t lh_decision;
 /* { lh_str id; double at_ms; lh_decision decision; } */
 typedef longhaul_plugin_decisions_found_decision_t lh_found_decision;
 typedef longhaul_plugin_decisions_list_found_decision_t lh_found_decision_list;
-/* The outcome of a decision: `came_out`. */
-enum { LH_CAME_OPEN, LH_CAME_SUCCESS, LH_CAME_PARTIAL, LH_CAME_FAILURE, LH_CAME_REVERTED };
+/* What came of a decision: its `outcome`. */
+enum { LH_DECISION_OPEN, LH_DECISION_SUCCESS, LH_DECISION_PARTIAL, LH_DECISION_FAILURE, LH_DECISION_REVERTED };
 
 /* Keeps a decision and gives its id. */
 bool lh_decisions_record(const lh_decision *decision, lh_str *id, lh_error *err);

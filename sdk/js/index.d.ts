@@ -394,7 +394,7 @@ export namespace decisions {
     decision: string;
     reasoning: string;
     tags?: string[];
-    cameOut?: "open" | "success" | "partial" | "failure" | "reverted";
+    outcome?: "open" | "success" | "partial" | "failure" | "reverted";
     lesson?: string;
   }
   function record(decision: Decision): string;

@@ -20,7 +20,7 @@ bool lh_decisions_record(const lh_decision *decision, lh_str *id, lh_error *err)
         .decision = lh_utf8(decision->decision),
         .reasoning = lh_utf8(decision->reasoning),
         .tags = lhi_utf8_texts(decision->tags),
-        .came_out = decision->came_out,
+        .outcome = decision->outcome,
         .lesson = {decision->lesson.is_some, EMPTY},
     };
     if (mended.lesson.is_some) mended.lesson.val = lh_utf8(decision->lesson.val);

@@ -11,7 +11,7 @@ const lower = shape.record({
   decision: shape.text,
   reasoning: shape.text,
   tags: shape.orElse(shape.list(shape.text), []),
-  cameOut: shape.orElse(shape.oneOf("open", "success", "partial", "failure", "reverted"), "open"),
+  outcome: shape.orElse(shape.oneOf("open", "success", "partial", "failure", "reverted"), "open"),
   lesson: shape.option(shape.text),
 });
 

@@ -220,7 +220,7 @@ test("what the host keeps comes back as it was", () => {
   sdk.recall.remember("working", "k", { deep: [1] });
   assert.deepEqual(sdk.recall.fetch("working", "k"), { deep: [1] });
   assert.equal(sdk.decisions.record({ context: "c", decision: "d", reasoning: "r" }), "d-1");
-  const decision = { context: "c", decision: "d", reasoning: "r", tags: [], cameOut: "open", lesson: undefined };
+  const decision = { context: "c", decision: "d", reasoning: "r", tags: [], outcome: "open", lesson: undefined };
   assert.deepEqual(sdk.decisions.find("d"), [{ id: "d-1", atMs: 0, decision }]);
   assert.equal(sdk.artifact.load(), undefined);
   sdk.artifact.save([1], "one");

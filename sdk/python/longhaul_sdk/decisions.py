@@ -10,7 +10,7 @@ from ._records import record as _record
 
 
 @_record()
-class ResultOf(enum.Enum):
+class DecisionOutcome(enum.Enum):
     """The outcome of a decision."""
 
     OPEN = "open"
@@ -29,7 +29,7 @@ class Decision:
     decision: str
     reasoning: str
     tags: list[str] = field(default_factory=list)
-    came_out: ResultOf = ResultOf.OPEN
+    outcome: DecisionOutcome = DecisionOutcome.OPEN
     lesson: str | None = None
 
 

@@ -61,7 +61,7 @@ class Imports(unittest.TestCase):
             self.assertEqual([hit.key for hit in recall.search("a")], ["k"])
             self.assertEqual(decisions.record(decisions.Decision("c", "d", "r")), "d-1")
             [found] = decisions.find("d")
-            self.assertEqual((found.id, found.decision.came_out), ("d-1", decisions.ResultOf.OPEN))
+            self.assertEqual((found.id, found.decision.outcome), ("d-1", decisions.DecisionOutcome.OPEN))
             progress.add("built", "ok", ["a.py"])
             self.assertIsNone(artifact.load())
             artifact.save({"at": 1}, "half")

@@ -82,7 +82,7 @@ same_cases! {
     MessageRole = message_types::Role { User, Assistant, Tool }
     StopReason = conversation::StopReason { End, Length, Tools, Filtered, Other }
     Mark = evaluator::Mark { Pass, Fail, Unknown }
-    DecisionOutcome = decisions::ResultOf { Open, Success, Partial, Failure, Reverted }
+    DecisionOutcome = decisions::DecisionOutcome { Open, Success, Partial, Failure, Reverted }
 }
 
 /// A JSON object for later versions of the contract, in which this host has nothing to say.

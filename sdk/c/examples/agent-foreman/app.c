@@ -91,7 +91,7 @@ static bool keep_failure(lh_str text, const lh_error *failure, lh_error *err) {
     }
     lh_str tag = lh_lit("foreman");
     lh_decision decision = {.context = text, .decision = lh_lit("left for the next round"), .reasoning = why,
-                            .tags = {&tag, 1}, .came_out = LH_CAME_OPEN};
+                            .tags = {&tag, 1}, .outcome = LH_DECISION_OPEN};
     return lh_decisions_record(&decision, &id, err);
 }
 

@@ -7,7 +7,7 @@
 
 use longhaul_sdk::agent::{Agent, AgentError};
 use longhaul_sdk::conversation::Conversation;
-use longhaul_sdk::decisions::{self, Decision, ResultOf};
+use longhaul_sdk::decisions::{self, Decision, DecisionOutcome};
 use longhaul_sdk::graph::{Graph, GraphError, GraphFormat, GraphReplay};
 use longhaul_sdk::recall::{self, Tier};
 use longhaul_sdk::tools::{self, ToolCall, ToolError, ToolResult};
@@ -55,7 +55,7 @@ fn decide(task: &Task, text: &str) -> Result<(), Error> {
         decision: text.to_owned(),
         reasoning: "the settings say so".to_owned(),
         tags: Vec::new(),
-        came_out: ResultOf::Open,
+        outcome: DecisionOutcome::Open,
         lesson: None,
     })?;
     Ok(())

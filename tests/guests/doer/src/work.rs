@@ -48,7 +48,7 @@ fn decide(label: &str) -> Result<Value, Error> {
         decision: format!("did {label} in a file"),
         reasoning: "files last".to_owned(),
         tags: vec!["files".to_owned()],
-        came_out: decisions::ResultOf::Open,
+        outcome: decisions::DecisionOutcome::Open,
         lesson: None,
     })?;
     let found = decisions::find(&format!("how was {label} done"), 1)?;

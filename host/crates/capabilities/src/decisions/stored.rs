@@ -43,8 +43,8 @@ fn capitalised<S: Serializer>(outcome: &DecisionOutcome, serializer: S) -> Resul
 
 impl From<Decision> for StoredDecision {
     fn from(bound: Decision) -> Self {
-        let Decision { context, decision, reasoning, tags, came_out, lesson } = bound;
-        Self { context, decision, reasoning, tags, outcome: came_out.into(), lesson }
+        let Decision { context, decision, reasoning, tags, outcome, lesson } = bound;
+        Self { context, decision, reasoning, tags, outcome: outcome.into(), lesson }
     }
 }
 
@@ -60,7 +60,7 @@ impl From<StoredFound> for FoundDecision {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
     fn from(StoredFound { id, at_ms, decision: stored }: StoredFound) -> Self {
         let StoredDecision { context, decision, reasoning, tags, outcome, lesson } = stored;
-        let decision = Decision { context, decision, reasoning, tags, came_out: outcome.into(), lesson };
+        let decision = Decision { context, decision, reasoning, tags, outcome: outcome.into(), lesson };
         Self { id, at_ms: at_ms as f64, decision }
     }
 }
@@ -69,7 +69,8 @@ impl From<StoredFound> for FoundDecision {
 mod tests {
     use super::*;
 
-    const DECISION: &str = r#"{"context":"c","decision":"d","reasoning":"r","tags":["t"],"came_out":"Partial","lesson":null}"#;
+    const DECISION: &str =
+        r#"{"context":"c","decision":"d","reasoning":"r","tags":["t"],"came_out":"Partial","lesson":null}"#;
 
     fn decision() -> StoredDecision {
         StoredDecision {
