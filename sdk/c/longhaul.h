@@ -360,8 +360,8 @@ typedef longhaul_plugin_tools_list_tool_info_t lh_tool_list;
 typedef longhaul_plugin_tools_tool_call_t lh_tool_request;
 /* { lh_str agent; lh_task task; } */
 typedef longhaul_plugin_delegate_assignment_t lh_assignment;
-/* { uint32_t run_number; lh_str state, summary; } */
-typedef longhaul_plugin_artifact_handoff_t lh_handoff;
+/* { uint32_t save_number; lh_str state, summary; } */
+typedef longhaul_plugin_artifact_saved_artifact_t lh_saved_artifact;
 /* { lh_str kind, message; optional uint32_t line, column; lh_str traceback; } */
 typedef longhaul_plugin_graph_graph_failure_t lh_graph_failure;
 /* { lh_str id, source; uint8_t state; lh_str_list reads, writes, needs, unstorable; lh_str stdout_, stderr_;
@@ -414,7 +414,7 @@ bool lh_delegate_run_many(const lh_assignment *assignments, size_t count, lh_del
 bool lh_progress_add(lh_str action, lh_str outcome, lh_str_list files, lh_error *err);
 
 /* The artifact of the invocation before; `found` is false on the first one. */
-bool lh_artifact_load(lh_handoff *handoff, bool *found, lh_error *err);
+bool lh_artifact_load(lh_saved_artifact *saved, bool *found, lh_error *err);
 /* Leaves `state_json`, one JSON value, and a summary in words for the next invocation. */
 bool lh_artifact_save(lh_str state_json, lh_str summary, lh_error *err);
 

@@ -412,7 +412,7 @@ export namespace progress {
 }
 
 export namespace artifact {
-  function load(): { runNumber: number; state: any; summary: string } | undefined;
+  function load(): { saveNumber: number; state: any; summary: string } | undefined;
   function save(state: unknown, summary: string): void;
 }
 

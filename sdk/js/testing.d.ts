@@ -48,7 +48,7 @@ export interface FakeHost {
   decisions: any[];
   progress: { action: string; outcome: string; files: string[] }[];
   remembered: { tier: string; key: string; value: string }[];
-  saved?: { runNumber: number; state: string; summary: string };
+  saved?: { saveNumber: number; state: string; summary: string };
   store: Map<string, Uint8Array>;
   /** By name, the sources of the steps by name. */
   graphs: Map<string, Map<string, string>>;

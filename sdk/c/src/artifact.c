@@ -1,4 +1,4 @@
-/* The hand-off from one invocation of an agent to the next. */
+/* The artifact of an agent: the state that one invocation passes to the next. */
 
 #include "inside.h"
 
@@ -13,17 +13,17 @@ static bool fail_artifact(lh_error *err, longhaul_plugin_artifact_artifact_error
     }
 }
 
-bool lh_artifact_load(lh_handoff *handoff, bool *found, lh_error *err) {
-    longhaul_plugin_artifact_option_handoff_t ret;
+bool lh_artifact_load(lh_saved_artifact *saved, bool *found, lh_error *err) {
+    longhaul_plugin_artifact_option_saved_artifact_t ret;
     longhaul_plugin_artifact_artifact_error_t e;
-    *handoff = (lh_handoff){0};
+    *saved = (lh_saved_artifact){0};
     *found = false;
     if (!longhaul_plugin_artifact_load(&ret, &e)) return fail_artifact(err, e);
     *found = ret.is_some;
     if (!ret.is_some) return true;
-    *handoff = ret.val;
-    lhi_adopt_text(handoff->state);
-    lhi_adopt_text(handoff->summary);
+    *saved = ret.val;
+    lhi_adopt_text(saved->state);
+    lhi_adopt_text(saved->summary);
     return true;
 }
 

@@ -1,4 +1,4 @@
-// The hand-off from one invocation of an agent to the next.
+// The artifact of an agent: the state that one invocation passes to the next.
 
 import host from "#host/artifact";
 
@@ -6,7 +6,7 @@ import { ask } from "./errors.js";
 import { readJson } from "./json.js";
 import * as shape from "./shapes.js";
 
-/** `{ runNumber, state, summary }`, or undefined on the first invocation. */
+/** `{ saveNumber, state, summary }`, or undefined on the first invocation. */
 export function load() {
   const found = ask(() => host.load());
   return found ? { ...found, state: readJson("the state", found.state) } : undefined;

@@ -302,7 +302,7 @@ class FakeHost {
     return {
       load: () => this.saved ?? null,
       save: (state, summary) => {
-        this.saved = { runNumber: (this.saved?.runNumber ?? 0) + 1, state, summary };
+        this.saved = { saveNumber: (this.saved?.saveNumber ?? 0) + 1, state, summary };
       },
     };
   }

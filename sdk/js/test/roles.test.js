@@ -224,7 +224,7 @@ test("what the host keeps comes back as it was", () => {
   assert.deepEqual(sdk.decisions.find("d"), [{ id: "d-1", atMs: 0, decision }]);
   assert.equal(sdk.artifact.load(), undefined);
   sdk.artifact.save([1], "one");
-  assert.deepEqual(sdk.artifact.load(), { runNumber: 1, state: [1], summary: "one" });
+  assert.deepEqual(sdk.artifact.load(), { saveNumber: 1, state: [1], summary: "one" });
   const [done, failed] = sdk.delegate.runMany([
     { agent: "echo", task: { instruction: "hi" } },
     { agent: "gone", task: { instruction: "hi" } },

@@ -1,4 +1,4 @@
-"""The hand-off from one invocation of an agent to the next."""
+"""The artifact of an agent: the state that one invocation passes to the next."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ._records import record
 
 @record(json=("state",))
 @dataclass
-class Handoff:
-    """The artifact of the invocation before. `run_number` counts invocations."""
+class SavedArtifact:
+    """The artifact that was saved last. `save_number` counts saves, from 1."""
 
-    run_number: int
+    save_number: int
     state: Any
     summary: str
 
 
-def load() -> Handoff | None:
+def load() -> SavedArtifact | None:
     """None on the first invocation."""
-    handoff: Handoff | None = _host.call("artifact", "load")
-    return handoff
+    saved: SavedArtifact | None = _host.call("artifact", "load")
+    return saved
 
 
 def save(state: Any, summary: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from . import _host, jsontext
 from ._export import dispatch
 from ._roles import role_of
-from .artifact import Handoff
+from .artifact import SavedArtifact
 from .checks import CheckInfo, CheckReport
 from .conversation import ContextUsage, Message, Options, Reply, Role
 from .decisions import Decision, FoundDecision
@@ -81,7 +81,7 @@ class Host:
     progress: list[tuple[str, str, list[str]]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     remembered: dict[tuple[Tier, str], Any] = field(default_factory=dict)
-    handoff: Handoff | None = None
+    saved_artifact: SavedArtifact | None = None
     graphs: dict[str, dict[str, str]] = field(default_factory=dict)
     slept_ms: int = 0
 
@@ -245,12 +245,13 @@ class _Imports:
     def _progress_add(self, action: str, outcome: str, files: list[str]) -> None:
         self._host.progress.append((action, outcome, files))
 
-    def _artifact_load(self) -> Handoff | None:
-        return self._host.handoff
+    def _artifact_load(self) -> SavedArtifact | None:
+        return self._host.saved_artifact
 
     def _artifact_save(self, state: str, summary: str) -> None:
-        number = self._host.handoff.run_number + 1 if self._host.handoff else 1
-        self._host.handoff = Handoff(number, json.loads(state), summary)
+        last = self._host.saved_artifact
+        number = last.save_number + 1 if last else 1
+        self._host.saved_artifact = SavedArtifact(number, json.loads(state), summary)
 
     def _graph_add_step(self, graph: str, step: str, source: str) -> GraphChanges:
         steps = self._host.graphs.setdefault(graph, {})

@@ -65,7 +65,7 @@ class Imports(unittest.TestCase):
             progress.add("built", "ok", ["a.py"])
             self.assertIsNone(artifact.load())
             artifact.save({"at": 1}, "half")
-            self.assertEqual(artifact.load(), artifact.Handoff(1, {"at": 1}, "half"))
+            self.assertEqual(artifact.load(), artifact.SavedArtifact(1, {"at": 1}, "half"))
             for number in range(10):
                 keyvalue.set(f"k{number}", b"v")
             keyvalue.set("other", b"")

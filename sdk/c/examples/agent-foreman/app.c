@@ -144,7 +144,7 @@ static bool report(const parts *found, lh_outcome *outcome, lh_error *err) {
 
 /* Tells people and the next invocation. */
 static bool hand_over(const lh_outcome *outcome, lh_error *err) {
-    lh_handoff before;
+    lh_saved_artifact before;
     bool is_there;
     lh_str_list no_files = {0};
     if (!lh_artifact_load(&before, &is_there, err)) return false;
