@@ -489,6 +489,9 @@ typedef exports_longhaul_plugin_memory_hit_t lh_hit;
 typedef exports_longhaul_plugin_memory_list_hit_t lh_hit_list;
 typedef exports_longhaul_plugin_memory_page_t lh_page;
 
+/* JSON: what the operator wrote for this backend. */
+lh_str lh_memory_settings(void);
+
 /* The plugin defines these five. `found` and `deleted` say whether there was something. */
 bool lh_memory_put(lh_str space, const lh_entry *entry, lh_error *err);
 bool lh_memory_get(lh_str space, lh_str key, lh_entry *entry, bool *found, lh_error *err);

@@ -190,12 +190,17 @@ export interface Page {
   cursor?: string;
 }
 
+export interface MemoryContext {
+  /** Settings that the operator wrote for this memory backend. */
+  settings: JsonObject;
+}
+
 export function defineMemory(memory: {
-  put(namespace: string, entry: Entry): void;
-  get(namespace: string, key: string): Entry | undefined;
-  search(namespace: string, query: string, limit: number): { entry: Entry; score: number }[];
-  delete(namespace: string, key: string): boolean;
-  list(namespace: string, options: { prefix: string; cursor?: string; limit: number }): Page;
+  put(namespace: string, entry: Entry, context: MemoryContext): void;
+  get(namespace: string, key: string, context: MemoryContext): Entry | undefined;
+  search(namespace: string, query: string, limit: number, context: MemoryContext): { entry: Entry; score: number }[];
+  delete(namespace: string, key: string, context: MemoryContext): boolean;
+  list(namespace: string, options: { prefix: string; cursor?: string; limit: number }, context: MemoryContext): Page;
 }): MemoryExports;
 
 export interface ToolExports {

@@ -215,9 +215,10 @@ const AGENT: &str = r#"
 /// All but `get` answer zeros.
 const MEMORY: &str = r#"
 (func (export "longhaul:plugin/memory@0.1.0#put")
-  (param i32 i32 i32 i32 i32 i32 i32 i32 i32 f64) (result i32) (i32.const 512))
-(func (export "longhaul:plugin/memory@0.1.0#get") (param i32 i32 i32 i32) (result i32) (call $got))
-(func (export "longhaul:plugin/memory@0.1.0#search") (param i32 i32 i32 i32 i32) (result i32) (i32.const 512))
-(func (export "longhaul:plugin/memory@0.1.0#delete") (param i32 i32 i32 i32) (result i32) (i32.const 512))
-(func (export "longhaul:plugin/memory@0.1.0#list") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 512))
+  (param i32 i32 i32 i32 i32 i32 i32 i32 i32 f64 i32 i32) (result i32) (i32.const 512))
+(func (export "longhaul:plugin/memory@0.1.0#get") (param i32 i32 i32 i32 i32 i32) (result i32) (call $got))
+(func (export "longhaul:plugin/memory@0.1.0#search") (param i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 512))
+(func (export "longhaul:plugin/memory@0.1.0#delete") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 512))
+(func (export "longhaul:plugin/memory@0.1.0#list")
+  (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 512))
 "#;

@@ -97,13 +97,17 @@ export function defineEvaluator({ judge }) {
 
 /** The export `memory`. */
 export function defineMemory({ put, get, search, delete: remove, list }) {
+  const lower = ({ settings }) => ({ settings: readObject("the settings", settings) });
   return wrap("memory", {
-    put: (namespace, entry) => settle(put(namespace, lift.entry(entry)), "put", () => undefined),
-    get: (namespace, key) => settle(get(namespace, key), "get", shape.option(shape.entry), "entry"),
-    search: (namespace, query, limit) => settle(search(namespace, query, limit >>> 0), "search", shape.list(shape.hit), "hits"),
-    delete: (namespace, key) => settle(remove(namespace, key), "delete", shape.bool, "deleted"),
-    list: (namespace, prefix, cursor, limit) =>
-      settle(list(namespace, { prefix, cursor: lift.orUndefined(cursor), limit: limit >>> 0 }), "list", shape.page, "page"),
+    put: (namespace, entry, context) => settle(put(namespace, lift.entry(entry), lower(context)), "put", () => undefined),
+    get: (namespace, key, context) => settle(get(namespace, key, lower(context)), "get", shape.option(shape.entry), "entry"),
+    search: (namespace, query, limit, context) =>
+      settle(search(namespace, query, limit >>> 0, lower(context)), "search", shape.list(shape.hit), "hits"),
+    delete: (namespace, key, context) => settle(remove(namespace, key, lower(context)), "delete", shape.bool, "deleted"),
+    list: (namespace, prefix, cursor, limit, context) => {
+      const options = { prefix, cursor: lift.orUndefined(cursor), limit: limit >>> 0 };
+      return settle(list(namespace, options, lower(context)), "list", shape.page, "page");
+    },
   });
 }
 

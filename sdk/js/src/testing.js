@@ -69,19 +69,20 @@ export function judge(evaluator, subject, rubric) {
   return called(() => evaluator.judge(lowerSubject(subject, "subject"), lowerRubric(rubric, "rubric")));
 }
 
-/** A memory backend with plain values: `put`, `get`, `search`, `delete`, `list`. */
-export function openMemory(memory) {
+/** A memory backend with plain values: `put`, `get`, `search`, `delete`, `list`. `settings` go with each call. */
+export function openMemory(memory, { settings = {} } = {}) {
+  const context = { settings: JSON.stringify(settings) };
   return {
-    put: (namespace, entry) => called(() => memory.put(namespace, shape.entry(entry, "entry"))),
+    put: (namespace, entry) => called(() => memory.put(namespace, shape.entry(entry, "entry"), context)),
     get: (namespace, key) => {
-      const found = called(() => memory.get(namespace, key));
+      const found = called(() => memory.get(namespace, key, context));
       return found === null ? undefined : lift.entry(found);
     },
     search: (namespace, query, limit = 10) =>
-      called(() => memory.search(namespace, query, limit)).map(({ entry, score }) => ({ entry: lift.entry(entry), score })),
-    delete: (namespace, key) => called(() => memory.delete(namespace, key)),
+      called(() => memory.search(namespace, query, limit, context)).map(({ entry, score }) => ({ entry: lift.entry(entry), score })),
+    delete: (namespace, key) => called(() => memory.delete(namespace, key, context)),
     list: (namespace, prefix = "", { cursor, limit = 100 } = {}) => {
-      const page = called(() => memory.list(namespace, prefix, cursor ?? null, limit));
+      const page = called(() => memory.list(namespace, prefix, cursor ?? null, limit, context));
       return { ...page, cursor: page.cursor ?? undefined };
     },
   };

@@ -65,7 +65,10 @@ test("each role has its own place for a question and for wrong input", () => {
   assert.deepEqual(variantOf(() => plan(planner, { text: "x" })), { tag: "unclear", val: "which?" });
   const evaluator = sdk.defineEvaluator({ judge: blocked });
   assert.deepEqual(variantOf(() => judge(evaluator, { output: 1 }, {})), { tag: "failed", val: "which?" });
-  const memory = openMemory(sdk.defineMemory({ put: invalid }));
+  const memory = openMemory(sdk.defineMemory({ put: invalid, get: (_, key, { settings }) => ({ key, value: settings }) }), {
+    settings: { size: 3 },
+  });
+  assert.deepEqual(memory.get("n", "k").value, { size: 3 });
   assert.deepEqual(variantOf(() => memory.put("n", { key: "k", value: 1 })), { tag: "invalid", val: "bad" });
 });
 

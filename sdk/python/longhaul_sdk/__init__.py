@@ -67,7 +67,7 @@ from .errors import (
 )
 from .evaluator import Evaluator, Evidence, Judgement, Mark, Rubric, Subject, Verdict
 from .graph import Graph, GraphFormat, GraphState
-from .memory import Entry, Hit, Memory, Page
+from .memory import Entry, Hit, Memory, MemoryContext, Page
 from .planner import (
     Abort,
     CheckSource,
@@ -123,6 +123,7 @@ __all__ = [
     "LimitError",
     "Mark",
     "Memory",
+    "MemoryContext",
     "Message",
     "NativeCheck",
     "Options",

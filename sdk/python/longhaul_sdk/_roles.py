@@ -9,7 +9,7 @@ from typing import Any
 from . import errors, tool
 from .agent import Agent
 from .evaluator import Evaluator
-from .memory import Memory
+from .memory import Memory, MemoryContext
 from .planner import Planner
 from .tool import Tool
 
@@ -38,6 +38,14 @@ _SERVICES: tuple[tuple[type[errors.Error], str], ...] = (
     (errors.LimitError, "Limit"),
     (errors.UnavailableError, "Unavailable"),
 )
+
+
+def _opened(cls: type[Memory], context: MemoryContext | None) -> Memory:
+    """A backend for one call; unit tests may leave the context out."""
+    backend = cls()
+    backend.context = context or MemoryContext()
+    return backend
+
 
 ROLES = (
     Role(
@@ -96,11 +104,15 @@ ROLES = (
         "MemoryError",
         (*_SERVICES, (errors.InvalidError, "Invalid")),
         {
-            "put": lambda cls, namespace, entry: cls().put(namespace, entry),
-            "get": lambda cls, namespace, key: cls().get(namespace, key),
-            "search": lambda cls, namespace, query, limit: cls().search(namespace, query, limit),
-            "delete": lambda cls, namespace, key: cls().delete(namespace, key),
-            "list": lambda cls, namespace, prefix, cursor, limit: cls().list_keys(namespace, prefix, cursor, limit),
+            "put": lambda cls, namespace, entry, context=None: _opened(cls, context).put(namespace, entry),
+            "get": lambda cls, namespace, key, context=None: _opened(cls, context).get(namespace, key),
+            "search": lambda cls, namespace, query, limit, context=None: _opened(cls, context).search(
+                namespace, query, limit
+            ),
+            "delete": lambda cls, namespace, key, context=None: _opened(cls, context).delete(namespace, key),
+            "list": lambda cls, namespace, prefix, cursor, limit, context=None: _opened(cls, context).list_keys(
+                namespace, prefix, cursor, limit
+            ),
         },
     ),
 )

@@ -39,13 +39,23 @@ class Page:
     cursor: str | None = None
 
 
+@record(objects=("settings",))
+@dataclass
+class MemoryContext:
+    """The context of a call. `settings` are the operator's for this memory backend."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
 class Memory(ABC):
     """Derive from it, write its five methods, and mark the class with `@export`.
 
-    A new instance of the class is made for each call, and the host may start a fresh component
-    between any two: keep what must last in `keyvalue`. Namespaces must not see each other. An entry
+    A new instance of the class is made for each call, with the context of the call as `context`, and the
+    host may start a fresh component between any two: keep what must last in `keyvalue`. Namespaces must not see each other. An entry
     whose `value` is not JSON never arrives here; the caller gets `invalid`.
     """
+
+    context: MemoryContext
 
     @abstractmethod
     def put(self, namespace: str, entry: Entry) -> None:

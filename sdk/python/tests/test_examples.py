@@ -14,6 +14,7 @@ from longhaul_sdk import (
     InvalidError,
     LimitError,
     Mark,
+    MemoryContext,
     Outcome,
     PlanStepResult,
     RefusedError,
@@ -232,6 +233,15 @@ class Shelf(unittest.TestCase):
         self.assertEqual((page.keys, page.cursor), (["k8", "k9"], None))
         self.assertEqual(self._run("list", "n", "k", "k9", 4).keys, [])
         self.assertEqual(self._run("list", "n", "", "k3", 0).cursor, "k3")
+
+    def test_a_backend_has_the_settings_of_its_call(self) -> None:
+        class Configured(self.shelf):  # type: ignore[name-defined, misc]
+            def get(self, namespace: str, key: str) -> Entry:
+                return Entry(key, self.context.settings)
+
+        settings = MemoryContext({"size": 3})
+        self.assertEqual(self.host.run(Configured, "get", "n", "k", settings).value, {"size": 3})
+        self.assertEqual(self.host.run(Configured, "get", "n", "k").value, {})
 
     def test_the_best_hits_come_first(self) -> None:
         self._put("n", Entry("one", "Hello big WORLD"))

@@ -151,33 +151,39 @@ macro_rules! export_functions {
 macro_rules! export_memory {
     ($plugin:ty) => {
         const _: () = {
-            use $crate::memory::{Entry, Hit, Memory, MemoryError, Page};
+            use $crate::memory::{Entry, Hit, Memory, MemoryContext, MemoryError, Page};
             struct Exported;
             impl Memory for Exported {
-                fn put(namespace: String, entry: Entry) -> Result<(), MemoryError> {
+                fn put(namespace: String, entry: Entry, context: MemoryContext) -> Result<(), MemoryError> {
                     $crate::export::entered();
-                    <$plugin as Memory>::put(namespace, entry)
+                    <$plugin as Memory>::put(namespace, entry, context)
                 }
-                fn get(namespace: String, key: String) -> Result<Option<Entry>, MemoryError> {
+                fn get(namespace: String, key: String, context: MemoryContext) -> Result<Option<Entry>, MemoryError> {
                     $crate::export::entered();
-                    <$plugin as Memory>::get(namespace, key)
+                    <$plugin as Memory>::get(namespace, key, context)
                 }
-                fn search(namespace: String, query: String, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+                fn search(
+                    namespace: String,
+                    query: String,
+                    limit: u32,
+                    context: MemoryContext,
+                ) -> Result<Vec<Hit>, MemoryError> {
                     $crate::export::entered();
-                    <$plugin as Memory>::search(namespace, query, limit)
+                    <$plugin as Memory>::search(namespace, query, limit, context)
                 }
-                fn delete(namespace: String, key: String) -> Result<bool, MemoryError> {
+                fn delete(namespace: String, key: String, context: MemoryContext) -> Result<bool, MemoryError> {
                     $crate::export::entered();
-                    <$plugin as Memory>::delete(namespace, key)
+                    <$plugin as Memory>::delete(namespace, key, context)
                 }
                 fn list(
                     namespace: String,
                     prefix: String,
                     cursor: Option<String>,
                     limit: u32,
+                    context: MemoryContext,
                 ) -> Result<Page, MemoryError> {
                     $crate::export::entered();
-                    <$plugin as Memory>::list(namespace, prefix, cursor, limit)
+                    <$plugin as Memory>::list(namespace, prefix, cursor, limit, context)
                 }
             }
     $crate::memory::export_memory!(Exported with_types_in $crate::memory);

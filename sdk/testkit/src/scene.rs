@@ -22,7 +22,7 @@ use longhaul_core::model::ModelRequest;
 use longhaul_core::store::Store;
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
-use longhaul_engine::{CallError, Called, Cancel, Inspection, Plugin, Role, ToolAttempt};
+use longhaul_engine::{CallError, Called, Cancel, Inspection, MemorySpace, Plugin, Role, ToolAttempt};
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -246,19 +246,21 @@ impl Scene {
                 shown::done(export, plugin.judge(setup, cancel, subject, rubric).await, shown::verdict)
             }
             Call::Put(namespace, entry) => {
-                shown::done(export, plugin.put(setup, cancel, &namespace, entry).await, shown::plain)
+                shown::done(export, plugin.put(setup, cancel, self.space(&namespace), entry).await, shown::plain)
             }
             Call::Get(namespace, key) => {
-                shown::done(export, plugin.get(setup, cancel, &namespace, &key).await, shown::found)
+                shown::done(export, plugin.get(setup, cancel, self.space(&namespace), &key).await, shown::found)
             }
-            Call::Search(namespace, query, limit) => {
-                shown::done(export, plugin.search(setup, cancel, &namespace, &query, limit).await, shown::hits)
-            }
+            Call::Search(namespace, query, limit) => shown::done(
+                export,
+                plugin.search(setup, cancel, self.space(&namespace), &query, limit).await,
+                shown::hits,
+            ),
             Call::Delete(namespace, key) => {
-                shown::done(export, plugin.delete(setup, cancel, &namespace, &key).await, shown::plain)
+                shown::done(export, plugin.delete(setup, cancel, self.space(&namespace), &key).await, shown::plain)
             }
             Call::List { namespace, prefix, cursor, limit } => {
-                let told = plugin.list(setup, cancel, &namespace, &prefix, cursor.as_deref(), limit).await;
+                let told = plugin.list(setup, cancel, self.space(&namespace), &prefix, cursor.as_deref(), limit).await;
                 shown::done(export, told, shown::page)
             }
         }
@@ -266,6 +268,10 @@ impl Scene {
 
     fn attempt<'a>(&'a self, key: &'a str, number: u32) -> ToolAttempt<'a> {
         ToolAttempt { key, number, settings: &self.settings }
+    }
+
+    fn space<'a>(&'a self, namespace: &'a str) -> MemorySpace<'a> {
+        MemorySpace { namespace, settings: &self.settings }
     }
 
     fn journal(&self, export: &str) -> Result<Listening, JournalError> {

@@ -2,7 +2,7 @@
 //! calls share.
 
 use crate::callee::{CallStart, Called};
-use crate::edition::Exports;
+use crate::edition::{Exports, MemorySpace};
 use crate::governor::Cancel;
 use crate::instance::wrong_role;
 use crate::plugin::Plugin;
@@ -60,12 +60,12 @@ impl Plugin {
         &self,
         start: impl Into<CallStart>,
         cancel: &Cancel,
-        namespace: &str,
+        space: MemorySpace<'_>,
         entry: MemoryEntry,
     ) -> Called<Result<(), MemoryError>> {
         self.call("memory.put", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
-            memory.put(guest, namespace, entry).await
+            memory.put(guest, space, entry).await
         })
         .await
     }
@@ -75,12 +75,12 @@ impl Plugin {
         &self,
         start: impl Into<CallStart>,
         cancel: &Cancel,
-        namespace: &str,
+        space: MemorySpace<'_>,
         key: &str,
     ) -> Called<Result<Option<MemoryEntry>, MemoryError>> {
         self.call("memory.get", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
-            memory.get(guest, namespace, key).await
+            memory.get(guest, space, key).await
         })
         .await
     }
@@ -90,13 +90,13 @@ impl Plugin {
         &self,
         start: impl Into<CallStart>,
         cancel: &Cancel,
-        namespace: &str,
+        space: MemorySpace<'_>,
         query: &str,
         limit: u32,
     ) -> Called<Result<Vec<MemoryHit>, MemoryError>> {
         self.call("memory.search", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
-            memory.search(guest, namespace, query, limit).await
+            memory.search(guest, space, query, limit).await
         })
         .await
     }
@@ -106,12 +106,12 @@ impl Plugin {
         &self,
         start: impl Into<CallStart>,
         cancel: &Cancel,
-        namespace: &str,
+        space: MemorySpace<'_>,
         key: &str,
     ) -> Called<Result<bool, MemoryError>> {
         self.call("memory.delete", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
-            memory.delete(guest, namespace, key).await
+            memory.delete(guest, space, key).await
         })
         .await
     }
@@ -121,14 +121,14 @@ impl Plugin {
         &self,
         start: impl Into<CallStart>,
         cancel: &Cancel,
-        namespace: &str,
+        space: MemorySpace<'_>,
         prefix: &str,
         after: Option<&str>,
         limit: u32,
     ) -> Called<Result<KeyPage, MemoryError>> {
         self.call("memory.list", start, cancel, async move |exports, guest| {
             let Exports::Memory(memory) = exports else { return Err(wrong_role()) };
-            memory.list(guest, namespace, prefix, after, limit).await
+            memory.list(guest, space, prefix, after, limit).await
         })
         .await
     }

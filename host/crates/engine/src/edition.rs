@@ -164,18 +164,31 @@ pub struct CallContext {
     pub settings: serde_json::Value,
 }
 
-/// The exports of a memory backend.
+/// What a memory backend is told beside each question.
+#[derive(Clone, Copy, Debug)]
+pub struct MemorySpace<'a> {
+    /// The namespace that the question is about.
+    pub namespace: &'a str,
+    /// The settings that the operator wrote for this backend, an object.
+    pub settings: &'a serde_json::Value,
+}
+
+/// What a memory backend exports.
 #[async_trait]
 pub trait MemoryExports: Send + Sync {
-    /// Stores an entry, in place of one with the same key.
-    async fn put(&self, guest: GuestInstance<'_>, namespace: &str, entry: MemoryEntry)
-    -> ExportAnswer<(), MemoryError>;
+    /// Keeps an entry, in place of one with the same key.
+    async fn put(
+        &self,
+        guest: GuestInstance<'_>,
+        space: MemorySpace<'_>,
+        entry: MemoryEntry,
+    ) -> ExportAnswer<(), MemoryError>;
 
     /// The entry of a key, if there is one that has not expired.
     async fn get(
         &self,
         guest: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         key: &str,
     ) -> ExportAnswer<Option<MemoryEntry>, MemoryError>;
 
@@ -183,19 +196,24 @@ pub trait MemoryExports: Send + Sync {
     async fn search(
         &self,
         guest: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         query: &str,
         limit: u32,
     ) -> ExportAnswer<Vec<MemoryHit>, MemoryError>;
 
     /// Whether there was an entry to delete.
-    async fn delete(&self, guest: GuestInstance<'_>, namespace: &str, key: &str) -> ExportAnswer<bool, MemoryError>;
+    async fn delete(
+        &self,
+        guest: GuestInstance<'_>,
+        space: MemorySpace<'_>,
+        key: &str,
+    ) -> ExportAnswer<bool, MemoryError>;
 
     /// At most `limit` keys that start with `prefix`, from the one behind `after`.
     async fn list(
         &self,
         guest: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         prefix: &str,
         after: Option<&str>,
         limit: u32,

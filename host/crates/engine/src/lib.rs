@@ -30,7 +30,7 @@ pub use cache::CrashHook;
 pub use callee::{CallStart, Called, WarmInstance};
 pub use command::CommandComponent;
 pub use config::{EngineOptions, compile_config, fingerprint};
-pub use edition::{Edition, Editions, ToolAttempt};
+pub use edition::{Edition, Editions, MemorySpace, ToolAttempt};
 pub use error::{CallError, LoadError};
 pub use governor::{Cancel, HAND_OVER_MS_MAX, IN_FLIGHT_MS_MAX};
 pub use inspect::{Inspection, inspect};

@@ -5,7 +5,7 @@ use longhaul_capabilities::InvocationSetup;
 use longhaul_config::memory::PLUGIN;
 use longhaul_core::InvocationId;
 use longhaul_core::memory::{KeyPage, MemoryBackend, MemoryEntry, MemoryError, MemoryHit};
-use longhaul_engine::{CallError, Called, Cancel};
+use longhaul_engine::{CallError, Called, Cancel, MemorySpace};
 use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 
 /// A component as the memory backend; see the module.
@@ -31,25 +31,26 @@ impl MemoryBackend for PluginMemory {
     async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError> {
         entry.check(namespace)?;
         let (part, setup) = self.start()?;
-        answer(part.plugin.put(setup, &Cancel::default(), namespace, entry).await)
+        answer(part.plugin.put(setup, &Cancel::default(), space(part, namespace), entry).await)
     }
 
     async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError> {
         let (part, setup) = self.start()?;
-        let found = answer(part.plugin.get(setup, &Cancel::default(), namespace, key).await)?;
+        let found = answer(part.plugin.get(setup, &Cancel::default(), space(part, namespace), key).await)?;
         found.map(|entry| checked(namespace, entry)).transpose()
     }
 
     async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError> {
         let (part, setup) = self.start()?;
-        let mut hits = answer(part.plugin.search(setup, &Cancel::default(), namespace, query, limit).await)?;
+        let asked = space(part, namespace);
+        let mut hits = answer(part.plugin.search(setup, &Cancel::default(), asked, query, limit).await)?;
         hits.truncate(limit as usize);
         hits.into_iter().map(|hit| Ok(MemoryHit { entry: checked(namespace, hit.entry)?, score: hit.score })).collect()
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool, MemoryError> {
         let (part, setup) = self.start()?;
-        answer(part.plugin.delete(setup, &Cancel::default(), namespace, key).await)
+        answer(part.plugin.delete(setup, &Cancel::default(), space(part, namespace), key).await)
     }
 
     async fn list(
@@ -60,13 +61,18 @@ impl MemoryBackend for PluginMemory {
         limit: u32,
     ) -> Result<KeyPage, MemoryError> {
         let (part, setup) = self.start()?;
-        let mut page = answer(part.plugin.list(setup, &Cancel::default(), namespace, prefix, after, limit).await)?;
+        let asked = space(part, namespace);
+        let mut page = answer(part.plugin.list(setup, &Cancel::default(), asked, prefix, after, limit).await)?;
         page.keys.truncate(limit as usize);
         Ok(page)
     }
 }
 
-/// An entry that a component returns has the same limits as one that it gets.
+fn space<'a>(part: &'a PreparedPlugin, namespace: &'a str) -> MemorySpace<'a> {
+    MemorySpace { namespace, settings: &part.settings }
+}
+
+/// What a component hands out is bounded as what it is handed.
 fn checked(namespace: &str, entry: MemoryEntry) -> Result<MemoryEntry, MemoryError> {
     let wrong = |error| MemoryError::Failed(format!("the memory plugin gave an entry that is none: {error}"));
     entry.check(namespace).map_err(wrong)?;

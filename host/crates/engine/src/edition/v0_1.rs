@@ -4,7 +4,7 @@
 
 use super::{
     AgentExports, CallContext, Edition, EvaluatorExports, ExportAnswer, Exports, GuestInstance, MemoryExports,
-    PlannerExports, ToolExports,
+    MemorySpace, PlannerExports, ToolExports,
 };
 use crate::role::Role;
 use async_trait::async_trait;
@@ -156,58 +156,70 @@ fn context_of(about: &CallContext) -> tool::CallContext {
     }
 }
 
+fn memory_context_of(space: MemorySpace<'_>) -> memory::MemoryContext {
+    memory::MemoryContext { settings: space.settings.to_string() }
+}
+
 #[async_trait]
 impl MemoryExports for memory::GuestIndices {
     async fn put(
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         entry: MemoryEntry,
     ) -> ExportAnswer<(), MemoryError> {
-        let answer = self.load(&mut *store, instance)?.call_put(store, namespace, &entry.into()).await?;
+        let context = memory_context_of(space);
+        let answer =
+            self.load(&mut *store, instance)?.call_put(store, space.namespace, &entry.into(), &context).await?;
         Ok(answer.map_err(MemoryError::from))
     }
 
     async fn get(
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         key: &str,
     ) -> ExportAnswer<Option<MemoryEntry>, MemoryError> {
-        let answer = self.load(&mut *store, instance)?.call_get(store, namespace, key).await?;
+        let context = memory_context_of(space);
+        let answer = self.load(&mut *store, instance)?.call_get(store, space.namespace, key, &context).await?;
         Ok(answer.map(|found| found.map(MemoryEntry::from)).map_err(MemoryError::from))
     }
 
     async fn search(
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         query: &str,
         limit: u32,
     ) -> ExportAnswer<Vec<MemoryHit>, MemoryError> {
-        let answer = self.load(&mut *store, instance)?.call_search(store, namespace, query, limit).await?;
+        let context = memory_context_of(space);
+        let answer =
+            self.load(&mut *store, instance)?.call_search(store, space.namespace, query, limit, &context).await?;
         Ok(answer.map(|hits| hits.into_iter().map(MemoryHit::from).collect()).map_err(MemoryError::from))
     }
 
     async fn delete(
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         key: &str,
     ) -> ExportAnswer<bool, MemoryError> {
-        let answer = self.load(&mut *store, instance)?.call_delete(store, namespace, key).await?;
+        let context = memory_context_of(space);
+        let answer = self.load(&mut *store, instance)?.call_delete(store, space.namespace, key, &context).await?;
         Ok(answer.map_err(MemoryError::from))
     }
 
     async fn list(
         &self,
         GuestInstance { store, instance }: GuestInstance<'_>,
-        namespace: &str,
+        space: MemorySpace<'_>,
         prefix: &str,
         after: Option<&str>,
         limit: u32,
     ) -> ExportAnswer<KeyPage, MemoryError> {
-        let answer = self.load(&mut *store, instance)?.call_list(store, namespace, prefix, after, limit).await?;
+        let context = memory_context_of(space);
+        let guest = self.load(&mut *store, instance)?;
+        let answer = guest.call_list(store, space.namespace, prefix, after, limit, &context).await?;
         Ok(answer.map(KeyPage::from).map_err(MemoryError::from))
     }
 }

@@ -8,7 +8,7 @@ mod space;
 mod words;
 
 use longhaul_sdk::keyvalue;
-use longhaul_sdk::memory::{Entry, Hit, Memory, MemoryError, Page};
+use longhaul_sdk::memory::{Entry, Hit, Memory, MemoryContext, MemoryError, Page};
 use serde_json::Value;
 
 use space::Space;
@@ -16,16 +16,16 @@ use space::Space;
 struct Shelf;
 
 impl Memory for Shelf {
-    fn put(namespace: String, entry: Entry) -> Result<(), MemoryError> {
+    fn put(namespace: String, entry: Entry, _: MemoryContext) -> Result<(), MemoryError> {
         check(&entry)?;
         Ok(Space::of(&namespace).put(&entry)?)
     }
 
-    fn get(namespace: String, key: String) -> Result<Option<Entry>, MemoryError> {
+    fn get(namespace: String, key: String, _: MemoryContext) -> Result<Option<Entry>, MemoryError> {
         Ok(Space::of(&namespace).get(&key)?)
     }
 
-    fn search(namespace: String, query: String, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+    fn search(namespace: String, query: String, limit: u32, _: MemoryContext) -> Result<Vec<Hit>, MemoryError> {
         let words = words::of(&query);
         if words.is_empty() || limit == 0 {
             return Ok(Vec::new());
@@ -47,7 +47,7 @@ impl Memory for Shelf {
         Ok(hits)
     }
 
-    fn delete(namespace: String, key: String) -> Result<bool, MemoryError> {
+    fn delete(namespace: String, key: String, _: MemoryContext) -> Result<bool, MemoryError> {
         let space = Space::of(&namespace);
         let is_there = space.get(&key)?.is_some();
         if is_there {
@@ -56,7 +56,13 @@ impl Memory for Shelf {
         Ok(is_there)
     }
 
-    fn list(namespace: String, prefix: String, cursor: Option<String>, limit: u32) -> Result<Page, MemoryError> {
+    fn list(
+        namespace: String,
+        prefix: String,
+        cursor: Option<String>,
+        limit: u32,
+        _: MemoryContext,
+    ) -> Result<Page, MemoryError> {
         let space = Space::of(&namespace);
         let (mut keys, mut next) = (Vec::new(), None);
         for key in space.keys(&prefix)? {

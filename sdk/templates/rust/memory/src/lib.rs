@@ -2,7 +2,7 @@
 //!
 //! An instance may be gone after any call, so nothing is kept in it.
 
-use longhaul_sdk::memory::{Entry, Hit, Memory, MemoryError, Page};
+use longhaul_sdk::memory::{Entry, Hit, Memory, MemoryContext, MemoryError, Page};
 use longhaul_sdk::{Error, clock, keyvalue};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ struct Stored {
 }
 
 impl Memory for Plugin {
-    fn put(namespace: String, entry: Entry) -> Result<(), MemoryError> {
+    fn put(namespace: String, entry: Entry, _: MemoryContext) -> Result<(), MemoryError> {
         if entry.key.is_empty() {
             return Err(MemoryError::Invalid("an entry needs a key".to_owned()));
         }
@@ -28,11 +28,11 @@ impl Memory for Plugin {
         Ok(keyvalue::set(&place(&namespace, &entry.key), &bytes).map_err(Error::from)?)
     }
 
-    fn get(namespace: String, key: String) -> Result<Option<Entry>, MemoryError> {
+    fn get(namespace: String, key: String, _: MemoryContext) -> Result<Option<Entry>, MemoryError> {
         Ok(read(&namespace, &key)?)
     }
 
-    fn search(namespace: String, query: String, limit: u32) -> Result<Vec<Hit>, MemoryError> {
+    fn search(namespace: String, query: String, limit: u32, _: MemoryContext) -> Result<Vec<Hit>, MemoryError> {
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         let mut hits = Vec::new();
         for key in keys(&namespace, "")? {
@@ -50,13 +50,19 @@ impl Memory for Plugin {
         Ok(hits)
     }
 
-    fn delete(namespace: String, key: String) -> Result<bool, MemoryError> {
+    fn delete(namespace: String, key: String, _: MemoryContext) -> Result<bool, MemoryError> {
         let was_there = read(&namespace, &key)?.is_some();
         keyvalue::delete(&place(&namespace, &key)).map_err(Error::from)?;
         Ok(was_there)
     }
 
-    fn list(namespace: String, prefix: String, cursor: Option<String>, limit: u32) -> Result<Page, MemoryError> {
+    fn list(
+        namespace: String,
+        prefix: String,
+        cursor: Option<String>,
+        limit: u32,
+        _: MemoryContext,
+    ) -> Result<Page, MemoryError> {
         let mut listed = Vec::new();
         for key in keys(&namespace, &prefix)? {
             let is_next = cursor.as_ref().is_none_or(|after| key > *after);
