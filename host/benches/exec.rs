@@ -223,8 +223,8 @@ async fn neighbour(small: Arc<Plugin>, ends: Arc<AtomicBool>, longest_us: Arc<At
     let mut answered = 0;
     while !ends.load(Ordering::Relaxed) {
         let start = Instant::now();
-        let called = small.describe(setup(), &Cancel::default()).await;
-        assert!(called.result.is_ok(), "{:?}", called.result);
+        let called = small.describe(setup(), &Cancel::default(), &serde_json::json!({})).await;
+        assert!(matches!(called.result, Ok(Ok(_))), "{:?}", called.result);
         longest_us.fetch_max(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         answered += 1;
         // As a plugin that waits for something else most of its time.

@@ -82,8 +82,8 @@ async fn rows() -> Outcome<()> {
 
 /// What a call used: fuel, and the highest memory in bytes.
 async fn describe(plugin: &Plugin) -> Outcome<(u64, u64)> {
-    let called = plugin.describe(setup(), &Cancel::default()).await;
-    called.result?;
+    let called = plugin.describe(setup(), &Cancel::default(), &serde_json::json!({})).await;
+    called.result??;
     Ok((called.used.fuel, called.used.memory_bytes_peak))
 }
 

@@ -256,8 +256,8 @@ async fn refuse(plugin: &Plugin, store: &Arc<dyn Store>) {
 
 /// A tool that says what it can do: a call without an effect, about 2 KB back.
 async fn describe(plugin: &Plugin, store: &Arc<dyn Store>) {
-    let called = plugin.describe(setup(store), &Cancel::default()).await;
-    assert!(called.result.is_ok(), "{:?}", called.result);
+    let called = plugin.describe(setup(store), &Cancel::default(), &json!({})).await;
+    assert!(matches!(called.result, Ok(Ok(_))), "{:?}", called.result);
 }
 
 fn setup(store: &Arc<dyn Store>) -> InvocationSetup {

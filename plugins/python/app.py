@@ -75,7 +75,7 @@ _COMMON = {
 
 
 class Tool(exports.Tool):
-    def describe(self):
+    def describe(self, settings):
         return tool_types.ToolInfo(
             id="python",
             description="Runs Python in a sandbox without network and processes.",

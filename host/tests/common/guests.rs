@@ -4,6 +4,7 @@
 //! the function's (or the task's) name and its arguments (or instruction), both as address and length,
 //! it makes the address and length of the output. Its first line says the role, and after a `+` what it
 //! imports beside the role's world. The rest of a plugin, as the canonical ABI has it, is added here.
+//! A tool may have `$describe`, which gives the address of its description.
 //! A memory backend has `$got` instead, which gives the address of what `get` answers; all its other
 //! answers are what zeros mean: kept, nothing found, nothing deleted, no keys.
 //! Addresses from 2 048 to 32 768 are the file's own, and the memory from its second page on.
@@ -134,7 +135,7 @@ fn module(role: &str, body: &str) -> String {
     }
     let export: Cow<'_, str> = match role {
         "tool" => {
-            let describe = if body.contains("$describe") { "(call $describe)" } else { "unreachable" };
+            let describe = if body.contains("$describe") { "(call $describe)" } else { "(unreachable)" };
             TOOL.replace("DESCRIBE", describe).into()
         }
         "agent" => {
@@ -179,9 +180,13 @@ const PARTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// `call` hands name and arguments to the body, and its output back as the answer of a tool.
+/// `call` hands name and arguments to the body, and its output back as the answer of a tool; `describe` hands back what
+/// `$describe` made.
 const TOOL: &str = r#"
-(func (export "longhaul:plugin/tool@0.1.0#describe") (result i32) DESCRIBE)
+(func (export "longhaul:plugin/tool@0.1.0#describe") (param i32 i32) (result i32)
+  (memory.copy (i32.const 488) DESCRIBE (i32.const 24))
+  (i32.store (i32.const 480) (i32.const 0))
+  (i32.const 480))
 (func (export "longhaul:plugin/tool@0.1.0#prepare") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable)
 (func (export "longhaul:plugin/tool@0.1.0#verify") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable)
 (func (export "longhaul:plugin/tool@0.1.0#call") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)

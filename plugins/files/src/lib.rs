@@ -24,8 +24,8 @@ use change::Change;
 struct Files;
 
 impl Tool for Files {
-    fn describe() -> ToolInfo {
-        describe::tool()
+    fn describe(_: String) -> Result<ToolInfo, ToolError> {
+        Ok(describe::tool())
     }
 
     fn prepare(function: String, arguments: String, context: CallContext) -> Result<String, ToolError> {

@@ -50,7 +50,9 @@ static bool end_call(bool ok, lh_error *error, tool_error *err) {
     return ok;
 }
 
-void exports_longhaul_plugin_tool_describe(exports_longhaul_plugin_tool_tool_info_t *ret) {
+bool exports_longhaul_plugin_tool_describe(exports_longhaul_plugin_tool_json_t *settings,
+                                           exports_longhaul_plugin_tool_tool_info_t *ret, tool_error *err) {
+    lh_error error = {0};
     memset(ret, 0, sizeof *ret);
     size_t count = 0;
     while (lh_plugin.functions != NULL && lh_plugin.functions[count].name != NULL) count++;
@@ -67,7 +69,9 @@ void exports_longhaul_plugin_tool_describe(exports_longhaul_plugin_tool_tool_inf
         lhi_give_text(&schema, &ret->functions.ptr[i].parameters);
         ret->functions.ptr[i].effect = (uint8_t)function->effect;
     }
-    lhi_finish();
+    bool ok = end_call(true, &error, err);
+    tool_plugin_string_free(settings);
+    return ok;
 }
 
 bool exports_longhaul_plugin_tool_prepare(tool_plugin_string_t *name, exports_longhaul_plugin_tool_json_t *arguments,

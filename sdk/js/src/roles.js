@@ -46,6 +46,7 @@ export function defineTool({ id, description, functions }) {
     return tagged;
   };
   return wrap("tool", {
+    // It depends on the definition alone, and not on settings.
     describe: () => info,
     prepare: (name, given, context) => {
       const { prepare } = find(name);

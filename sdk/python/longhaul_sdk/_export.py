@@ -82,9 +82,9 @@ def _exported(bindings: _bindings.Bindings, role: Role, cls: type, name: str, wa
         raise bindings.err(_error(bindings, role, known))
 
     if name == "describe":
-        # It has no error to answer with, and depends on nothing: made when the component is built.
-        described = _bindings.lower(role.exports[name](cls), hint, where)
-        return lambda self: described
+        # It depends on the class alone, and not on settings: made when the component is built.
+        described = _bindings.lower(role.exports[name](cls, {}), hint, where)
+        return lambda self, settings: described
     return exported
 
 

@@ -89,7 +89,7 @@ ROLES = (
             (errors.OutcomeUnknownError, "OutcomeUnknown"),
         ),
         {
-            "describe": tool.describe,
+            "describe": lambda cls, settings: tool.describe(cls),
             "prepare": lambda cls, function, arguments, context: tool.prepare(cls(), function, arguments, context),
             "verify": lambda cls, function, arguments, prepared, context: tool.verify(
                 cls(), function, arguments, prepared, context

@@ -343,7 +343,7 @@ class _Imports:
 
 def _describe(tool: type[Tool] | FakeTool) -> ToolInfo:
     if not isinstance(tool, FakeTool):
-        info: ToolInfo = dispatch(role_of(tool), tool, "describe")
+        info: ToolInfo = dispatch(role_of(tool), tool, "describe", {})
         return info
     functions = [Function(name, "", {"type": "object"}, EffectClass.READ_ONLY) for name in tool.functions]
     return ToolInfo(tool.id, tool.description, functions)

@@ -187,7 +187,7 @@ class Exports(unittest.TestCase):
     def test_a_tool_answers_by_its_own_errors(self) -> None:
         with component("tool-plugin") as made:
             app = example("tool")
-            info = app.Tool().describe()
+            info = app.Tool().describe("{}")
             self.assertEqual([type(one) for one in info.functions], [made.named("Function")] * 3)
             self.assertEqual(info.functions[1].effect, made.named("EffectClass").IDEMPOTENT)
             context = made.named("CallContext")("k", 1, 1, "{}")

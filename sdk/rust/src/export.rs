@@ -87,9 +87,9 @@ macro_rules! export_tool {
             use $crate::tools::{ToolError, ToolInfo, ToolResult};
             struct Exported;
             impl Tool for Exported {
-                fn describe() -> ToolInfo {
+                fn describe(settings: String) -> Result<ToolInfo, ToolError> {
                     $crate::export::entered();
-                    <$plugin as Tool>::describe()
+                    <$plugin as Tool>::describe(settings)
                 }
                 fn prepare(function: String, arguments: String, context: CallContext) -> Result<String, ToolError> {
                     $crate::export::entered();
@@ -123,8 +123,8 @@ macro_rules! export_functions {
             use $crate::tools::{ToolError, ToolInfo, ToolResult};
             struct Listed;
             impl Tool for Listed {
-                fn describe() -> ToolInfo {
-                    $functions().describe()
+                fn describe(_: String) -> Result<ToolInfo, ToolError> {
+                    Ok($functions().describe())
                 }
                 fn prepare(function: String, arguments: String, context: CallContext) -> Result<String, ToolError> {
                     $functions().prepare(&function, &arguments, &context)

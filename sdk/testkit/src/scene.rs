@@ -217,8 +217,8 @@ impl Scene {
         let export = call.export();
         match call {
             Call::Describe => {
-                let called = plugin.describe(setup, cancel).await;
-                shown::done(export, called.map(Ok::<_, ToolError>), shown::tool_info)
+                let told = plugin.describe(setup, cancel, &self.settings).await;
+                shown::done(export, told, shown::tool_info)
             }
             Call::Prepare { call, idempotency_key, attempt } => {
                 let attempt = self.attempt(&idempotency_key, attempt);

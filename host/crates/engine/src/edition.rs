@@ -111,8 +111,12 @@ pub trait EvaluatorExports: Send + Sync {
 /// The exports of a tool.
 #[async_trait]
 pub trait ToolExports: Send + Sync {
-    /// Describes the tool.
-    async fn describe(&self, guest: GuestInstance<'_>) -> wasmtime::Result<ToolInfo>;
+    /// What it can do.
+    async fn describe(
+        &self,
+        guest: GuestInstance<'_>,
+        settings: &serde_json::Value,
+    ) -> ExportAnswer<ToolInfo, ToolError>;
 
     /// Notes what `verify` will need.
     async fn prepare(

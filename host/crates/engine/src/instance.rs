@@ -46,11 +46,16 @@ impl Plugin {
         .await
     }
 
-    /// Asks a tool for its description.
-    pub async fn describe(&self, start: impl Into<CallStart>, cancel: &Cancel) -> Called<ToolInfo> {
+    /// Asks a tool what it can do with these settings, an object.
+    pub async fn describe(
+        &self,
+        start: impl Into<CallStart>,
+        cancel: &Cancel,
+        settings: &serde_json::Value,
+    ) -> Called<Result<ToolInfo, ToolError>> {
         self.call("tool.describe", start, cancel, async move |exports, guest| {
             let Exports::Tool(tool) = exports else { return Err(wrong_role()) };
-            tool.describe(guest).await
+            tool.describe(guest, settings).await
         })
         .await
     }

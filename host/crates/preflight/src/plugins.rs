@@ -116,13 +116,15 @@ async fn functions(
         return;
     }
     let setup = plugin_set::setup_alone(host, config.scope(), ready, &caller(), ready.grants.clone());
-    let told = ready.plugin.describe(setup, &Cancel::default()).await;
+    let told = ready.plugin.describe(setup, &Cancel::default(), &ready.concealed_settings()).await;
+    let silent = |error: &dyn std::fmt::Display| format!("[{table}] does not say what it can do: {error}");
     match told.result {
-        Ok(info) => {
+        Ok(Ok(info)) => {
             loaded.note_described(digest);
             named(found, table, &ToolGate::of(tool, part, &PinnedPlugins::new(), false), &info);
         }
-        Err(error) => found.at(table, &format!("[{table}] does not say what it can do: {error}")),
+        Ok(Err(error)) => found.at(table, &silent(&error)),
+        Err(error) => found.at(table, &silent(&error)),
     }
 }
 

@@ -298,14 +298,25 @@ fn covers(known: &HostPattern, granted: &HostPattern) -> bool {
 
 /// Settings with placeholders in place of secrets' names. A name that was not granted stays unchanged.
 pub fn settled(settings: &Value, placeholders: &SecretPlaceholders) -> Value {
+    in_place(settings, &|name| placeholders.placeholder(name))
+}
+
+/// Settings with empty texts where they name a secret, for a question that needs none. A name that was not granted stays
+/// as it is written.
+pub fn concealed(settings: &Value, granted: &[SecretConfig]) -> Value {
+    in_place(settings, &|name| granted.iter().any(|secret| secret.name == name).then_some(""))
+}
+
+/// Settings in which `text` stands in the place of a secret, by its name.
+fn in_place<'a>(settings: &Value, text: &dyn Fn(&str) -> Option<&'a str>) -> Value {
     match settings {
         Value::Object(fields) => {
-            if let Some(placeholder) = named(fields).and_then(|name| placeholders.placeholder(name)) {
-                return placeholder.into();
+            if let Some(text) = named(fields).and_then(text) {
+                return text.into();
             }
-            Value::Object(fields.iter().map(|(name, value)| (name.clone(), settled(value, placeholders))).collect())
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), in_place(value, text))).collect())
         }
-        Value::Array(values) => values.iter().map(|value| settled(value, placeholders)).collect(),
+        Value::Array(values) => values.iter().map(|value| in_place(value, text)).collect(),
         other => other.clone(),
     }
 }
@@ -460,5 +471,9 @@ mod tests {
         assert_eq!(settled["a"][0].as_str(), placeholders.placeholder("g"));
         assert_eq!((&settled["b"], &settled["c"]), (&settings["b"], &settings["c"]));
         assert!(!settled.to_string().contains("the-value"));
+
+        let granted = SecretConfig { name: "g".into(), hosts: Vec::new(), header: "authorization".into() };
+        let expected = serde_json::json!({ "a": [""], "b": { "secret": "other" }, "c": { "secret": "g", "d": 1 } });
+        assert_eq!(concealed(&settings, &[granted]), expected);
     }
 }

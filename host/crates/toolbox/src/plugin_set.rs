@@ -28,7 +28,7 @@ use longhaul_engine::{Plugin, Role};
 use longhaul_home::crash::CrashPoints;
 use longhaul_plugins::manifest::PluginManifest;
 use longhaul_plugins::{self as plugins, verdict};
-use longhaul_security::secrets::SecretStore;
+use longhaul_security::secrets::{self, SecretStore};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,6 +79,14 @@ pub struct PreparedPlugin {
     pub confirm_effects: bool,
     /// The schema of the data that a quarantined agent returns.
     pub quarantine: Option<Shape>,
+}
+
+impl PreparedPlugin {
+    /// The settings without secrets, which a tool describes itself by.
+    #[must_use]
+    pub fn concealed_settings(&self) -> serde_json::Value {
+        secrets::concealed(&self.settings, &self.secrets)
+    }
 }
 
 /// The parts of a run.

@@ -104,8 +104,9 @@ impl Tools for Toolbox {
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
         let mut infos = Vec::new();
         for (name, part) in self.plugin_set.tools() {
-            let told = part.plugin.describe(self.setup(part), &self.cancel).await;
-            infos.push(believed(name, told.result.map_err(tool_error)?, part));
+            let settings = part.concealed_settings();
+            let told = part.plugin.describe(self.setup(part), &self.cancel, &settings).await;
+            infos.push(believed(name, flat(told)?, part));
         }
         for (name, own) in self.plugin_set.own_tools() {
             // A server is started to list its functions.

@@ -89,8 +89,8 @@ impl Lab {
         let setup = self.setup(invocation, journal, call);
         match plugin.role() {
             Role::Tool if call.function == "describe" => {
-                let told = plugin.describe(setup, &call.cancel).await;
-                Ended::of(told, |info| Ok::<_, String>(format!("{} functions", info.functions.len())))
+                let told = plugin.describe(setup, &call.cancel, &json!({})).await;
+                Ended::of(told, |answer| answer.map(|info| format!("{} functions", info.functions.len())))
             }
             Role::Tool => {
                 let asked = ToolCall {

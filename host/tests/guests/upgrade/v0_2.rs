@@ -58,8 +58,12 @@ impl Edition for V0_2 {
 
 #[async_trait]
 impl ToolExports for tool::GuestIndices {
-    async fn describe(&self, GuestInstance { store, instance }: GuestInstance<'_>) -> wasmtime::Result<ToolInfo> {
-        Ok(info(self.load(&mut *store, instance)?.call_describe(store).await?))
+    async fn describe(
+        &self,
+        GuestInstance { store, instance }: GuestInstance<'_>,
+        _: &serde_json::Value,
+    ) -> ExportAnswer<ToolInfo, ToolError> {
+        Ok(Ok(info(self.load(&mut *store, instance)?.call_describe(store).await?)))
     }
 
     async fn prepare(

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 struct Poster;
 
 impl Tool for Poster {
-    fn describe() -> ToolInfo {
+    fn describe(_: String) -> Result<ToolInfo, ToolError> {
         let parameters = json!({
             "type": "object",
             "properties": { "text": { "type": "string" } },
@@ -27,7 +27,7 @@ impl Tool for Poster {
             parameters: parameters.to_string(),
             effect,
         };
-        ToolInfo {
+        Ok(ToolInfo {
             id: "poster".to_owned(),
             description: "Tells a server.".to_owned(),
             functions: vec![
@@ -35,7 +35,7 @@ impl Tool for Poster {
                 function("put", "Tells it once for a key.", EffectClass::Idempotent),
                 function("look", "Asks it.", EffectClass::ReadOnly),
             ],
-        }
+        })
     }
 
     fn prepare(function: String, _: String, _: CallContext) -> Result<String, ToolError> {

@@ -107,8 +107,14 @@ impl EvaluatorExports for evaluator::GuestIndices {
 
 #[async_trait]
 impl ToolExports for tool::GuestIndices {
-    async fn describe(&self, GuestInstance { store, instance }: GuestInstance<'_>) -> wasmtime::Result<ToolInfo> {
-        Ok(self.load(&mut *store, instance)?.call_describe(store).await?.into())
+    async fn describe(
+        &self,
+        GuestInstance { store, instance }: GuestInstance<'_>,
+        settings: &serde_json::Value,
+    ) -> ExportAnswer<ToolInfo, ToolError> {
+        let settings = settings.to_string();
+        let answer = self.load(&mut *store, instance)?.call_describe(store, &settings).await?;
+        Ok(answer.map(ToolInfo::from).map_err(ToolError::from))
     }
 
     async fn prepare(
