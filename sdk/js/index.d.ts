@@ -362,6 +362,9 @@ export namespace checks {
     stdout: string;
     stderr: string;
     truncated: boolean;
+    durationMs: number;
+    /** Undefined where the full sandbox held it. */
+    sandboxLevel?: string;
   };
 }
 

@@ -112,6 +112,8 @@ mod tests {
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
             truncated: false,
+            duration_ms: 1,
+            sandbox_level: None,
         })
     }
 

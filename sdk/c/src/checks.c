@@ -21,6 +21,7 @@ bool lh_check_run(lh_str name, lh_check_report *report, lh_error *err) {
         lhi_adopt_text(report->name);
         lhi_adopt_text(report->stdout_);
         lhi_adopt_text(report->stderr_);
+        if (report->sandbox_level.is_some) lhi_adopt_text(report->sandbox_level.val);
         return true;
     }
     switch (e.tag) {

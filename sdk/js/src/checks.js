@@ -11,8 +11,9 @@ export function list() {
   return host.list();
 }
 
-/** `{ name, passed, exitCode, stdout, stderr, truncated }`. Without an exit code a limit ended the check. */
+/** `{ name, passed, exitCode, stdout, stderr, truncated, durationMs, sandboxLevel }`. Without an exit code a limit ended the check. */
 export function run(name) {
   const report = ask(() => host.run(shape.text(name, "name")));
-  return { ...report, exitCode: orUndefined(report.exitCode) };
+  const { exitCode, durationMs, sandboxLevel } = report;
+  return { ...report, exitCode: orUndefined(exitCode), durationMs: durationMs >>> 0, sandboxLevel: orUndefined(sandboxLevel) };
 }

@@ -198,7 +198,7 @@ class FakeHost {
       run: (name) => {
         if (!Object.hasOwn(checks, name)) refuse("unknown-check", name);
         const given = typeof checks[name] === "boolean" ? { passed: checks[name] } : checks[name];
-        return { name, exitCode: given.passed ? 0 : 1, stdout: "", stderr: "", truncated: false, ...given };
+        return { name, exitCode: given.passed ? 0 : 1, stdout: "", stderr: "", truncated: false, durationMs: 0, sandboxLevel: null, ...given };
       },
     };
   }

@@ -34,6 +34,9 @@ class CheckReport:
     stdout: str = ""
     stderr: str = ""
     truncated: bool = False
+    duration_ms: int = 0
+    # None: the full sandbox held it.
+    sandbox_level: str | None = None
 
 
 def available() -> list[CheckInfo]:

@@ -281,6 +281,7 @@ impl Checks for Scripted {
             stderr: check.stderr.clone(),
             truncated: false,
             sandbox: None,
+            duration_ms: 0,
         })
     }
 }

@@ -35,13 +35,12 @@ macro_rules! same_fields {
     )*};
 }
 
-/// A guest learns of a lesser sandbox by the report's errors.
 impl From<CheckReport> for checks::CheckReport {
     fn from(value: CheckReport) -> Self {
-        let CheckReport { name, passed, exit_code, stdout, stderr, truncated, sandbox: _ } = value;
+        let CheckReport { name, passed, exit_code, stdout, stderr, truncated, sandbox, duration_ms } = value;
         // The host's reports have -1 where a limit ended the check.
         let exit_code = (exit_code != -1).then_some(exit_code);
-        Self { name, passed, exit_code, stdout, stderr, truncated }
+        Self { name, passed, exit_code, stdout, stderr, truncated, duration_ms, sandbox_level: sandbox }
     }
 }
 

@@ -27,8 +27,11 @@ impl checks::Host for Ctx {
             match self.ask_repeatable("checks.run", summary, &name, EffectClass::ReadOnly).await? {
                 Ok(report) => report,
                 Err(handle) => {
+                    let begun_ms = self.services.clock.now_ms();
                     let report = self.services.checks.run(&name).await;
-                    self.answer(handle, report).await?
+                    let took_ms = self.services.clock.now_ms().saturating_sub(begun_ms);
+                    let duration_ms = u32::try_from(took_ms).unwrap_or(u32::MAX);
+                    self.answer(handle, report.map(|report| CheckReport { duration_ms, ..report })).await?
                 }
             };
         Ok(report.map(checks::CheckReport::from).map_err(checks::CheckError::from))

@@ -71,6 +71,14 @@ pub struct CheckReport {
     /// Its sandbox level, if that is below `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+    /// How long it took, in milliseconds. 0 in journals from before it was measured, and where nobody waits for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub duration_ms: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Where a feature is.
@@ -361,6 +369,14 @@ mod tests {
             let plan: Plan = serde_json::from_str(&kept).unwrap();
             assert_eq!((plan.steps[0].spec.id.as_str(), plan.steps[0].on_failure), ("a", expected));
         }
+    }
+
+    #[test]
+    fn a_report_of_earlier_journals_is_still_read_and_written_alike() {
+        let kept = r#"{"name":"c","passed":false,"exit_code":-1,"stdout":"","stderr":"","truncated":false}"#;
+        let report: CheckReport = serde_json::from_str(kept).unwrap();
+        assert_eq!((report.duration_ms, report.sandbox.as_deref()), (0, None));
+        assert_eq!(serde_json::to_string(&report).unwrap(), kept);
     }
 
     #[test]

@@ -327,6 +327,7 @@ fn reported(name: &str, ran: CheckRun, truncated: bool) -> CheckReport {
         stderr: ran.stderr,
         truncated,
         sandbox: None,
+        duration_ms: 0,
     }
 }
 
@@ -339,6 +340,7 @@ fn failed(name: &str, why: &str) -> CheckReport {
         stderr: why.to_owned(),
         truncated: false,
         sandbox: None,
+        duration_ms: 0,
     }
 }
 

@@ -202,6 +202,7 @@ fn report(name: &str, done: ProgramReport) -> CheckReport {
         stderr,
         truncated,
         sandbox: None,
+        duration_ms: 0,
     }
 }
 
