@@ -36,7 +36,12 @@ pub enum Client {
 impl Transport for Client {
     async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
         match self {
-            Self::Own { service, .. } => service.call(request).await,
+            // In a task of its own, as over the socket: who asks may go away in the middle, and may stand deep on its stack.
+            Self::Own { service, .. } => {
+                let service = Arc::clone(service);
+                let answered = tokio::spawn(async move { service.call(request).await }).await;
+                answered.unwrap_or_else(|cut_off| Err(Fault::internal(format!("the answer was cut off: {cut_off}"))))
+            }
             Self::Far(home) => {
                 let response = call_owner(home, OperationCall::of(&request)?).await?;
                 serde_json::from_value(response).context(NOT_UNDERSTOOD)

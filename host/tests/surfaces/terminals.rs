@@ -291,21 +291,15 @@ fn a_terminal_that_is_done_cuts_off_nothing_that_another_one_has_on_its_way() {
     assert_eq!(used["possibly_paid_twice"], 0, "{used}");
 }
 
-/// A terminal with a run of its own, which also has that of another terminal, killed at work.
-fn beside_a_killed_terminal(lab: &Lab) -> Started {
-    with_other(lab);
-    let mut owner = lab.start(&["run"]);
-    owner.wait_for("committed one");
-    let mut other = start_other(lab, &["run"]);
-    other.wait_for("work on one");
-    assert!(other.kill());
-    owner
-}
-
 #[test]
 fn a_terminal_that_is_done_stays_for_a_run_that_nobody_else_would_go_on_with() {
     let lab = lab();
-    let owner = beside_a_killed_terminal(&lab);
+    with_other(&lab);
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("committed one");
+    let mut other = start_other(&lab, &["run"]);
+    other.wait_for("work on one");
+    assert!(other.kill());
     let run = run_of(&lab, "other");
     let done = owner.wait().expect(0);
     assert!(done.stderr.contains("this process stays") && done.stderr.contains(&run), "{}", done.said());
@@ -316,7 +310,12 @@ fn a_terminal_that_is_done_stays_for_a_run_that_nobody_else_would_go_on_with() {
 #[test]
 fn ctrl_c_ends_the_staying_and_says_how_to_go_on() {
     let lab = lab();
-    let mut owner = beside_a_killed_terminal(&lab);
+    with_other(&lab);
+    let mut owner = lab.start(&["run"]);
+    owner.wait_for("committed one");
+    let mut other = start_other(&lab, &["run"]);
+    other.wait_for("work on one");
+    assert!(other.kill());
     // Long enough for the run to be still at work when the other one is over.
     lab.fake.posts_take(Duration::from_secs(1));
     owner.wait_for("this process stays");

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::modules::{Id, ROOT, SourceModule};
+use crate::modules::{Id, Module, ROOT};
 use crate::tree::{shown, source};
 
 /// That one file of a crate needs another; an inline module counts as its file.
@@ -24,7 +24,7 @@ pub fn of_crate(root: &Path) -> Vec<Import> {
     imports(&crate::modules::read(Path::new(&shown(root)), &source))
 }
 
-fn imports(modules: &[SourceModule]) -> Vec<Import> {
+fn imports(modules: &[Module]) -> Vec<Import> {
     let names = Names(modules);
     let mut found = Vec::new();
     for (id, module) in modules.iter().enumerate() {
@@ -52,7 +52,7 @@ enum Target<'a> {
 }
 
 /// The names of a crate.
-struct Names<'a>(&'a [SourceModule]);
+struct Names<'a>(&'a [Module]);
 
 /// Names that are being looked up, each with its module, so that re-exports in a circle come to an end.
 type Asked<'a> = Vec<(Id, &'a str)>;
@@ -110,7 +110,7 @@ impl<'a> Names<'a> {
     }
 
     fn find(&self, id: Id, name: &'a str, asked: &mut Asked<'a>) -> Option<Target<'a>> {
-        let modules: &'a [SourceModule] = self.0;
+        let modules: &'a [Module] = self.0;
         let module = &modules[id];
         if let Some(child) = module.children.get(name) {
             return Some(Target::Module(*child));

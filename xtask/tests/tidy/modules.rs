@@ -17,7 +17,7 @@ pub type Id = usize;
 pub const ROOT: Id = 0;
 
 #[derive(Default)]
-pub struct SourceModule {
+pub struct Module {
     /// Names from the root of the crate; none for the root.
     pub path: Vec<String>,
     /// Of an inline module, the file around it.
@@ -47,17 +47,17 @@ pub struct Use {
 }
 
 /// Reads the crate that begins with this file; `source` tells the text of a file, if there is one.
-pub fn read(root: &Path, source: &dyn Fn(&Path) -> Option<String>) -> Vec<SourceModule> {
+pub fn read(root: &Path, source: &dyn Fn(&Path) -> Option<String>) -> Vec<Module> {
     let text = source(root).unwrap_or_else(|| panic!("{}: no such file", root.display()));
     let folder = root.parent().map(Path::to_owned).unwrap_or_default();
     let mut reader = Reader { source, modules: Vec::new() };
-    reader.file(SourceModule { file: root.to_owned(), ..SourceModule::default() }, &text, &folder);
+    reader.file(Module { file: root.to_owned(), ..Module::default() }, &text, &folder);
     reader.modules
 }
 
 struct Reader<'a> {
     source: &'a dyn Fn(&Path) -> Option<String>,
-    modules: Vec<SourceModule>,
+    modules: Vec<Module>,
 }
 
 /// Where the tokens stand that are read.
@@ -71,14 +71,14 @@ struct Scope<'a> {
 }
 
 impl Reader<'_> {
-    fn file(&mut self, module: SourceModule, text: &str, folder: &Path) {
+    fn file(&mut self, module: Module, text: &str, folder: &Path) {
         let tokens = text.parse::<TokenStream>();
         let tokens = tokens.unwrap_or_else(|error| panic!("{}: {error}", module.file.display()));
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         self.module(module, &tokens, folder);
     }
 
-    fn module(&mut self, module: SourceModule, tokens: &[TokenTree], folder: &Path) {
+    fn module(&mut self, module: Module, tokens: &[TokenTree], folder: &Path) {
         let id = self.modules.len();
         if let (Some(parent), Some(name)) = (module.parent, module.path.last()) {
             self.modules[parent].children.insert(name.clone(), id);
@@ -140,8 +140,7 @@ impl Reader<'_> {
     fn child(&mut self, scope: Scope<'_>, name: String, body: Option<Vec<TokenTree>>, file: Option<String>) {
         let parent = &self.modules[scope.module];
         let path = [parent.path.as_slice(), std::slice::from_ref(&name)].concat();
-        let child =
-            SourceModule { path, file: parent.file.clone(), parent: Some(scope.module), ..SourceModule::default() };
+        let child = Module { path, file: parent.file.clone(), parent: Some(scope.module), ..Module::default() };
         let folder = scope.folder.join(&name);
         if let Some(body) = body {
             return self.module(child, &body, &folder);
@@ -161,7 +160,7 @@ impl Reader<'_> {
         else {
             panic!("{}: no file for `mod {name}`", child.file.display());
         };
-        self.file(SourceModule { file, ..child }, &text, &folder);
+        self.file(Module { file, ..child }, &text, &folder);
     }
 
     fn is_inline(&self, module: Id) -> bool {

@@ -398,7 +398,7 @@ fn a_program_that_starts_others_is_no_rule_and_neither_is_what_cannot_be_read() 
     }
 }
 
-/// What makes another call of one.
+/// A change that makes another call of one.
 type Change = fn(&mut ApprovalSubject);
 
 #[test]

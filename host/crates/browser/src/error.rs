@@ -1,4 +1,4 @@
-//! Why a page is missing or wrong.
+//! The reason why a page is missing or wrong.
 
 use longhaul_core::text::truncate;
 use longhaul_core::tool::ToolError;
@@ -8,7 +8,7 @@ use longhaul_egress::EgressError;
 /// Bytes of a browser's or a page's text that an error repeats.
 pub(crate) const SAID_BYTES_MAX: usize = 300;
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrowserError {
@@ -86,7 +86,7 @@ pub enum BrowserError {
     Busy {
         /// The maximum number of browsers.
         browsers_max: usize,
-        /// How long one was awaited, in milliseconds.
+        /// The length of the wait, in milliseconds.
         ms: u64,
     },
     /// Its response is invalid.

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long a browser may take until it responds.
+/// The longest time that a browser may take until it responds.
 const START: Duration = Duration::from_secs(20);
 
 /// The lowest level for a browser, whatever is accepted for others: below it, it has no network of its own.

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-/// How long an immediate answer of the browser is awaited.
+/// The time for which an immediate answer of the browser is awaited.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Wait after a click for the page to begin something.
@@ -172,7 +172,7 @@ impl Session {
         Ok(report)
     }
 
-    /// Why an address was not opened: the guard's refusal is more specific than the browser's error.
+    /// The reason why an address was not opened: the guard's refusal is more specific than the browser's error.
     async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
         // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page.
         if why != UNSAFE_REDIRECT

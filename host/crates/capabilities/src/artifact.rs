@@ -1,4 +1,4 @@
-//! The artifact of an agent: the state that one invocation passes to the next.
+//! The artifact that an agent passes to its next run.
 
 use crate::ctx::Ctx;
 use longhaul_bindings::imports::artifact::{self, ArtifactError, SavedArtifact};

@@ -66,7 +66,7 @@ pub enum Capability {
     Decisions,
     /// The log of progress.
     Progress,
-    /// The artifact that one invocation of an agent passes to the next.
+    /// The artifact of an agent's runs.
     Artifact,
     /// Graphs of code steps, of which only affected ones run again.
     Graph,

@@ -3,8 +3,8 @@
 use longhaul_core::journal::JournalError;
 use longhaul_core::{Denial, LimitHit, Outage};
 
-/// Why an invocation ends from the host's side. It is carried through the guest as a trap, which the
-/// guest cannot catch, and comes out of the engine as a typed error.
+/// The reason why an invocation ends from the host's side. It is carried through the guest as a trap, which the guest
+/// cannot catch, and comes out of the engine as a typed error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stop {

@@ -64,7 +64,7 @@ impl<'a> SnapshotStore<'a> {
         Ok(old.len())
     }
 
-    /// How many [`Self::purge`] would remove.
+    /// The number of snapshots that [`Self::purge`] would remove.
     ///
     /// # Errors
     /// When the store fails.

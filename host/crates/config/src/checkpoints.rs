@@ -14,7 +14,7 @@ pub struct CheckpointConfig {
     /// The server on which resting runs are left for other machines, for its `ttl_s`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redis: Option<RedisConfig>,
-    /// How long the lease of a run is valid without renewal, in milliseconds. Default 60,000; at least 1,000.
+    /// The time for which the lease of a run is valid without renewal, in milliseconds. Default 60,000; at least 1,000.
     pub lease_ms: u64,
 }
 

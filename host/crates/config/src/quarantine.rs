@@ -22,7 +22,7 @@ const ITEMS_MAX: u64 = 1_000;
 /// Values of all lists together that cannot spell a message: data with more counts as text.
 const LISTED_MAX: u64 = 16;
 
-/// How deep a schema may be.
+/// The greatest depth of a schema.
 const DEPTH_MAX: usize = 16;
 
 /// Host tools that only read.
@@ -86,7 +86,7 @@ pub fn check(config: &Config, table: &str, part: &PluginConfig) -> fault::Result
     Ok(())
 }
 
-/// Why a tool may do more than read.
+/// The reason why a tool may do more than read.
 fn more_than_reads(part: &PluginConfig) -> Option<&'static str> {
     if part.plugin.starts_with("builtin:") {
         return (!READING.contains(&part.plugin.as_str())).then_some("is not one of the host's own that only read");

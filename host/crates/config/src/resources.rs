@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct ResourceSettings {
     /// The reserve for the rest of the machine when work wants to begin. Default 256 MB, and nothing of graphics cards.
     pub reserve: Reserve,
-    /// How long a child may use more of the processors than `max_cpu_percent`, in seconds. Default 60.
+    /// The time for which a child may use more of the processors than `max_cpu_percent`, in seconds. Default 60.
     #[serde(rename = "busy_s_max")]
     pub busy_s_max: u64,
     /// The limits of a compiler. Default: those of `[compile]`.

@@ -132,11 +132,11 @@ impl RunConfig {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanConfig {
-    /// Who agrees to the checks that a planner wrote; they are pinned then.
+    /// The party that agrees to the checks that a planner wrote; they are pinned then.
     pub accept: PlanAcceptance,
 }
 
-/// Who agrees to a plan.
+/// The party that agrees to a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanAcceptance {

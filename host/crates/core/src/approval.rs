@@ -70,7 +70,7 @@ impl CallDecision {
     }
 }
 
-/// Why there is no decision yet. The effect must not happen.
+/// The reason why there is no decision yet. The effect must not happen.
 #[derive(Clone, Debug)]
 pub enum Undecided {
     /// A person was asked, durably. The run waits.

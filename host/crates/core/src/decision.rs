@@ -68,9 +68,9 @@ pub enum DecisionOutcome {
 pub struct DecisionHit {
     /// The decision.
     pub decision: Decision,
-    /// How well it fits, above 0; comparable within one answer alone.
+    /// The score of its fit, above 0; comparable within one answer alone.
     pub relevance: f64,
-    /// Why it was found, in one line.
+    /// The reason why it was found, in one line.
     pub why: String,
 }
 

@@ -267,7 +267,7 @@ pub enum FaultWire {
     Coded {
         /// The code that a caller can act on.
         code: FaultCode,
-        /// What happened, and the remedy.
+        /// The error, with its remedy.
         text: String,
         /// The field or parameter at fault.
         #[serde(default, skip_serializing_if = "Option::is_none")]

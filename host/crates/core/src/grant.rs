@@ -5,7 +5,7 @@ use crate::Denial;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How a directory may be used.
+/// The allowed use of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {

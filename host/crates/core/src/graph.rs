@@ -67,7 +67,7 @@ impl StepState {
     }
 }
 
-/// Why a step failed, or does not parse.
+/// The reason why a step failed, or does not parse.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepFailure {
@@ -99,7 +99,7 @@ pub struct StepView {
     pub writes: Vec<String>,
     /// The steps that it needs directly.
     pub needs: Vec<String>,
-    /// What it made and nobody can keep.
+    /// Values that it made and that cannot be stored.
     #[serde(alias = "unstorable")]
     pub live_only: Vec<String>,
     /// Standard output of its last run; bounded.
@@ -108,9 +108,9 @@ pub struct StepView {
     pub stderr: String,
     /// The value of its last expression, as the language prints it; bounded.
     pub value: Option<String>,
-    /// Why it failed or does not parse.
+    /// The reason why it failed or does not parse.
     pub failure: Option<StepFailure>,
-    /// How long its last run took, in milliseconds.
+    /// The duration of its last run, in milliseconds.
     pub duration_ms: u32,
     /// Fuel of its last run.
     pub fuel_used: u64,
@@ -124,7 +124,7 @@ pub struct StepView {
 pub struct GraphChanges {
     /// Steps that run next, in order.
     pub stale: Vec<String>,
-    /// Why the new source does not parse.
+    /// The reason why the new source does not parse.
     pub failure: Option<StepFailure>,
 }
 
@@ -134,7 +134,7 @@ pub struct GraphChanges {
 pub struct ReplaySummary {
     /// Steps that ran, in their order, the failed ones included.
     pub ran: Vec<String>,
-    /// Steps that were answered with what an earlier run gave for the same input.
+    /// Steps that were answered with an earlier result for the same input.
     #[serde(alias = "reused")]
     pub answered: Vec<String>,
     /// Steps that failed.
@@ -143,7 +143,7 @@ pub struct ReplaySummary {
     pub blocked: Vec<String>,
     /// Steps that acted and were interrupted; a person decides.
     pub unknown: Vec<String>,
-    /// How many steps were fresh and stayed so.
+    /// The number of steps that were fresh and stayed so.
     pub untouched: u32,
     /// Warnings.
     pub warnings: Vec<String>,
@@ -155,7 +155,7 @@ pub struct ReplaySummary {
 pub struct ValueView {
     /// Its name.
     pub name: String,
-    /// As text; bounded.
+    /// Its text; bounded.
     #[serde(alias = "text")]
     pub shown: String,
     /// The step that made it.
@@ -176,7 +176,7 @@ pub struct DiagnosisView {
     /// The step that is likely at fault.
     #[serde(alias = "cause")]
     pub culprit: String,
-    /// Why that one.
+    /// The reason why that step is likely at fault.
     #[serde(alias = "reason")]
     pub why: String,
 }
@@ -189,10 +189,10 @@ pub struct PatchView {
     pub step: String,
     /// Its source now.
     pub source: String,
-    /// What was changed, and why.
+    /// The change, and its reason.
     #[serde(alias = "reason")]
     pub why: String,
-    /// How many sources were tried.
+    /// The number of sources that were tried.
     pub tries: u32,
     /// The run that followed it.
     pub replay: ReplaySummary,
@@ -354,7 +354,7 @@ pub struct GraphVersion {
     pub what: String,
 }
 
-/// Why a graph refused an operation.
+/// The reason why a graph refused an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphError {

@@ -77,7 +77,7 @@ pub struct ImportCall {
     pub fuel_used: u64,
     /// The time of the call.
     pub at_ms: u64,
-    /// How many times it was started.
+    /// The number of times that it was started.
     pub attempt: u32,
 }
 
@@ -207,7 +207,7 @@ pub struct EntryHandle {
     pub repeated: bool,
 }
 
-/// Why the journal ends an invocation.
+/// The reason why the journal ends an invocation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {

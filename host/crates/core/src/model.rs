@@ -136,7 +136,7 @@ pub struct OfferedTool {
     pub tool: String,
     /// The function.
     pub function: String,
-    /// What it does.
+    /// The description of the function.
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: serde_json::Value,
@@ -210,7 +210,7 @@ mod temperature {
     }
 }
 
-/// Why a reply ended.
+/// The reason why a reply ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
@@ -234,7 +234,7 @@ pub struct ModelReply {
     pub text: String,
     /// Tool calls.
     pub calls: Vec<RequestedCall>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: StopReason,
     /// Its usage.
     pub usage: Usage,
@@ -265,7 +265,7 @@ pub struct Route {
     pub cached: bool,
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelError {
@@ -358,7 +358,7 @@ pub type ReplyListener<'a> = &'a mut (dyn FnMut(&str) + Send);
 /// A model. Dropping the future of [`Model::complete`] cancels the request.
 #[async_trait::async_trait]
 pub trait Model: Send + Sync {
-    /// What is known of it.
+    /// The facts of the model.
     fn info(&self) -> ModelInfo;
 
     /// The highest cost of a request, as far as it is known before it is sent.

@@ -17,7 +17,7 @@ pub struct Lease {
     pub fence: u64,
 }
 
-/// Why an operation on a shared run failed.
+/// The reason why an operation on a shared run failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SharedError {

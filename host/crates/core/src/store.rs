@@ -199,7 +199,7 @@ pub struct CollectedContent {
 /// Finds the digests that a key, a value or a content names.
 pub type Names = dyn Fn(&[u8]) -> Vec<Digest> + Sync;
 
-/// Why an operation of a store failed.
+/// The reason why an operation of a store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

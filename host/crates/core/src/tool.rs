@@ -188,7 +188,7 @@ pub struct ToolOutput {
     pub truncated: bool,
 }
 
-/// Why a tool did not answer.
+/// The reason why a tool did not answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolError {
@@ -290,7 +290,8 @@ pub trait HostTool: Send + Sync {
         Ok(Verification::Unknown("this tool cannot tell".to_owned()))
     }
 
-    /// Why the call will be refused even with an approval, as far as that is known now: no person is asked about it.
+    /// The reason why the call will be refused even with an approval, as far as that is known now: no person is asked
+    /// about it.
     fn refusal(&self, _call: &ToolCall) -> Option<ToolError> {
         None
     }
@@ -330,7 +331,7 @@ pub struct CheckInfo {
     pub vacuous: bool,
 }
 
-/// Why a check did not run.
+/// The reason why a check did not run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckError {
@@ -364,7 +365,7 @@ pub trait Checks: Send + Sync {
     async fn run(&self, name: &str) -> Result<CheckReport, CheckError>;
 }
 
-/// Why a sub-agent failed.
+/// The reason why a sub-agent failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelegateError {
@@ -409,7 +410,7 @@ impl Delegated {
     }
 }
 
-/// Why a sub-agent was interrupted. Its caller is interrupted too, and later finds it in its present state.
+/// The reason why a sub-agent was interrupted. Its caller is interrupted too, and later finds it in its present state.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Interrupted {
     /// A person is asked about an effect of the sub-agent.

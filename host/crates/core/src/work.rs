@@ -189,7 +189,7 @@ pub struct Synthesis {
     pub answer: String,
     /// Between 0 and 1, in the planner's own opinion. None: it gave no estimate.
     pub confidence: Option<f64>,
-    /// Where results contradict each other.
+    /// Contradictions between results.
     pub conflicts: Vec<String>,
     /// Questions that stayed open.
     pub unknowns: Vec<String>,

@@ -42,7 +42,7 @@ pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     bare.parse().ok()
 }
 
-/// Why an address may not be reached; none for a public one.
+/// The reason why an address may not be reached; none for a public one.
 pub fn special(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => special_v4(ip),

@@ -1,4 +1,4 @@
-//! Why a request was not sent, or got no response.
+//! The reason why a request was not sent, or got no response.
 
 use longhaul_core::text::truncate;
 use longhaul_core::{Denial, LimitHit};
@@ -6,8 +6,8 @@ use longhaul_core::{Denial, LimitHit};
 /// Bytes of a foreign message that an error repeats.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// Why a request was not sent, or its response did not arrive. No case repeats an address with its query or a user,
-/// where secrets are.
+/// The reason why a request was not sent, or its response did not arrive. No case repeats an address with its query or
+/// a user, where secrets are.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {

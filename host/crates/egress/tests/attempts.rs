@@ -458,7 +458,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// How a server answers.
+/// The way in which a server answers.
 enum Answer {
     Whole(&'static str, Vec<u8>),
     Raw(String),

@@ -160,7 +160,7 @@ pub struct ToolAttempt<'a> {
 pub struct CallContext {
     /// The same key for every attempt of one call, different for every other call.
     pub idempotency_key: String,
-    /// How long the call may take, in milliseconds.
+    /// The timeout of the call, in milliseconds.
     pub remaining_ms: u32,
     /// Counts from 1.
     pub attempt: u32,

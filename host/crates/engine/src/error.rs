@@ -5,7 +5,7 @@ use longhaul_core::journal::{EffectQuestion, JournalError};
 use longhaul_core::{Denial, LimitHit, Outage};
 use std::path::PathBuf;
 
-/// Why a file is not a plugin that can be called.
+/// The reason why a file is not a plugin that can be called.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -32,7 +32,7 @@ pub enum LoadError {
     NotAComponent {
         /// The plugin.
         name: String,
-        /// What the bytes are instead.
+        /// The actual form of the bytes.
         reason: String,
     },
     /// The manifest that it carries cannot be read.
@@ -88,7 +88,7 @@ pub enum LoadError {
     Died {
         /// The plugin.
         name: String,
-        /// How it ended, and its last output.
+        /// Its end, and its last output.
         said: String,
     },
     /// The host could not compile it: its compiler did not start, could not be confined or could not write.
@@ -127,7 +127,7 @@ impl LoadError {
     }
 }
 
-/// Why a call of a plugin failed.
+/// The reason why a call of a plugin failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

@@ -19,7 +19,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a file must be unchanged. Clocks of file systems tick every second at the coarsest, except FAT's two.
+/// The time for which a file must be unchanged. Clocks of file systems tick every second at the coarsest, except FAT's
+/// two.
 const RESTED: Duration = Duration::from_secs(3);
 
 /// Most bytes of a note. The plugin chooses its list of imports and exports.

@@ -100,12 +100,12 @@ pub(crate) async fn govern<T>(
     .await
 }
 
-/// How long a cancelled call may continue for its effects in flight, in milliseconds. Most answer within it; for one
-/// that does not, a person is asked when the run continues.
+/// The longest time that a cancelled call may continue for its effects in flight, in milliseconds. Most answer within
+/// it; for one that does not, a person is asked when the run continues.
 pub const IN_FLIGHT_MS_MAX: u64 = 30_000;
 
-/// How long a call that is handed over may continue for its effects and its models' answers, in milliseconds: longer
-/// than models and tools take, so that only one that hangs is interrupted.
+/// The longest time that a call that is handed over may continue for its effects and its models' answers, in
+/// milliseconds: longer than models and tools take, so that only one that hangs is interrupted.
 pub const HAND_OVER_MS_MAX: u64 = 600_000;
 
 /// Returns when the call was cancelled and none of its awaited effects is in flight.

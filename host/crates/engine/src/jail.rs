@@ -97,7 +97,7 @@ fn reached(name: &str, limit: &str, max: u64) -> LoadError {
     LoadError::Limit { name: name.to_owned(), hit: LimitHit::new(limit, max, max) }
 }
 
-/// How the child ended.
+/// The end of the child.
 struct Ended {
     status: ExitStatus,
     text: String,
@@ -169,7 +169,7 @@ const OUT_OF_MEMORY: i32 = 5;
 /// The exit code when its code would be longer than the limit.
 const CODE_TOO_LONG: i32 = 6;
 
-/// Why the child did not compile: its exit code and its output.
+/// The reason why the child did not compile: its exit code and its output.
 type Fault = (i32, String);
 
 /// The child: reads a component from standard input and writes compiled code to standard output.

@@ -207,7 +207,7 @@ impl Engine {
     }
 }
 
-/// Why a component of a supported edition does not link.
+/// The reason why a component of a supported edition does not link.
 fn unlinked(inspection: &Inspection, edition: &dyn Edition, error: &wasmtime::Error) -> String {
     let (contract, spoken) = (&inspection.contract, edition.version());
     if is_later(contract, spoken) {

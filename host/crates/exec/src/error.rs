@@ -1,10 +1,10 @@
-//! Why a job was not run. Errors of the code itself are in its report.
+//! The reason why a job was not run. Errors of the code itself are in its report.
 
 use crate::job::{CONTEXT_NESTING_MAX, SOURCE_BYTES_MAX};
 use longhaul_core::LimitHit;
 use longhaul_engine::LoadError;
 
-/// Why a job was not run. Errors of the code are in its [`JobReport`](crate::JobReport).
+/// The reason why a job was not run. Errors of the code are in its [`JobReport`](crate::JobReport).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecError {

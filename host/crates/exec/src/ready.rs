@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long no job may come before places are refilled.
+/// The time for which no job may come before places are refilled.
 const REST: Duration = Duration::from_millis(2);
 
 /// The shelves.

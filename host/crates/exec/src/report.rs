@@ -23,7 +23,7 @@ pub struct JobReport {
     pub exit_code: Option<i32>,
     /// Time from the start of its instance to its end.
     pub duration_seconds: f64,
-    /// Why it did not succeed, in one line.
+    /// The reason why it did not succeed, in one line.
     pub error_message: Option<String>,
     /// The fuel that it used.
     pub fuel_used: u64,
@@ -43,7 +43,7 @@ pub(crate) struct FinishedCall<'a> {
     pub(crate) limits: &'a JobLimits,
 }
 
-/// How it ended, regardless of the limits.
+/// Its end, regardless of the limits.
 enum CallExit {
     Exited(i32),
     Refused(String),

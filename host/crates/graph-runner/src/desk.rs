@@ -33,7 +33,7 @@ const OPEN_MAX: usize = 16;
 /// Rows that one read returns.
 const PAGE_ROWS: usize = 1_000;
 
-/// A graph's place: held by whoever changes it.
+/// The slot of a graph: its lock is held by the caller who changes it.
 type Slot = Arc<tokio::sync::Mutex<Option<OpenGraph>>>;
 
 /// The service of a data directory's graphs.
@@ -49,10 +49,10 @@ impl Desk {
         Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
     }
 
-    /// Carries out what an agent can ask as well. What changes a graph is carried out once for one token.
+    /// Handles a request that an agent can make, too. A change is made once for one token.
     ///
     /// # Errors
-    /// What is wrong with the request, and when the store fails.
+    /// When the request is faulty, and when the store fails.
     pub async fn operate(&self, request: OperateGraph) -> fault::Result<GraphAnswer> {
         let OperateGraph { name, operation, token } = request;
         self.perform(name, GraphTask::Ask(operation), &token).await
@@ -145,7 +145,7 @@ impl Desk {
         Ok(answer)
     }
 
-    /// What changes nothing is answered from the store while somebody else changes the graph.
+    /// Answers a read-only request from the store while another caller changes the graph.
     fn look<T>(&self, name: &str, view: impl FnOnce(&OpenGraph) -> T) -> Result<T, GraphError> {
         let slot = self.slot(name);
         match slot.try_lock() {

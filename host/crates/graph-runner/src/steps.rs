@@ -31,7 +31,7 @@ pub trait Blobs: Sync {
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, String>;
 }
 
-/// Why a step was not run.
+/// The reason why a step was not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StepError {
@@ -51,7 +51,7 @@ pub enum StepError {
     Unreadable {
         /// The names that share the value.
         names: String,
-        /// Why it cannot be read.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// The values are too large.

@@ -37,7 +37,7 @@ pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, 
     }
 }
 
-/// A line a step, and behind them how each that failed did, and what nobody can keep.
+/// A line for each step, followed by the failures, and the values that cannot be kept.
 pub(super) fn drawing(opened: &OpenGraph, width: u32) -> String {
     let states = states(&opened.replay);
     let width = usize::try_from(width).unwrap_or(usize::MAX).min(WIDTH_MAX);
@@ -160,7 +160,7 @@ fn own_state(replay: &Replay, node: &Node, is_stale: bool) -> StepState {
     }
 }
 
-/// Why a step failed, or does not parse.
+/// The reason why a step failed, or does not parse.
 pub(super) fn failure(opened: &OpenGraph, node: &Node, state: StepState) -> Option<StepFailure> {
     if let Some(failure) = syntax_failure(node) {
         return Some(failure);

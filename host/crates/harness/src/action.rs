@@ -33,7 +33,7 @@ pub enum Action {
     },
 }
 
-/// Why a lane waits.
+/// The reason why a lane waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Park {
     /// The reason, in one line; a question if a person has to act.
@@ -42,7 +42,7 @@ pub struct Park {
     pub until_ms: Option<u64>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndStatus {

@@ -54,7 +54,7 @@ pub struct Extended {
     pub left_out: Vec<String>,
 }
 
-/// Why nothing was added.
+/// The reason why nothing was added.
 #[derive(Debug, thiserror::Error)]
 pub enum ContractError {
     /// The answer has another form.

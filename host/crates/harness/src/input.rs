@@ -139,7 +139,7 @@ pub enum Input {
     },
     /// The driver measured that the run reached its wall time, see [`HarnessLimits::wall_ms_max`].
     WallUsedUp {
-        /// How long it worked, in milliseconds.
+        /// The time that it worked, in milliseconds.
         spent_ms: u64,
     },
     /// The operator abandons the run. The tree stays as it is.
@@ -334,7 +334,7 @@ pub enum WorkReport {
     Failed(WorkFailure),
 }
 
-/// Why work failed: the errors of all roles.
+/// The reason why work failed: the errors of all roles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkFailure {

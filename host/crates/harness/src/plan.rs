@@ -14,7 +14,7 @@ use longhaul_core::text::truncate;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec, Plan, PlanStep};
 use std::collections::BTreeSet;
 
-/// Why a plan or a feature is refused. The text names the remedy, for a person or the planner.
+/// The reason why a plan or a feature is refused. The text names the remedy, for a person or the planner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

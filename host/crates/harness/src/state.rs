@@ -51,7 +51,7 @@ pub struct RunState {
     pub plan_notes: Vec<SessionNote>,
     /// The used part of each cap.
     pub counts: Counts,
-    /// How many times the planner was asked after its first plan: keys are derived from it.
+    /// The number of times that the planner was asked after its first plan: keys are derived from it.
     #[serde(default)]
     pub asked_again: u32,
     /// The planner's synthesis of the results, once the steps of a pipeline pass; or the answer of an ask.
@@ -191,13 +191,13 @@ pub struct Feature {
     pub why: String,
     /// The cause of its block; none unless its status is blocked.
     pub blocked_by: Option<BlockedBy>,
-    /// How many times it ended in failing.
+    /// The number of times that it ended in failing.
     pub attempts: u32,
     /// The attempts before a person retried it.
     pub attempts_forgiven: u32,
-    /// How many sessions it had.
+    /// The number of its sessions.
     pub sessions: u32,
-    /// Why it failed last; none once it passes.
+    /// The reason why it failed last; none once it passes.
     pub last_error: Option<String>,
     /// The agent's summary of its last output.
     pub summary: String,
@@ -299,13 +299,13 @@ pub struct Session {
     /// The driver's orientation for it, an object: commits, progress, decisions, artifact.
     #[serde(default)]
     pub orientation: serde_json::Value,
-    /// How many times a round continued in a fresh invocation, of `handoffs_max`.
+    /// The number of times that a round continued in a fresh invocation, of `handoffs_max`.
     #[serde(default)]
     pub handoffs: u32,
-    /// How many times commits of others were merged into its tree. No cap of its own: each is a commit.
+    /// The number of times that commits of others were merged into its tree. No cap of its own: each is a commit.
     #[serde(default)]
     pub merges: u32,
-    /// How many times a person refused its commit. No cap of its own: each uses up a round.
+    /// The number of times that a person refused its commit. No cap of its own: each uses up a round.
     #[serde(default)]
     pub refusals: u32,
     /// Counts from 1.
@@ -499,7 +499,7 @@ impl RunState {
         self.features.iter().find(|feature| feature.spec.id == id)
     }
 
-    /// How many features have this status.
+    /// The number of features that have this status.
     #[must_use]
     pub fn count(&self, status: FeatureStatus) -> usize {
         count(&self.features, status)
@@ -555,7 +555,7 @@ pub(crate) fn digest(spec: &FeatureSpec) -> Digest {
     Digest::of(serde_json::to_string(spec).unwrap_or_default().as_bytes())
 }
 
-/// How many of `features` have this status.
+/// The number of `features` that have this status.
 #[must_use]
 pub fn count(features: &[Feature], status: FeatureStatus) -> usize {
     features.iter().filter(|feature| feature.status == status).count()

@@ -50,7 +50,7 @@ pub enum Reaction {
     Ignored(Ignored),
 }
 
-/// Why an input changed nothing.
+/// The reason why an input changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// The work of this key is not awaited: the report is late or repeated.
@@ -63,7 +63,7 @@ pub enum Ignored {
     TooEarly,
 }
 
-/// Why an operator's order is refused. The state is unchanged.
+/// The reason why an operator's order is refused. The state is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderRefusal {

@@ -98,7 +98,7 @@ pub fn runner_file(path: &str) -> Option<&'static RunnerFile> {
     TABLE.iter().find(is_named)
 }
 
-/// Why a change of `path` may change the verdict on itself; none for an ordinary file.
+/// The reason why a change of `path` may change the verdict on itself; none for an ordinary file.
 #[must_use]
 pub fn near_the_judge(path: &str) -> Option<&'static str> {
     if let Some(file) = runner_file(path) {

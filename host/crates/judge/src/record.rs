@@ -31,7 +31,7 @@ pub(crate) fn opened<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
 pub(crate) struct Reported {
     #[serde(default)]
     events: Vec<Event>,
-    /// Why the events are not trusted.
+    /// The reason why the events are not trusted.
     #[serde(default)]
     pub(crate) broken: Option<String>,
 }

@@ -3,7 +3,7 @@
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Denial, LimitHit, Outage};
 
-/// Why a server cannot be used.
+/// The reason why a server cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {

@@ -22,10 +22,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 /// Bytes of a server's last standard error that its failure message repeats.
 const LAST_WORDS_BYTES_MAX: usize = 2_000;
 
-/// How long a server may take to end by itself after its input has ended.
+/// The longest time that a server may take to end by itself after its input has ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the end of a server is awaited after its connection ended, to find the reason.
+/// The time for which the end of a server is awaited after its connection ended, to find the reason.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 /// The pipes of a server.

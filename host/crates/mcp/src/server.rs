@@ -35,7 +35,7 @@ const PAGES_MAX: usize = 64;
 /// Bytes of a list of tools with their descriptions, as JSON.
 const LIST_BYTES_MAX: usize = 16 << 20;
 
-/// How long an unavailable server is not asked again for its tools.
+/// The time for which an unavailable server is not asked again for its tools.
 const REST: Duration = Duration::from_secs(30);
 
 /// Bytes of a foreign text that an error repeats.

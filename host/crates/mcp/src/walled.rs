@@ -93,7 +93,7 @@ impl Drop for Walled {
     }
 }
 
-/// Why a server was not started, with the remedy.
+/// The reason why a server was not started, with the remedy.
 fn refused(name: &str, config: &McpConfig, error: &SandboxError) -> String {
     match error {
         SandboxError::Refused { level_min: Level::Namespaces, why, .. } if !config.hosts.is_empty() => format!(

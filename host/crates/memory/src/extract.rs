@@ -44,8 +44,8 @@ const EPISODE_BYTES_MAX: usize = 4_000;
 /// The longest lifetime that a model may give, in seconds: ten years.
 const TTL_S_MAX: u64 = 10 * 365 * 86_400;
 
-/// How long the rules keep the answer to an ask, in seconds: 30 days. A project is built once and asked every day, and
-/// a search considers a limited number of facts.
+/// The time for which the rules keep the answer to an ask, in seconds: 30 days. A project is built once and asked every
+/// day, and a search considers a limited number of facts.
 const ANSWER_TTL_S: u64 = 30 * 86_400;
 
 /// Tokens of the model's answer.

@@ -72,7 +72,7 @@ fn space<'a>(part: &'a PreparedPlugin, namespace: &'a str) -> MemorySpace<'a> {
     MemorySpace { namespace, settings: &part.settings }
 }
 
-/// What a component hands out is bounded as what it is handed.
+/// An entry that a component returns has the same limits as one that it gets.
 fn checked(namespace: &str, entry: MemoryEntry) -> Result<MemoryEntry, MemoryError> {
     let wrong = |error| MemoryError::Failed(format!("the memory plugin gave an entry that is none: {error}"));
     entry.check(namespace).map_err(wrong)?;

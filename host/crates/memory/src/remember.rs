@@ -37,11 +37,11 @@ use std::time::Duration;
 /// Attempts at a model that does not answer.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// How long a model may take for its reply. It writes at most 2,000 tokens; a slower one is asked again later, and in
-/// the end not at all.
+/// The longest time that a model may take for its reply. It writes at most 2,000 tokens; a slower one is asked again
+/// later, and in the end not at all.
 const REPLY_MAX: Duration = Duration::from_secs(60);
 
-/// How many times a fact is rebuilt because another machine noted the same key meanwhile.
+/// The number of times that a fact is rebuilt because another machine noted the same key meanwhile.
 const NOTED_MAX: u32 = 20;
 
 /// Runs that are remembered late in one pass.
@@ -58,7 +58,7 @@ const ACTION: &str = "remember";
 struct Due {
     run: RunId,
     at_ms: u64,
-    /// How it ended.
+    /// Its end.
     status: String,
     attempts: u32,
     /// The model's reply, once there is one.

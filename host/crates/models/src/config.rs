@@ -57,8 +57,8 @@ pub struct ModelConfig {
     /// of them. After a refusal, an invalid request or a cap, none is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_on: Option<Vec<FallsThrough>>,
-    /// How long an unavailable or denied model is not asked while another one is available, in milliseconds. Default 60
-    /// 000. If the provider names a longer time, that applies.
+    /// The time for which an unavailable or denied model is not asked while another one is available, in milliseconds.
+    /// Default 60 000. If the provider names a longer time, that applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_rest_ms: Option<u64>,
     /// Requests in flight at once, in all runs of this process. Default: no limit. Waiting requests are served in
@@ -134,7 +134,7 @@ pub struct ModelEnvironment<'a> {
     pub adaptations: &'a Adaptations,
 }
 
-/// How long a failed model is not asked, by default.
+/// The time for which a failed model is not asked, by default.
 const REST_MS: u64 = 60_000;
 
 /// Bytes of cached replies, by default.

@@ -1,4 +1,4 @@
-//! Why a model cannot be set up. Errors of a request are a [`longhaul_core::model::ModelError`].
+//! The reason why a model cannot be set up. Errors of a request are a [`longhaul_core::model::ModelError`].
 
 use std::path::PathBuf;
 

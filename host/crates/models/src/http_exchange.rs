@@ -44,7 +44,7 @@ pub(crate) trait Assembly: Send {
     fn stated(&self) -> Option<Value>;
 }
 
-/// Why an object cannot be part of a reply.
+/// The reason why an object cannot be part of a reply.
 pub(crate) enum Wrong {
     Unreadable(String),
     Error { status: Option<u16>, message: String },

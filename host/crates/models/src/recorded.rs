@@ -122,7 +122,7 @@ impl Recording {
         self.lines.iter().map(|(_, line)| line).filter(move |line| line.digest == digest && line.serves(within))
     }
 
-    /// Why there is no reply to `request`, which was asked `asked` times before.
+    /// The reason why there is no reply to `request`, which was asked `asked` times before.
     fn unknown(&self, request: &ModelRequest, within: Option<&str>, asked: usize) -> ModelError {
         let place = within.map(|within| format!(" within `{within}`")).unwrap_or_default();
         let path = self.path.display();

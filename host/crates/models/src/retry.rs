@@ -33,7 +33,7 @@ impl Default for RetryConfig {
     }
 }
 
-/// Why one request failed.
+/// The reason why one request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A retry cannot help.

@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 /// Notifications that one read returns. Those that are done are deleted after an hour.
 const LETTERS_MAX: usize = 1_000;
 
-/// How long a notification that is done counts for the limit of its project, or of the data directory.
+/// The time for which a notification that is done counts for the limit of its project, or of the data directory.
 const HOUR_MS: u64 = 3_600_000;
 
 /// Wait before another look for a readable `server.toml`, while a notification waits for one.
@@ -34,7 +34,7 @@ const MEND_WAIT_MS: u64 = 60_000;
 /// Longest text of an event in a notification, in bytes.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// How long a process that ends waits for the delivery of due notifications.
+/// The time for which a process that ends waits for the delivery of due notifications.
 const LAST_POST: Duration = Duration::from_secs(20);
 
 /// A stored notification.

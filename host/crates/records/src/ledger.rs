@@ -47,9 +47,9 @@ pub struct LedgerView {
     /// The highest possible cost of the model calls in flight.
     #[serde(default)]
     pub held: Usage,
-    /// How long the run worked, in milliseconds, while work was under way.
+    /// The time that the run worked, in milliseconds, while work was under way.
     pub wall_ms: u64,
-    /// How many times its planner planned again.
+    /// The number of times that its planner planned again.
     pub replans: u32,
     /// The peak memory of its components together, in bytes.
     #[serde(default)]
@@ -360,7 +360,7 @@ pub fn view(
     })
 }
 
-/// How long a run worked before this process.
+/// The time that a run worked before this process.
 pub fn wall_ms(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     let bytes = store.get(Table::States, &wall_key(run))?;
     Ok(bytes.and_then(|bytes| String::from_utf8_lossy(&bytes).parse().ok()).unwrap_or(0))

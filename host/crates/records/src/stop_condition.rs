@@ -1,4 +1,4 @@
-//! How far a run goes before it pauses by itself, as the operator asked.
+//! The stop condition of a run, as the operator asked: the run pauses by itself after it.
 //!
 //! It is stored with each step that changes it, so that an interrupted run goes as far as it was asked to, and no
 //! further.
@@ -8,7 +8,7 @@ use longhaul_harness::RunState;
 use longhaul_harness::state::Phase;
 use serde::{Deserialize, Serialize};
 
-/// How far a run goes.
+/// The stop condition of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCondition {

@@ -47,7 +47,7 @@ pub struct RunHandle {
     waits: Waits,
 }
 
-/// Why a run waits for capacity, while it waits.
+/// The reason why a run waits for capacity, while it waits.
 #[derive(Clone, Default)]
 struct Waits(Arc<Mutex<Option<String>>>);
 
@@ -85,7 +85,7 @@ impl RunHandle {
         let _ = self.orders.send(Order::HandOver).await;
     }
 
-    /// Why the run waits for capacity of the machine, while it waits.
+    /// The reason why the run waits for capacity of the machine, while it waits.
     pub fn waits(&self) -> Option<String> {
         self.waits.get()
     }
@@ -102,7 +102,7 @@ struct RunningWork {
     task: JoinHandle<EndedWork>,
 }
 
-/// How long a run worked: the clock advances while work is under way in this process.
+/// The time that a run worked: the clock advances while work is under way in this process.
 struct WorkClock {
     before_ms: u64,
     since: Option<Instant>,
@@ -151,7 +151,7 @@ pub struct RunActor {
     hands_over: bool,
 }
 
-/// How often a run that waits for capacity asks again.
+/// The interval at which a run that waits for capacity asks again.
 const ROOM_MS: u64 = 2_000;
 
 /// Applies one input to a run without an actor: an edit, an answer, a pause. The next resume finds the resulting work

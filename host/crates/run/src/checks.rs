@@ -93,7 +93,7 @@ struct CheckRun {
 struct ApartCheckRun {
     #[serde(flatten)]
     ran: CheckRun,
-    /// Why this run decides nothing.
+    /// The reason why this run decides nothing.
     beside: Option<String>,
     /// Whether the work ended before the check ended.
     gone: bool,

@@ -1,8 +1,8 @@
-//! Why a program was not started.
+//! The reason why a program was not started.
 
 use crate::Level;
 
-/// Why a program was not started. A program that fails, or reaches a limit, is a report.
+/// The reason why a program was not started. A program that fails, or reaches a limit, is a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {

@@ -26,16 +26,16 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdout, Command};
 
-/// How long the keeper processes may take to end a program without a namespace.
+/// The longest time that the keeper processes may take to end a program without a namespace.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// How long a child may take to report whether it can confine itself.
+/// The longest time that a child may take to report whether it can confine itself.
 const START: Duration = Duration::from_secs(30);
 
 /// Interval of disk checks.
 const DISK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How many processes of a program may use the memory limit of a process at the same time.
+/// The number of processes of a program that may use the memory limit of a process at the same time.
 const PROCESSES_AT_THEIR_MOST: u64 = 4;
 
 /// Runs a program in a scratch directory of its own, and removes the directory afterwards.

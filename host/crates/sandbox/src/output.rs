@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How long output is awaited after the program has ended, and the end after a kill: another process may hold the pipe,
-/// and a disk may block a process.
+/// The time for which output is awaited after the program has ended, and the end after a kill: another process may hold
+/// the pipe, and a disk may block a process.
 pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
 /// The beginning and the end of an output: errors are mostly printed last.

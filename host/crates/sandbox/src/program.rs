@@ -173,6 +173,6 @@ pub struct ProgramReport {
     pub truncated: bool,
     /// Its sandbox level.
     pub level: Level,
-    /// How long it took, in milliseconds.
+    /// The duration, in milliseconds.
     pub wall_ms: u64,
 }

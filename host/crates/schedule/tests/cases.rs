@@ -67,7 +67,7 @@ fn milliseconds(time: &Value) -> Result<u64, String> {
     u64::try_from(time.as_millisecond()).map_err(|error| error.to_string())
 }
 
-/// What the configuration of an agent makes of its schedule.
+/// The schedule that results from the configuration of an agent.
 fn configuration_case(case: &Value) -> Result<(), String> {
     let mut written = case["schedule"].clone();
     let enabled = written.as_object_mut().and_then(|fields| fields.remove("enabled")) != Some(Value::Bool(false));

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a task waits while its agent is busy.
+/// The time for which a task waits while its agent is busy.
 const BUSY_WAIT_MS: u64 = 1_000;
 /// The shortest wait that an admission may impose on a task.
 const ADMISSION_WAIT_MS_MIN: u64 = 100;
-/// How long code may continue once the scheduler stops.
+/// The longest time that code may continue once the scheduler stops.
 const GRACE: Duration = Duration::from_secs(5);
 /// Wait before another attempt to store the end of a task.
 const STORE_WAIT: Duration = Duration::from_secs(5);
@@ -76,10 +76,10 @@ impl SchedulerService {
         self.crash.reach("agents.ended");
     }
 
-    /// Runs an agent now because somebody asks for it.
+    /// Runs an agent now, on request.
     ///
     /// # Errors
-    /// When the input is too large, and when the store fails. An execution that fails is an answer.
+    /// When the input is too large, and when the store fails. A failed execution is a response.
     pub async fn execute(
         &self,
         ExecuteAgent { name, input }: ExecuteAgent,

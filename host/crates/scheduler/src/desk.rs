@@ -72,7 +72,7 @@ impl SchedulerService {
         *lock(&self.admission) = admission;
     }
 
-    /// The state of the scheduler, to be looked at or changed.
+    /// Locks the state of the scheduler, for reading or changing.
     pub(crate) async fn turn(&self) -> fault::Result<StateGuard<'_>> {
         let mut held = self.state.lock().await;
         let state = match held.take() {

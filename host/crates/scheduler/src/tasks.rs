@@ -46,7 +46,7 @@ impl SchedulerService {
         self.task_in(&turn, &TaskId::from_text(id))
     }
 
-    /// A task with what its attempts gave.
+    /// A task with the results of its attempts.
     pub(super) fn task_in(&self, turn: &StateGuard<'_>, id: &TaskId) -> fault::Result<TaskView> {
         let by_hand = || Ok::<_, Fault>(rows::direct(&*self.store)?.into_iter().find(|task| task.id == *id));
         let open = match turn.state().tasks.get(id) {
@@ -68,7 +68,7 @@ impl SchedulerService {
         Ok(view)
     }
 
-    /// The same task again: its earlier attempts stay with it.
+    /// Retries the same task: its earlier attempts stay with it.
     ///
     /// # Errors
     /// When it is no failed task, when it was tried too often, and when the store fails.

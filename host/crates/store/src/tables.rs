@@ -52,13 +52,13 @@
 //! | `decisions` | project, id | one decision, its reason, and its outcome |
 //! | | `@newest`, project, 2^64-1 - time in ms, id | the id; text |
 //! | | `@feature`, project, run, feature, 2^64-1 - time in ms, id | the id; text |
-//! | `progress` | project, time in ms, id | what was done |
+//! | `progress` | project, time in ms, id | finished work |
 //! | `artifacts` | project, plugin's table | the last artifact |
-//! | `graphs` | `head`, graph | what a graph is made of and where it stands; see `record.rs` of `longhaul-graph` |
-//! | | `step`, graph, position | a step: its source, or the digest of it, and what its last runs gave |
-//! | | `version`, graph, number | what a change did; the last ones |
-//! | `agents` | `agent`, agent | what an agent is: its code, or the digest of it, its limits and grants |
-//! | | `artifact`, agent | what its runs hand on, with its version; none of it after it was cleared |
+//! | `graphs` | `head`, graph | the settings and the position of a graph; see `record.rs` of `longhaul-graph` |
+//! | | `step`, graph, position | a step: its source, or the digest of it, and the results of its last runs |
+//! | | `version`, graph, number | the effect of a change; the last ones |
+//! | `agents` | `agent`, agent | an agent: its code, or the digest of it, its limits and grants |
+//! | | `artifact`, agent | the artifact of its runs, with its version; empty after it was cleared |
 //! | | `version`, agent, number | an earlier or the present one; the last ones |
 //! | `schedules` | `settings` | the number of tasks that run at once |
 //! | | `schedule`, schedule | a schedule, and its next fire |

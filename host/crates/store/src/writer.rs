@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 pub use longhaul_core::crash::CrashHook;
 
-/// How long nothing must have been written before the writer makes the file quick to open.
+/// The time for which nothing must have been written before the writer makes the file quick to open.
 ///
 /// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair one. Measured with
 /// `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and a quick-repair commit takes 0.42 ms

@@ -34,7 +34,7 @@ pub struct ToolGate {
     reach: Reach,
 }
 
-/// What a tool can reach beyond the tree of its run.
+/// The reach of a tool beyond the tree of its run.
 #[derive(Clone, Debug, Default)]
 struct Reach {
     /// Whether it reaches a network.

@@ -65,7 +65,7 @@ pub struct PreparedPlugin {
     pub table: String,
     /// The loaded plugin.
     pub plugin: Arc<Plugin>,
-    /// What the part may access.
+    /// The grants of the part.
     pub grants: Grants,
     /// The limits of its calls.
     pub limits: Limits,

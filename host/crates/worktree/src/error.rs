@@ -204,7 +204,7 @@ pub enum TreeError {
     NotOfBranch {
         /// The given word.
         word: String,
-        /// What the commit is instead.
+        /// The reason, as a clause about the commit.
         what: &'static str,
         /// The branch's short name.
         branch: String,

@@ -60,10 +60,10 @@ pub struct Committed {
     pub notes: Vec<String>,
 }
 
-/// How many commits [`UserRepository::find_effect`] searches.
+/// The number of commits that [`UserRepository::find_effect`] searches.
 const EFFECT_COMMITS_MAX: usize = 1_000;
 
-/// How many paths [`TreeError::Dirty`] names.
+/// The number of paths that [`TreeError::Dirty`] names.
 const DIRTY_PATHS_MAX: usize = 5;
 
 /// The last line of every commit's message.

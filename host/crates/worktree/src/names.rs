@@ -13,7 +13,7 @@ pub(crate) const IGNORED_BY_HFS: [char; 16] = [
     '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}', '\u{feff}',
 ];
 
-/// Why no commit accepts a file or a directory of this path. Only its last name is checked.
+/// The reason why no commit accepts a file or a directory of this path. Only its last name is checked.
 pub(crate) fn refused(path: &[u8]) -> Option<String> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     if is_spelling_of_git(name) {

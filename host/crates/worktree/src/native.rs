@@ -37,7 +37,7 @@ pub struct NativeReport {
     pub report: CheckReport,
     /// Sandbox level of the check; the lowest of several runs.
     pub sandbox: Level,
-    /// How long it took.
+    /// The duration.
     pub wall_ms: u64,
     /// [`crate::Scan::digest`] of the tree that it ran on.
     pub subject: Digest,

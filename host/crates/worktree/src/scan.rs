@@ -422,12 +422,12 @@ impl Walk<'_> {
     }
 }
 
-/// Why a file below a submodule is in no commit.
+/// The reason why a file below a submodule is in no commit.
 pub(crate) fn in_module(module: &[u8]) -> String {
     format!("is in the submodule `{}`, whose files are no part of this repository; write it elsewhere", shown(module))
 }
 
-/// Why a file of this length is in no commit, if it is too long.
+/// The reason why a file of this length is in no commit, if it is too long.
 pub(crate) fn too_large(len: u64, caps: &TreeCaps) -> Option<String> {
     let max = caps.file_bytes_max;
     let what_to_do = "make it smaller, remove it, or list it in .gitignore";

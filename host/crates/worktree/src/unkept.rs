@@ -94,7 +94,7 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Why no commit would hold the file at `path`, from the outermost directory on.
+    /// The reason why no commit would hold the file at `path`, from the outermost directory on.
     fn why(&self, path: &[u8], stamp: &EntryStamp) -> Result<Option<String>, TreeError> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let is_known = self.kind(path).is_some_and(|kind| kind != ObjectType::Commit);

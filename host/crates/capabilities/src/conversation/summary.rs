@@ -29,7 +29,7 @@ pub(super) struct Summary {
     pub(super) failed: Vec<String>,
     /// The replaced messages.
     pub(super) replaced: Digest,
-    /// Why the beginning stands there instead of a summary.
+    /// The reason why the beginning stands there instead of a summary.
     pub(super) unsummarised: Option<String>,
 }
 

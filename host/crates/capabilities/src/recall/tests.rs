@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 struct Shelf {
     entries: Mutex<BTreeMap<(String, String), MemoryEntry>>,
-    /// How many times another writer is faster.
+    /// The number of times that another writer is faster.
     overtaken: AtomicU32,
     /// Whether it can detect that.
     compares: bool,

@@ -21,7 +21,7 @@ const FEATURE: &str = "@feature";
 /// Decisions of one project from a version without orders that get one later.
 const OLDER_MAX: usize = 10_000;
 
-/// Why decisions cannot be read or stored.
+/// The reason why decisions cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {

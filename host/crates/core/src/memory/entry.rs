@@ -63,11 +63,11 @@ impl MemoryEntry {
 pub struct MemoryHit {
     /// The entry.
     pub entry: MemoryEntry,
-    /// How well it fits, in the backend's own measure.
+    /// The score of its fit, in the backend's own measure.
     pub score: f64,
 }
 
-/// Why an operation of a memory backend failed.
+/// The reason why an operation of a memory backend failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryError {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 pub struct Episode {
     /// The goal's beginning.
     pub goal: String,
-    /// How it ended, for example `completed`.
+    /// Its end, for example `completed`.
     pub status: String,
     /// The work, and its lessons.
     pub summary: String,

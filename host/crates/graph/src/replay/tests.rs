@@ -118,7 +118,7 @@ impl World {
     }
 }
 
-/// What is kept between processes.
+/// The data that is kept between processes.
 #[derive(Clone, Default)]
 struct Disk {
     steps: Vec<(StepId, String, bool)>,

@@ -1,4 +1,4 @@
-//! What the analysis of Python finds, source by source.
+//! The findings of the analysis of Python, source by source.
 
 use longhaul_graph::{Analysis, AnalysisMode, Python, Settled, StepLanguage};
 

@@ -22,12 +22,12 @@ impl Random {
     }
 }
 
-/// How often a property is tried: the variable's number, or the default.
+/// The number of trials of a property: the variable's number, or the default.
 pub fn count(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Where the seeds begin; printed by a test that fails, to begin there again.
+/// The first seed; a failing test prints it, to repeat from there.
 pub fn first_seed(variable: &str) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }

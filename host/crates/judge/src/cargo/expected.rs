@@ -183,7 +183,7 @@ struct Root {
     is_tested: bool,
 }
 
-/// How a file is reached from the root of a program.
+/// The path of modules from the root of a program to a file.
 struct Reached {
     path: String,
     modules: Vec<String>,

@@ -39,7 +39,7 @@ const CONTAINERS: [&str; 14] = [
 /// Nesting of values that are searched.
 const DEPTH_MAX: usize = 8;
 
-/// How the tests of a file are rewritten.
+/// The rewriting of the tests of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rewriting<'a> {
     /// Twins of each test; the file has a canary even without any.

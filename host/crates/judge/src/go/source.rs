@@ -54,7 +54,7 @@ pub(super) struct Name {
     pub(super) must_fail: bool,
 }
 
-/// How the tests of a file are rewritten.
+/// The rewriting of the tests of a file.
 pub(super) struct Rewriting<'a> {
     /// The names of the tests that the operator chose.
     pub(super) chosen: &'a BTreeSet<String>,

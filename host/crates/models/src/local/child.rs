@@ -30,7 +30,7 @@ const REPLY_BYTES_MAX: usize = 64 << 20;
 /// Bytes of its last output that are kept.
 const LAST_WORDS_BYTES_MAX: usize = 2_048;
 
-/// How long a child may take to stop a reply or to end before it is killed.
+/// The longest time that a child may take to stop a reply or to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Variables of the host's environment that a child needs to start.
@@ -156,7 +156,7 @@ impl Keeper {
     }
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 enum Trouble {
     /// It took too long.
     Late,

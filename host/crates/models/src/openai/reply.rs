@@ -20,7 +20,7 @@ use serde_json::Value;
 /// Reasons of servers for the end of a reply that is whole.
 const ENDS: [&str; 6] = ["", "stop", "eos", "eos_token", "tool_calls", "function_call"];
 
-/// Of thoughts that nobody wants back, this much is kept, in bytes.
+/// Bytes of thoughts that are kept.
 const THOUGHT_BYTES_MAX: usize = 16 << 10;
 
 /// One object of a stream, or the whole answer.

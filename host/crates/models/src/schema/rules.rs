@@ -40,7 +40,7 @@ impl Dialect {
 pub struct Violation {
     /// A path of fields, for example `properties/steps/items`; empty for the whole schema.
     pub at: String,
-    /// What the rule is.
+    /// The kind of the rule.
     pub rule: String,
 }
 

@@ -105,7 +105,7 @@ fn unknown(plugin: &str, declared: &DeclaredSettings, name: &str) -> String {
 }
 
 impl Setting {
-    /// Why a value is refused.
+    /// The reason why a value is refused.
     fn refuse(&self, value: &Value) -> Option<String> {
         let shown = || printable(&value.to_string(), SHOWN_BYTES_MAX);
         let kind = self.kind.or_else(|| self.default.as_ref().and_then(SettingKind::of));

@@ -42,7 +42,7 @@ pub struct RunRecord {
     /// The plan that it follows; none: its planner makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// Who answers, if the run is an ask: a run without a repository.
+    /// The agent that answers, if the run is an ask: a run without a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<Dispatch>,
     /// Features that passed in the previous run on this branch, by their ids, each with the digest of its spec.

@@ -17,11 +17,11 @@ use serde::Serialize;
 pub struct Closing {
     /// The journal of the invocation.
     pub recorder: Recorder,
-    /// How the invocation ended.
+    /// The end of the invocation.
     pub finished: Finished,
 }
 
-/// How work ended.
+/// The way in which work ended.
 pub enum WorkEnd {
     /// The harness receives a report.
     Report(WorkReport),
@@ -37,9 +37,9 @@ pub enum WorkEnd {
 
 /// Work that ended.
 pub struct EndedWork {
-    /// What the work used.
+    /// The usage of the work.
     pub used: WorkUsage,
-    /// How the work ended.
+    /// The end of the work.
     pub end: WorkEnd,
     /// The end of its invocation, if that has ended.
     pub closing: Option<Closing>,

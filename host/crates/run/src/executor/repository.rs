@@ -82,7 +82,7 @@ struct Made {
     /// The protected files that a person approved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     protected: Vec<String>,
-    /// Why a person refused, a sentence for each file. There is no commit.
+    /// The reason why a person refused, a sentence for each file. There is no commit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
 }
@@ -454,7 +454,7 @@ impl NativeChecks {
     }
 }
 
-/// Why a commit was not made.
+/// The reason why a commit was not made.
 #[derive(Debug, thiserror::Error)]
 enum NotMade {
     #[error(transparent)]

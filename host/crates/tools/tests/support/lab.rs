@@ -212,7 +212,7 @@ pub fn ended(name: &str, arguments: &Value) {
     panic!("{name} left {:?}", running(&marks));
 }
 
-/// How the seconds begin that attempts sleep for.
+/// The first digits of the seconds that attempts sleep for.
 const MARK: &str = "77700";
 
 /// Command lines of processes that sleep for one of these.

@@ -4,7 +4,7 @@ use crate::TreeError;
 use longhaul_sandbox::SandboxError;
 use std::io::ErrorKind;
 
-/// Why a check did not run. A failing check is a report.
+/// The reason why a check did not run. A failing check is a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NativeError {
