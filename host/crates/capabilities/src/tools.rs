@@ -60,6 +60,15 @@ fn bound(answer: Answer) -> Result<ToolResult, BoundError> {
     answer.map(ToolResult::from).map_err(BoundError::from)
 }
 
+/// The name of a function that does not exist. A tool without any function is unavailable, and its description says why.
+fn unknown_function(call: &ToolCall, tool: Option<&ToolInfo>) -> String {
+    let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
+    match tool.filter(|info| info.functions.is_empty()) {
+        Some(unavailable) => format!("{name}: {}", unavailable.description),
+        None => name,
+    }
+}
+
 /// A call in progress: the known answer, or how to get it.
 enum Pending {
     Known(Answer),
@@ -159,13 +168,11 @@ impl Ctx {
         if let Err(denial) = self.grants.check_tool(&call.tool) {
             return self.keep_answer(call, Err(ToolError::Denied(denial))).await;
         }
-        let function = infos
-            .iter()
-            .find(|info| info.id == call.tool)
-            .and_then(|info| info.functions.iter().find(|function| function.name == call.function));
+        let tool = infos.iter().find(|info| info.id == call.tool);
+        let function = tool.and_then(|info| info.functions.iter().find(|function| function.name == call.function));
         let Some(class) = function.map(|function| function.effect) else {
-            let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
-            return self.keep_answer(call, Err(ToolError::UnknownFunction(name))).await;
+            let unknown = ToolError::UnknownFunction(unknown_function(&call, tool));
+            return self.keep_answer(call, Err(unknown)).await;
         };
         // Before its start is durable: from then on its outcome must not get lost.
         let on_its_way = self.in_flight.leave(class);

@@ -161,7 +161,20 @@ impl McpServer {
         Err(McpError::Limit { server: self.name.clone(), hit: LimitHit::new(DISK, max, max) })
     }
 
+    /// Sets up a connection. One that breaks off meanwhile, early in `connect_ms_max`, is set up once more: nothing was
+    /// asked of the server yet, so nothing is repeated.
     async fn connect(&self) -> Result<Live, McpError> {
+        let begun = Instant::now();
+        match self.connect_once().await {
+            Err(McpError::Down { reason, .. }) if begun.elapsed() < self.connect_time() / 2 => {
+                tracing::warn!("the MCP server `{}` is started again: {reason}", self.name);
+                self.connect_once().await
+            }
+            connected => connected,
+        }
+    }
+
+    async fn connect_once(&self) -> Result<Live, McpError> {
         let placeholders = Arc::new(self.placeholders()?);
         match self.config.url {
             Some(_) => self.connect_http(placeholders).await,

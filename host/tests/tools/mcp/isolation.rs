@@ -47,9 +47,9 @@ fn a_server_in_the_sandbox_reaches_the_hosts_of_its_table_and_no_others() {
     let more = format!("hosts = [\"GET {own}\"]\n");
     let urls = json!({ "urls": [format!("{own}/v1/models"), "http://127.0.0.1:9/"] });
     let lab = faked(&tools_named(&["fetch"]), &more, &[("mcp-fake", "fetch", urls)]);
-    lab.run(&["run"]).expect(0);
+    let ran = lab.run(&["run"]).expect(0);
     let answer = answers(&lab)[0].clone();
-    assert_eq!(answer[0], json!("{}"), "{answer}");
+    assert_eq!(answer[0], json!("{}"), "{answer}\n{}", ran.said());
     assert!(
         answer[1].as_str().is_some_and(|said| said.starts_with("403 ") && said.contains("[mcp.fake] hosts")),
         "{answer}"
