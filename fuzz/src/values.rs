@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tokio::runtime::Runtime;
+use wit_parser::abi::{AbiVariant, WasmType};
 
 /// Bytes of an input that a guest has room for.
 const INPUT_BYTES_MAX: usize = 64 << 10;
@@ -116,43 +117,36 @@ fn guest(role: &str) -> Vec<u8> {
     let world = format!("package test:guest; world guest {{ include longhaul:plugin/{role}-plugin@0.1.0; }}");
     let package = resolve.push_str("guest.wit", &world).expect("a world");
     let world = resolve.select_world(&[package], Some("guest")).expect("a world");
-    let mut module = wat::parse_str(module(role)).expect("a text of ours");
+    let mut module = wat::parse_str(module(&resolve, role)).expect("a text of ours");
     wit_component::embed_component_metadata(&mut module, &resolve, world, wit_component::StringEncoding::UTF8)
         .expect("a module of ours");
     let encoder = wit_component::ComponentEncoder::default().module(&module).expect("a module of ours");
     encoder.validate(true).encode().expect("a component of ours")
 }
 
-fn module(role: &str) -> String {
-    let exports = match role {
-        "tool" => &[
-            ("describe", ""),
-            ("call", "i32 i32 i32 i32 i32 i32 i32 i32 i32 i32"),
-            ("prepare", "i32 i32 i32 i32"),
-            ("verify", "i32 i32 i32 i32 i32 i32"),
-        ][..],
-        "agent" => &[("run", "i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32")],
-        "planner" => &[
-            ("plan", "i32 i32 i32 i32 i32 i32 i32 i32"),
-            ("replan", "i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32"),
-            ("synthesize", "i32 i32 i32 i32 i32 i32 i32 i32 i32 i32"),
-        ],
-        "evaluator" => &[("judge", "i32 i32 i32 i32 i32 i32 i32 i32 i32 i32")],
-        _ => &[
-            ("put", "i32 i32 i32 i32 i32 i32 i32 i32 i32 f64"),
-            ("get", "i32 i32 i32 i32"),
-            ("search", "i32 i32 i32 i32 i32"),
-            ("delete", "i32 i32 i32 i32"),
-            ("list", "i32 i32 i32 i32 i32 i32 i32 i32"),
-        ],
-    };
+/// A module with every function that the contract asks of the role.
+fn module(resolve: &wit_parser::Resolve, role: &str) -> String {
+    let interface = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some(role));
+    let functions = &interface.expect("an interface of each role").1.functions;
     let mut text = format!("(module {COMMON}");
-    for (export, parameters) in exports {
+    for (export, function) in functions {
         let name = format!("longhaul:plugin/{role}@0.1.0#{export}");
+        let parameters = flat(&resolve.wasm_signature(AbiVariant::GuestExport, function).params);
         write!(text, "(func (export {name:?}) (param {parameters}) (result i32) (call $answer))").expect("memory");
     }
     text.push(')');
     text
+}
+
+/// The types of parameters as the text format writes them.
+fn flat(types: &[WasmType]) -> String {
+    let name = |one: &WasmType| match one {
+        WasmType::I64 | WasmType::PointerOrI64 => "i64 ",
+        WasmType::F32 => "f32 ",
+        WasmType::F64 => "f64 ",
+        WasmType::I32 | WasmType::Pointer | WasmType::Length => "i32 ",
+    };
+    types.iter().map(name).collect()
 }
 
 /// Keeps where the longest text is, and spells it out at 0x10000.

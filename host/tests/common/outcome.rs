@@ -83,13 +83,16 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
         .iter()
         .map(|entry| {
             let (number, asked) = (&entry[0], &entry[1]["asked"]);
+            let answer = entry[1]["answered"]["answer"].as_str().unwrap_or("none");
             let answered = match asked["name"].as_str() {
                 // It answers a key, which differs from run to run.
-                Some("decisions.record") => "KEY",
-                _ => entry[1]["answered"]["answer"].as_str().unwrap_or("none"),
+                Some("decisions.record") => "KEY".to_owned(),
+                Some("decisions.find") => without_keys(answer),
+                _ => answer.to_owned(),
             };
             let call = format!("{number} {} {}", asked["name"], asked["summary"]);
-            without_times(&without_repeats(&format!("{call} {} -> {answered}", asked["fuel_used"])))
+            let line = format!("{call} {} -> {answered}", asked["fuel_used"]);
+            VARYING.iter().fold(without_times(&line), |line, count| without_count(&line, count))
         })
         .collect();
     let finished = &answer["finished"];
@@ -97,12 +100,23 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
     lines
 }
 
-/// A sub-agent's model call that was sent again shows in what its caller is told that it used.
-fn without_repeats(text: &str) -> String {
-    const COUNT: &str = "\"possibly_paid_twice\":";
-    let mut parts = text.split(COUNT);
+/// What differs from run to run: how long a check took; and a sub-agent's model call that was sent again shows in what
+/// its caller is told that it used.
+const VARYING: [&str; 2] = ["\"duration_ms\":", "\"possibly_paid_twice\":"];
+
+fn without_count(text: &str, count: &str) -> String {
+    let mut parts = text.split(count);
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |shown, rest| shown + COUNT + "N" + rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+    parts.fold(first, |shown, rest| shown + count + "N" + rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
+/// Decisions that were found, without their keys. A call that was cut off has no answer.
+fn without_keys(answer: &str) -> String {
+    let Ok(mut found) = serde_json::from_str::<Value>(answer) else { return answer.to_owned() };
+    for decision in found.as_array_mut().into_iter().flatten() {
+        decision["id"] = "KEY".into();
+    }
+    found.to_string()
 }
 
 /// Milliseconds since 1970 have 13 digits, and nothing else here has as many.
