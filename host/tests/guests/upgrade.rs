@@ -263,7 +263,9 @@ async fn a_plugin_imports_nothing_of_a_version_that_it_was_not_built_for() {
         check_refused(
             &host,
             &of_names(meter, &["tool@0.1.0"]),
-            "plugin `it` is no plugin of Longhaul: a tool may not import what it imports: component imports \
+            "plugin `it` is no plugin of Longhaul: it imports what longhaul:plugin 0.1.0 does not give to the role \
+             `tool`; build it again with `longhaul plugin build`, and begin a new run in place of one that began with \
+             it: component imports \
              instance `longhaul:plugin/meter@0.2.0`, but a matching implementation was not found in the linker: \
              instance export `count` has the wrong type: function implementation is missing",
         )

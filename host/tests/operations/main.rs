@@ -10,6 +10,7 @@ mod gc;
 mod notify;
 mod packaging;
 mod resources;
+mod stored;
 mod telemetry;
 
 use crate::common::lab::{Lab, Started};

@@ -215,7 +215,11 @@ fn unlinked(inspection: &Inspection, edition: &dyn Edition, error: &wasmtime::Er
             "it was built for {PACKAGE} {contract} and needs what {spoken}, which this host speaks, does not have; update longhaul, or build it for {spoken}: {error:#}"
         );
     }
-    format!("a {} may not import what it imports: {error:#}", inspection.role.name())
+    // The same version of the contract: a forbidden import, or a draft of before the contract was frozen.
+    let role = inspection.role.name();
+    format!(
+        "it imports what {PACKAGE} {spoken} does not give to the role `{role}`; build it again with `longhaul plugin build`, and begin a new run in place of one that began with it: {error:#}"
+    )
 }
 
 /// The pool if the machine gives the address space for it, otherwise one by one.
