@@ -65,6 +65,7 @@ impl PluginHost {
     /// The resources with which tools work here.
     pub fn tool_environment(&self) -> ToolEnvironment {
         ToolEnvironment {
+            home: self.home.clone(),
             owned: Arc::clone(&self.owned),
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),

@@ -6,6 +6,7 @@
 //! When something cannot be read or stored, no call passes: the run waits, and the same call is decided again. The
 //! agent never sees this as a refusal.
 
+use crate::environment::ToolEnvironment;
 use crate::gate::{ToolGate, itself};
 use crate::tool_set::ToolSet;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject, PolicyMode, PolicyVerdict, question};
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 /// The gate for the calls of one agent.
 pub struct ApprovalGate {
+    environment: ToolEnvironment,
     tools: Arc<ToolSet>,
     agent: String,
     plugin: String,
@@ -28,11 +30,8 @@ pub struct ApprovalGate {
 impl ApprovalGate {
     /// The gate of the agent of a table, which that plugin is.
     pub fn new(tools: &Arc<ToolSet>, agent: &str, plugin: &str) -> Self {
-        Self { tools: Arc::clone(tools), agent: agent.to_owned(), plugin: plugin.to_owned() }
-    }
-
-    fn store(&self) -> &dyn Store {
-        &*self.tools.environment().store
+        let (environment, tools) = (tools.environment().clone(), Arc::clone(tools));
+        Self { environment, tools, agent: agent.to_owned(), plugin: plugin.to_owned() }
     }
 
     fn gate(&self, call: &ToolCall) -> fault::Result<&ToolGate> {
@@ -45,8 +44,8 @@ impl ApprovalGate {
     /// let similar calls pass.
     async fn decided(&self, intent: &Intent) -> fault::Result<Result<(CallDecision, Batch), EffectQuestion>> {
         let gate = self.gate(&intent.call)?;
-        let subject = subject(intent, gate, self.store())?;
-        let known = approvals::get(self.store(), &subject.invocation.run(), &subject.id())?;
+        let subject = subject(intent, gate, &*self.environment.store)?;
+        let known = approvals::get(&*self.environment.store, &subject.invocation.run(), &subject.id())?;
         let verdict = gate.verdict(&intent.call);
         if let PolicyVerdict::Deny(denial) = verdict {
             return Ok(Ok((CallDecision::Denied(denial), taken_back(known)?)));
@@ -56,7 +55,7 @@ impl ApprovalGate {
             return Ok(Ok((CallDecision::Denied(gate.refused_when_heard(intent)), taken_back(known)?)));
         }
         if let Some(approval) = &known
-            && let Some((decision, used)) = approval.used(&subject, self.tools.environment().clock.now_ms())?
+            && let Some((decision, used)) = approval.used(&subject, self.environment.clock.now_ms())?
         {
             return Ok(Ok((decision, approvals::swap(Batch::new(), approval, &used)?)));
         }
@@ -90,7 +89,7 @@ impl ApprovalGate {
         if gate.asks == ApprovalKind::Question {
             return Ok(None);
         }
-        let rules = approvals::rules(self.store(), &subject.invocation.run())?;
+        let rules = approvals::rules(&*self.environment.store, &subject.invocation.run())?;
         let rule = rules.into_iter().find(|rule| rule.covers(subject, gate.runs_commands(call)));
         Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
     }
@@ -103,7 +102,7 @@ impl ApprovalGate {
     /// The sources of untrusted text that no rule of the run allows this call to follow. A rule allows them for the
     /// calls that it covers, as its text says, and for no other tool.
     fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &ApprovalSubject) -> fault::Result<Vec<String>> {
-        let mut rules = approvals::rules(self.store(), &subject.invocation.run())?;
+        let mut rules = approvals::rules(&*self.environment.store, &subject.invocation.run())?;
         rules.retain(|rule| rule.covers(subject, gate.runs_commands(&intent.call)));
         let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
         Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
@@ -120,7 +119,7 @@ impl ApprovalGate {
                 && matches!(one.standing, ApprovalStatus::Open | ApprovalStatus::Answered { .. })
         };
         // When the approvals cannot be read, the call is decided about, and fails there.
-        approvals::list(self.store(), &run).map_or(true, |all| all.iter().any(is_it))
+        approvals::list(&*self.environment.store, &run).map_or(true, |all| all.iter().any(is_it))
     }
 
     /// Stores the question before its run waits for the answer.
@@ -140,11 +139,11 @@ impl ApprovalGate {
             effect: intent.effect,
             runs_commands: gate.runs_commands(&intent.call),
             heard,
-            at_ms: self.tools.environment().clock.now_ms(),
+            at_ms: self.environment.clock.now_ms(),
             standing: ApprovalStatus::Open,
         };
-        self.store().commit(approvals::insert(Batch::new(), &approval)?).await?;
-        self.tools.environment().crash.reach("approval.asked");
+        self.environment.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
+        self.environment.crash.reach("approval.asked");
         Ok(approval)
     }
 }
@@ -189,8 +188,8 @@ impl Approvals for ApprovalGate {
 
     fn withdraw(&self, intent: &Intent) -> Batch {
         let withdrawn = || -> fault::Result<Batch> {
-            let subject = subject(intent, self.gate(&intent.call)?, self.store())?;
-            taken_back(approvals::get(self.store(), &subject.invocation.run(), &subject.id())?)
+            let subject = subject(intent, self.gate(&intent.call)?, &*self.environment.store)?;
+            taken_back(approvals::get(&*self.environment.store, &subject.invocation.run(), &subject.id())?)
         };
         // A question that stays open asks about nothing that could still happen: its entry has its decision.
         withdrawn().unwrap_or_default()

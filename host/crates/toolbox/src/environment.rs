@@ -7,7 +7,7 @@ use longhaul_core::fault;
 use longhaul_core::redact::Redact;
 use longhaul_core::store::Store;
 use longhaul_home::crash::CrashPoints;
-use longhaul_home::{Owned, own_program};
+use longhaul_home::{Home, Owned, own_program};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_security::audit::AuditLog;
 use longhaul_security::secrets::KnownSecrets;
@@ -17,7 +17,9 @@ use std::sync::Arc;
 /// The resources with which tools work in a data directory.
 #[derive(Clone)]
 pub struct ToolEnvironment {
-    /// The data directory, whose lock is held for as long as a tool works there.
+    /// The data directory.
+    pub home: Home,
+    /// The lock of the data directory, held for as long as a tool works there.
     pub owned: Arc<Owned>,
     /// The store with all state.
     pub store: Arc<dyn Store>,
@@ -35,10 +37,9 @@ impl ToolEnvironment {
     /// The sandbox of untrusted programs: checks, and programs that agents start. `level_min` is the lowest level that
     /// they may run at, `project` is the directory that they work for.
     pub fn check_host(&self, level_min: Level, project: &Path) -> fault::Result<SandboxHost> {
-        let home = self.owned.home();
-        let scratch = home.scratch();
+        let scratch = self.home.scratch();
         std::fs::create_dir_all(&scratch)?;
-        let hidden = vec![home.path().to_owned()];
+        let hidden = vec![self.home.path().to_owned()];
         let prefix_args = vec!["check-child".into()];
         let redact: Arc<dyn Redact> = self.secrets.clone();
         // Outside of a repository, as for a graph, the directory itself is the root.

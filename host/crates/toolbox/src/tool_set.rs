@@ -159,7 +159,7 @@ impl ToolSet {
 
     /// The secrets of one call of a component, with fresh placeholders.
     pub fn placeholders(&self, component: &ComponentTool) -> fault::Result<SecretPlaceholders> {
-        let secret_store = SecretStore::of(self.environment.owned.home());
+        let secret_store = SecretStore::of(&self.environment.home);
         let keys = component
             .secrets
             .iter()
