@@ -14,7 +14,7 @@ use longhaul_home::{Home, Owned};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_security::audit::AuditLog;
 use longhaul_security::secrets::KnownSecrets;
-use longhaul_toolbox::environment::{ToolEnvironment, fresh_seed};
+use longhaul_toolbox::environment::ToolEnvironment;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,6 +72,7 @@ impl PluginHost {
             secrets: Arc::clone(&self.secrets),
             audit: Arc::clone(&self.audit),
             crash: self.crash.clone(),
+            random: fresh_seed,
         }
     }
 
@@ -79,4 +80,11 @@ impl PluginHost {
     pub fn fresh_seed(&self) -> [u8; 32] {
         fresh_seed()
     }
+}
+
+fn fresh_seed() -> [u8; 32] {
+    let mut seed = [0; 32];
+    // The system always has randomness, and an invocation with a guessable seed would be worse than none.
+    getrandom::fill(&mut seed).expect("the system gives randomness");
+    seed
 }

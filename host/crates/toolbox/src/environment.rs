@@ -1,6 +1,6 @@
 //! The resources of a data directory with which the tools of a run are opened, confined and recorded.
 //!
-//! Refuses to know an engine or a component: what loads components makes this value.
+//! Refuses to know an engine or a component: the crate that loads components makes this value.
 
 use longhaul_core::Clock;
 use longhaul_core::fault;
@@ -31,6 +31,8 @@ pub struct ToolEnvironment {
     pub audit: Arc<AuditLog>,
     /// The points where crash tests end the process.
     pub crash: CrashPoints,
+    /// Returns unguessable bytes.
+    pub random: fn() -> [u8; 32],
 }
 
 impl ToolEnvironment {
@@ -48,13 +50,4 @@ impl ToolEnvironment {
         let (program, redact) = (own_program()?, Some(redact));
         Ok(SandboxHost { program, prefix_args, scratch, hidden, checkout, level_min, redact })
     }
-}
-
-/// Randomness from the system, for one invocation or one secret.
-#[must_use]
-pub fn fresh_seed() -> [u8; 32] {
-    let mut seed = [0; 32];
-    // The system always has randomness, and an invocation with a guessable seed would be worse than none.
-    getrandom::fill(&mut seed).expect("the system gives randomness");
-    seed
 }

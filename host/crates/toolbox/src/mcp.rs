@@ -1,6 +1,6 @@
 //! The MCP servers of a project as tools: their gates, and how each is opened.
 
-use crate::environment::{ToolEnvironment, fresh_seed};
+use crate::environment::ToolEnvironment;
 use crate::gate::ToolGate;
 use longhaul_config::Config;
 use longhaul_config::tools::mcp::{is_wanted, sent_to, tool_name};
@@ -63,6 +63,6 @@ pub fn surroundings(
         inside: vec!["mcp-child".into()],
         store: Arc::clone(&environment.store),
         secret: Arc::new(secret),
-        random: Arc::new(fresh_seed),
+        random: Arc::new(environment.random),
     })
 }

@@ -3,7 +3,7 @@
 use crate::built_in::{self, ToolSite};
 use crate::component::ComponentTool;
 use crate::discarded_changes::DiscardedChanges;
-use crate::environment::{ToolEnvironment, fresh_seed};
+use crate::environment::ToolEnvironment;
 use crate::gate::ToolGate;
 use crate::mcp;
 use longhaul_config::Config;
@@ -165,7 +165,7 @@ impl ToolSet {
             .iter()
             .map(|granted| secret_store.key(granted, &self.project, &component.table))
             .collect::<fault::Result<_>>()?;
-        Ok(SecretPlaceholders::new(&component.table, keys, fresh_seed))
+        Ok(SecretPlaceholders::new(&component.table, keys, self.environment.random))
     }
 
     /// The redactor for the answers of tools.
