@@ -4,7 +4,7 @@ use super::{Service, ServiceOperations};
 use crate::backup;
 use crate::checkpoint::{self, SnapshotStore};
 use crate::gc;
-use crate::toolbox::plugin_host::PluginHost;
+use crate::plugins::plugin_host::PluginHost;
 use longhaul_api::operations::MaintenanceOperations;
 use longhaul_api::upkeep::{AuditHead, CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
 use longhaul_core::RunId;

@@ -20,7 +20,8 @@ impl Service {
         let scratch = self.host.home.scratch();
         std::fs::create_dir_all(&scratch)?;
         let tree = tempfile::tempdir_in(scratch).context("the server needs a directory")?;
-        let around = toolbox::mcp::surroundings(&self.host, &config, server, directory, tree.path())?;
+        let around =
+            toolbox::mcp::surroundings(&self.host.tool_environment(), &config, server, directory, tree.path())?;
         let (digest, tools) = McpServer::new(server, table, around).described().await?;
         let redactor = self.host.secrets.redactor();
         let tools = tools.into_iter().map(|one| Definition {

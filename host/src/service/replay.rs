@@ -1,6 +1,6 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
-use crate::toolbox::plugin_host::PluginHost;
+use crate::plugins::plugin_host::PluginHost;
 use longhaul_api::runs::ReplayResult;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{InvocationScope, InvocationSetup, Services, Watch};

@@ -8,7 +8,7 @@ use crate::check;
 use crate::check::machine;
 use crate::check::plugins::{Planned, plan_of};
 use crate::config::Config;
-use crate::toolbox::plugin_set;
+use crate::plugins::plugin_set;
 use longhaul_api::runs::{AffectedRun, RereadOutcome};
 use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};

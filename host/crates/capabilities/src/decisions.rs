@@ -2,11 +2,12 @@
 
 mod stored;
 
-use crate::counted::{CountedKind, StoredReply};
+use crate::counted::StoredReply;
 use crate::ctx::Ctx;
 use crate::stop::Stop;
 use longhaul_bindings::imports::decisions::{self, Decision, DecisionError, FoundDecision};
 use longhaul_core::LimitHit;
+use longhaul_core::counted::CountedKind;
 use longhaul_core::decision::{self, relevant};
 use longhaul_core::journal::{EffectClass, EntryHandle};
 use longhaul_core::store::Batch;

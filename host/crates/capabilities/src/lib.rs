@@ -10,7 +10,7 @@ mod artifact;
 mod checks;
 mod console;
 mod conversation;
-pub mod counted;
+mod counted;
 mod ctx;
 mod decisions;
 mod delegate;

@@ -1,8 +1,9 @@
 //! The log of finished work, for later sessions of the project.
 
-use crate::counted::{CountedKind, StoredReply};
+use crate::counted::StoredReply;
 use crate::ctx::Ctx;
 use longhaul_bindings::imports::progress::{self, ProgressError};
+use longhaul_core::counted::CountedKind;
 use longhaul_core::journal::EffectClass;
 use longhaul_core::store::{Batch, Key, Table};
 use longhaul_core::text::truncate;

@@ -6,12 +6,12 @@
 //! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. An unavailable
 //! backend ends the attempt, like an unavailable model; a backend's refusal is an answer.
 
-use crate::counted::{CountReservation, CountedKind};
 use crate::ctx::Ctx;
 use crate::noting::turns;
 use crate::stop::Stop;
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
+use longhaul_core::counted::{CountReservation, CountedKind};
 use longhaul_core::journal::{EffectClass, EntryHandle};
 use longhaul_core::memory::{MemoryEntry, MemoryError, MemoryHit, MemoryNote, Trust};
 use longhaul_core::store::Batch;

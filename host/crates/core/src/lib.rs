@@ -7,6 +7,7 @@ pub mod approval;
 pub mod capacity;
 pub mod clock;
 pub mod context;
+pub mod counted;
 pub mod crash;
 pub mod decision;
 pub mod denial;

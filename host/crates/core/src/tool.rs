@@ -179,6 +179,17 @@ fn bounded(found: BTreeSet<String>) -> Vec<String> {
     kept
 }
 
+/// One attempt at a call of a tool, as the caller knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolAttempt<'a> {
+    /// The idempotency key: the same for every attempt of one call, different for every other call.
+    pub key: &'a str,
+    /// Counts from 1.
+    pub number: u32,
+    /// The settings that the operator wrote for this tool, an object.
+    pub settings: &'a Value,
+}
+
 /// The answer of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {

@@ -144,17 +144,6 @@ pub trait ToolExports: Send + Sync {
     ) -> ExportAnswer<ToolOutput, ToolError>;
 }
 
-/// One attempt at a call of a tool, as the caller knows it.
-#[derive(Clone, Copy, Debug)]
-pub struct ToolAttempt<'a> {
-    /// The idempotency key: the same for every attempt of one call, different for every other call.
-    pub key: &'a str,
-    /// Counts from 1.
-    pub number: u32,
-    /// The settings that the operator wrote for this tool, an object.
-    pub settings: &'a serde_json::Value,
-}
-
 /// What a tool is told beside the call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallContext {

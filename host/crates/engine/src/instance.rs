@@ -2,13 +2,13 @@
 
 use crate::callee::{CallStart, Called, WarmInstance};
 use crate::contract::CheckedAnswer;
-use crate::edition::{CallContext, Exports, GuestInstance, ToolAttempt};
+use crate::edition::{CallContext, Exports, GuestInstance};
 use crate::error::CallError;
 use crate::governor::Cancel;
 use crate::plugin::Plugin;
 use longhaul_capabilities::{Ctx, InvocationSetup};
 use longhaul_core::text::printable;
-use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
+use longhaul_core::tool::{ToolAttempt, ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::work::{Outcome, RoleError, Rubric, Subject, Task, Verdict};
 use wasmtime::Store;
 use wasmtime::component::Instance;

@@ -7,9 +7,9 @@ use longhaul_config::Config;
 use longhaul_config::memory::{BackendName, MemoryConfig};
 use longhaul_core::fault;
 use longhaul_core::memory::{Embedded, MemoryBackend};
+use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_plugins::plugin_set::PluginSet;
 use longhaul_records::pins::PinnedPlugins;
-use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_toolbox::plugin_set::PluginSet;
 use std::path::Path;
 use std::sync::Arc;
 

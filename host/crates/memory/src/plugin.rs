@@ -6,7 +6,7 @@ use longhaul_config::memory::PLUGIN;
 use longhaul_core::InvocationId;
 use longhaul_core::memory::{KeyPage, MemoryBackend, MemoryEntry, MemoryError, MemoryHit};
 use longhaul_engine::{CallError, Called, Cancel, MemorySpace};
-use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
+use longhaul_plugins::plugin_set::{PluginSet, PreparedPlugin};
 
 /// A component as the memory backend; see the module.
 pub(super) struct PluginMemory {

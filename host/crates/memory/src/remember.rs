@@ -25,10 +25,10 @@ use longhaul_core::supervisor::{InvocationTotals, Supervisor as _, Tries, UsageD
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
 use longhaul_models::set::{ModelSet, ProgramEnvironment};
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_security::trust;
-use longhaul_toolbox::plugin_host::PluginHost;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Plugins as files: search by name, installation, inspection, manifests and requested grants.
+//! Plugins: search by name, installation, inspection and manifests, and the plugins of a run with their grants.
 //!
 //! | module | holds |
 //! |---|---|
@@ -8,17 +8,24 @@
 //! | [`verdict`] | the rules for names, versions and worlds |
 //! | `known` | inspection of a component before it runs, and its changes since another version |
 //! | `loaded` | the plugins that this process has compiled |
+//! | [`plugin_host`] | the store, clock, engine and secrets with which plugins are loaded, confined and served |
+//! | [`plugin_set`] | the plugins of a run, pinned by digest, with their grants and limits |
+//! | `component_caller` | calls of the plugins that are tools of a run |
 //!
 //! All statements of a plugin about itself are claims. This crate refuses to grant any of them, which `longhaul.toml`
-//! does, to call an export, and to ask a person.
+//! does, and to ask a person. Only tools are called from here.
 
+mod component_caller;
 pub mod installed;
 mod known;
 mod loaded;
 pub mod manifest;
+pub mod plugin_host;
+pub mod plugin_set;
 mod search;
 pub mod verdict;
 
+pub use component_caller::ComponentCaller;
 pub use known::{InspectedPlugin, PluginChanges, read_bounded};
 pub use loaded::LoadedPlugins;
 pub use search::{FoundPlugin, components_of, find, read};

@@ -12,8 +12,8 @@ use longhaul_config::{Config, FILE};
 use longhaul_core::fault;
 use longhaul_core::ids;
 use longhaul_models::set::{ModelOptions, ProgramEnvironment};
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_security::{identity, trust};
-use longhaul_toolbox::plugin_host::PluginHost;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -18,11 +18,11 @@ use longhaul_core::{Digest, InvocationId};
 use longhaul_engine::Cancel;
 use longhaul_harness::{HarnessSetup, plan};
 use longhaul_plugins::manifest::{PluginManifest, settings};
+use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_plugins::plugin_set::{self, PreparedPlugin};
 use longhaul_records::pins::{PinnedPlugin, PinnedPlugins};
 use longhaul_toolbox::built_in;
 use longhaul_toolbox::gate::ToolGate;
-use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_toolbox::plugin_set::{self, PreparedPlugin};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -140,8 +140,9 @@ async fn own_tool(
     let supervisor: Arc<dyn Supervisor> = Arc::new(Unsupervised);
     let name = &config.project.name;
     let sandbox_min = config.run.sandbox_min;
-    let site =
-        built_in::ToolSite { host, project: directory, name, sandbox_min, tree: directory, supervisor: &supervisor };
+    let environment = &host.tool_environment();
+    let (project, tree, supervisor) = (directory, directory, &supervisor);
+    let site = built_in::ToolSite { environment, project, name, sandbox_min, tree, supervisor };
     let Ok(own) = built_in::open(tool, part, &site) else { return };
     if let Ok(info) = own.info(tool).await {
         named(found, table, &ToolGate::of(tool, part, &PinnedPlugins::new(), false), &info);

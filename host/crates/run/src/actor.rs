@@ -16,11 +16,11 @@ use longhaul_harness::{
     Action, Input, OrderRefusal, PersonRequest, Reaction, RunState, RunStatus, Work, WorkFailure, WorkReport, pending,
     step,
 };
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::{BusMessage, EventBus};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_records::{approvals, ledger, project};
-use longhaul_toolbox::plugin_host::PluginHost;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -13,8 +13,8 @@ use longhaul_core::work::{CheckBody, CheckReport, CheckSpec, FeatureSpec};
 use longhaul_core::{Denial, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel, ToolAttempt};
 use longhaul_harness::TrialOutcome;
+use longhaul_plugins::plugin_set::{PluginSet, PreparedPlugin};
 use longhaul_records::pins::PYTHON_CHECKS;
-use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 use longhaul_worktree::{ExactCopy, NativeError};
 
 use super::executor::NativeChecks;

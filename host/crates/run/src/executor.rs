@@ -28,12 +28,12 @@ use longhaul_core::work::Outcome;
 use longhaul_harness::{RunState, Work};
 use longhaul_memory::factory::MemoryFactory;
 use longhaul_models::set::{ModelSet, ProgramEnvironment};
+use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_plugins::plugin_set::PluginSet;
 use longhaul_records::bus::EventBus;
 use longhaul_records::invocation::JournaledResult;
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::RunRecord;
-use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_toolbox::plugin_set::PluginSet;
 use repository::Repository;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,9 +143,10 @@ impl Workspace {
             }
         };
         let supervisor: Arc<dyn Supervisor> = ledger.clone();
+        let unkept = repository.as_ref().map(Repository::unkept);
         let plugin_set =
-            PluginSet::load(Arc::clone(host), config, &record.pins, &record.directory, &tree, &supervisor).await?;
-        let plugin_set = Arc::new(plugin_set.watched(repository.as_ref().map(Repository::unkept)));
+            PluginSet::load(Arc::clone(host), config, &record.pins, &record.directory, &tree, &supervisor, unkept);
+        let plugin_set = Arc::new(plugin_set.await?);
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
         let (host, graphs, config) = (Arc::clone(host), Arc::clone(graphs), Arc::clone(config));
         let invocation_context = InvocationContext {

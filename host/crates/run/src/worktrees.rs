@@ -1,8 +1,8 @@
 //! The trees of a run beside its branch, and the work in them that is in no commit. Every function here blocks, and
 //! none changes anything, except that a missing first tree is made again.
 
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::record::RunRecord;
-use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::{Tree, TreeCaps, TreeError, UserRepository};
 use std::path::Path;
 

@@ -6,9 +6,9 @@
 //! When something cannot be read or stored, no call passes: the run waits, and the same call is decided again. The
 //! agent never sees this as a refusal.
 
+use crate::environment::ToolEnvironment;
 use crate::gate::{ToolGate, itself};
-use crate::plugin_host::PluginHost;
-use crate::plugin_set::{PluginSet, PreparedPlugin};
+use crate::tool_set::ToolSet;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject, PolicyMode, PolicyVerdict, question};
 use longhaul_core::approval::{Approvals, CallDecision, Intent, Undecided};
 use longhaul_core::fault::{self, Fault};
@@ -21,21 +21,21 @@ use std::sync::Arc;
 
 /// The gate for the calls of one agent.
 pub struct ApprovalGate {
-    host: Arc<PluginHost>,
-    plugin_set: Arc<PluginSet>,
+    environment: ToolEnvironment,
+    tools: Arc<ToolSet>,
     agent: String,
     plugin: String,
 }
 
 impl ApprovalGate {
-    /// The gate of the agent of that part.
-    pub fn new(host: &Arc<PluginHost>, plugin_set: &Arc<PluginSet>, part: &PreparedPlugin) -> Self {
-        let (agent, plugin) = (part.table.clone(), part.plugin.name().to_owned());
-        Self { host: Arc::clone(host), plugin_set: Arc::clone(plugin_set), agent, plugin }
+    /// The gate of the agent of a table, which that plugin is.
+    pub fn new(tools: &Arc<ToolSet>, agent: &str, plugin: &str) -> Self {
+        let (environment, tools) = (tools.environment().clone(), Arc::clone(tools));
+        Self { environment, tools, agent: agent.to_owned(), plugin: plugin.to_owned() }
     }
 
     fn gate(&self, call: &ToolCall) -> fault::Result<&ToolGate> {
-        self.plugin_set
+        self.tools
             .gate(&call.tool)
             .ok_or_else(|| Fault::msg(format!("the gate does not know the tool `{}`", call.tool)))
     }
@@ -44,8 +44,8 @@ impl ApprovalGate {
     /// let similar calls pass.
     async fn decided(&self, intent: &Intent) -> fault::Result<Result<(CallDecision, Batch), EffectQuestion>> {
         let gate = self.gate(&intent.call)?;
-        let subject = subject(intent, gate, &*self.host.store)?;
-        let known = approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?;
+        let subject = subject(intent, gate, &*self.environment.store)?;
+        let known = approvals::get(&*self.environment.store, &subject.invocation.run(), &subject.id())?;
         let verdict = gate.verdict(&intent.call);
         if let PolicyVerdict::Deny(denial) = verdict {
             return Ok(Ok((CallDecision::Denied(denial), taken_back(known)?)));
@@ -55,7 +55,7 @@ impl ApprovalGate {
             return Ok(Ok((CallDecision::Denied(gate.refused_when_heard(intent)), taken_back(known)?)));
         }
         if let Some(approval) = &known
-            && let Some((decision, used)) = approval.used(&subject, self.host.clock.now_ms())?
+            && let Some((decision, used)) = approval.used(&subject, self.environment.clock.now_ms())?
         {
             return Ok(Ok((decision, approvals::swap(Batch::new(), approval, &used)?)));
         }
@@ -74,9 +74,7 @@ impl ApprovalGate {
             Some(open) => open,
             None => {
                 // A person's approval could have no effect.
-                if let Some(error) =
-                    self.plugin_set.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call))
-                {
+                if let Some(error) = self.tools.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call)) {
                     return Ok(Ok((CallDecision::Denied(refused(error)), Batch::new())));
                 }
                 self.ask(intent, gate, subject, heard).await?
@@ -91,20 +89,20 @@ impl ApprovalGate {
         if gate.asks == ApprovalKind::Question {
             return Ok(None);
         }
-        let rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
+        let rules = approvals::rules(&*self.environment.store, &subject.invocation.run())?;
         let rule = rules.into_iter().find(|rule| rule.covers(subject, gate.runs_commands(call)));
         Ok(rule.map(|rule| format!("rule {} of this run", rule.id)))
     }
 
     /// The policy for a call after what its agent has read.
     fn when_heard(&self, gate: &ToolGate, intent: &Intent) -> PolicyMode {
-        gate.when_heard(intent, |destination| self.plugin_set.has_reached(destination))
+        gate.when_heard(intent, |destination| self.tools.has_reached(destination))
     }
 
     /// The sources of untrusted text that no rule of the run allows this call to follow. A rule allows them for the
     /// calls that it covers, as its text says, and for no other tool.
     fn not_allowed(&self, gate: &ToolGate, intent: &Intent, subject: &ApprovalSubject) -> fault::Result<Vec<String>> {
-        let mut rules = approvals::rules(&*self.host.store, &subject.invocation.run())?;
+        let mut rules = approvals::rules(&*self.environment.store, &subject.invocation.run())?;
         rules.retain(|rule| rule.covers(subject, gate.runs_commands(&intent.call)));
         let is_allowed = |source: &&String| rules.iter().any(|rule| rule.heard.contains(source));
         Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
@@ -121,7 +119,7 @@ impl ApprovalGate {
                 && matches!(one.standing, ApprovalStatus::Open | ApprovalStatus::Answered { .. })
         };
         // When the approvals cannot be read, the call is decided about, and fails there.
-        approvals::list(&*self.host.store, &run).map_or(true, |all| all.iter().any(is_it))
+        approvals::list(&*self.environment.store, &run).map_or(true, |all| all.iter().any(is_it))
     }
 
     /// Stores the question before its run waits for the answer.
@@ -141,11 +139,11 @@ impl ApprovalGate {
             effect: intent.effect,
             runs_commands: gate.runs_commands(&intent.call),
             heard,
-            at_ms: self.host.clock.now_ms(),
+            at_ms: self.environment.clock.now_ms(),
             standing: ApprovalStatus::Open,
         };
-        self.host.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
-        self.host.crash.reach("approval.asked");
+        self.environment.store.commit(approvals::insert(Batch::new(), &approval)?).await?;
+        self.environment.crash.reach("approval.asked");
         Ok(approval)
     }
 }
@@ -173,7 +171,7 @@ impl Approvals for ApprovalGate {
     fn leaves(&self, call: &ToolCall) {
         if let Ok(gate) = self.gate(call) {
             // A later call without an address concerns what this one reached: a page that was opened is read.
-            self.plugin_set.reaches([gate.destinations(call), vec![itself(call)]].concat());
+            self.tools.reaches([gate.destinations(call), vec![itself(call)]].concat());
         }
     }
 
@@ -190,8 +188,8 @@ impl Approvals for ApprovalGate {
 
     fn withdraw(&self, intent: &Intent) -> Batch {
         let withdrawn = || -> fault::Result<Batch> {
-            let subject = subject(intent, self.gate(&intent.call)?, &*self.host.store)?;
-            taken_back(approvals::get(&*self.host.store, &subject.invocation.run(), &subject.id())?)
+            let subject = subject(intent, self.gate(&intent.call)?, &*self.environment.store)?;
+            taken_back(approvals::get(&*self.environment.store, &subject.invocation.run(), &subject.id())?)
         };
         // A question that stays open asks about nothing that could still happen: its entry has its decision.
         withdrawn().unwrap_or_default()

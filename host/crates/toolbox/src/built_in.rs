@@ -2,7 +2,7 @@
 //! one.
 
 use crate::ask_human::AskHuman;
-use crate::plugin_host::PluginHost;
+use crate::environment::ToolEnvironment;
 use crate::project::ProjectTool;
 use crate::todo::TodoTool;
 use longhaul_browser::{Browser, BrowserEnvironment, BrowserSettings};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The place where the tools of a run work.
 pub struct ToolSite<'a> {
     /// Confines the programs of tools.
-    pub host: &'a PluginHost,
+    pub environment: &'a ToolEnvironment,
     /// The user's project.
     pub project: &'a Path,
     /// The name of the run; its branch has the same.
@@ -36,8 +36,8 @@ pub struct ToolSite<'a> {
 
 /// Opens the tool of a table that [`longhaul_config::tools::built_in::check`] accepted.
 pub fn open(tool: &str, part: &PluginConfig, site: &ToolSite<'_>) -> fault::Result<Arc<dyn HostTool>> {
-    let ToolSite { host, project, name, sandbox_min, tree, supervisor } = *site;
-    let (store, clock) = (Arc::clone(&host.store), Arc::clone(&host.clock));
+    let ToolSite { environment, project, name, sandbox_min, tree, supervisor } = *site;
+    let (store, clock) = (Arc::clone(&environment.store), Arc::clone(&environment.clock));
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
         Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),
@@ -45,7 +45,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &ToolSite<'_>) -> fault::Resu
         Some(BROWSER) => {
             let grants = Grants { table: format!("tools.{tool}"), hosts: part.hosts.clone(), ..Grants::default() };
             let around = BrowserEnvironment {
-                host: host.check_host(sandbox_min, project)?,
+                host: environment.check_host(sandbox_min, project)?,
                 child_args: vec!["browser-child".into()],
                 guard: Guard::new(grants, RequestLimits::default()),
                 supervisor: Arc::clone(supervisor),
@@ -57,7 +57,7 @@ pub fn open(tool: &str, part: &PluginConfig, site: &ToolSite<'_>) -> fault::Resu
                 project: project.to_owned(),
                 tree: tree.to_owned(),
                 branch: format!("longhaul/{name}"),
-                host: host.check_host(sandbox_min, project)?,
+                host: environment.check_host(sandbox_min, project)?,
                 clock,
             };
             Ok(longhaul_tools::open(tool.unwrap_or_default(), &settings(part), &place)?)

@@ -1,9 +1,10 @@
-//! The plugins and tools of a run: their loading, their grants, and the approval gate.
+//! The tools of a run: their grants, their calls, and the approval gate.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plugin_host`] | the store, clock, engine and secrets with which plugins are loaded, confined and served |
-//! | [`plugin_set`] | the plugins of a run, pinned by digest, with their grants and limits |
+//! | [`environment`] | the store, clock, secrets and sandbox with which tools are opened, confined and recorded |
+//! | [`tool_set`] | the tools of a run, with their gates |
+//! | [`component`] | tools that are components, and the trait through which their exports are called |
 //! | `toolbox` | the tools of one invocation, as it lists and calls them |
 //! | [`gate`] | the operator's policy for the calls of a tool, and the tool's reach |
 //! | [`approval_gate`] | decisions about calls: the policy, then the rules of the run, then a person |
@@ -13,18 +14,20 @@
 //! | [`discarded_changes`] | the files that calls wrote and that no commit would hold |
 //!
 //! This crate refuses to grant anything beyond `longhaul.toml`, and to repeat a call; the journal decides about
-//! repetitions. It asks no person by itself: it stores the question, and the run waits for its answer.
+//! repetitions. It asks no person by itself: it stores the question, and the run waits for its answer. It knows neither
+//! capabilities nor an engine, so that a guest's call of a tool leads down.
 
 pub mod approval_gate;
 mod ask_human;
 pub mod built_in;
+pub mod component;
 pub mod discarded_changes;
+pub mod environment;
 pub mod gate;
 pub mod mcp;
-pub mod plugin_host;
-pub mod plugin_set;
 mod project;
 mod todo;
+pub mod tool_set;
 mod toolbox;
 
 pub use toolbox::Toolbox;

@@ -7,7 +7,7 @@
 
 mod functions;
 
-use longhaul_capabilities::counted::{CountReservation, CountedKind};
+use longhaul_core::counted::{CountReservation, CountedKind};
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};

@@ -4,15 +4,17 @@
 //! for the tool; otherwise the effect is `acts`, which is never repeated without a person. Some tools are implemented
 //! by the host (`built_in.rs`) and are no components.
 
+use crate::component::{ComponentAnswer, ComponentCalls, ComponentTool, ToolGuest};
 use crate::discarded_changes::DiscardedChanges;
-use crate::plugin_set::{PluginSet, PreparedPlugin};
-use longhaul_capabilities::InvocationSetup;
+use crate::tool_set::ToolSet;
+use longhaul_core::InvocationId;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
 use longhaul_core::supervisor::Supervisor as _;
-use longhaul_core::tool::{FunctionInfo, HostTool, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
-use longhaul_core::{InvocationId, LimitHit, Outage};
-use longhaul_engine::{CallError, Called, Cancel, ToolAttempt};
+use longhaul_core::tool::{
+    FunctionInfo, HostTool, ToolAttempt, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification,
+};
+use longhaul_egress::SecretPlaceholders;
 use longhaul_records::ledger::Ledger;
 use longhaul_security::secrets;
 use longhaul_worktree::Named;
@@ -21,50 +23,54 @@ use std::sync::Arc;
 
 /// The tools that one invocation may get.
 pub struct Toolbox {
-    plugin_set: Arc<PluginSet>,
+    tools: Arc<ToolSet>,
+    components: Arc<dyn ComponentCalls>,
     ledger: Arc<Ledger>,
     caller: InvocationId,
-    cancel: Cancel,
 }
 
 impl Toolbox {
-    /// The tools of a run, for one caller.
-    pub fn new(plugin_set: Arc<PluginSet>, ledger: Arc<Ledger>, caller: InvocationId, cancel: Cancel) -> Self {
-        Self { plugin_set, ledger, caller, cancel }
+    /// The tools of a run, for one caller; `components` calls those that are components.
+    pub fn new(
+        tools: Arc<ToolSet>,
+        components: Arc<dyn ComponentCalls>,
+        ledger: Arc<Ledger>,
+        caller: InvocationId,
+    ) -> Self {
+        Self { tools, components, ledger, caller }
     }
 
     async fn note_secrets(&self, tool: &str) -> Result<(), ToolError> {
-        let noted = self.plugin_set.note_secrets(tool, &self.caller.run()).await;
+        let noted = self.tools.note_secrets(tool, &self.caller.run()).await;
         noted.map_err(|error| ToolError::Failed(format!("{error:#}")))
     }
 
-    fn part(&self, tool: &str) -> Result<&PreparedPlugin, ToolError> {
-        self.plugin_set.part(&format!("tools.{tool}")).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
+    fn component(&self, tool: &str) -> Result<&ComponentTool, ToolError> {
+        self.tools.component(tool).ok_or_else(|| ToolError::UnknownFunction(tool.to_owned()))
     }
 
-    /// A plugin gets placeholders for its secrets, and their values are redacted from its answer in case it obtained
+    /// A component gets placeholders for its secrets, and their values are redacted from its answer in case it obtained
     /// one.
-    async fn call_plugin(
+    async fn call_component(
         &self,
-        part: &PreparedPlugin,
+        component: &ComponentTool,
         call: &ToolCall,
         key: &str,
         attempt: u32,
     ) -> Result<ToolOutput, ToolError> {
-        let (setup, settings) = self.settled(part, part.grants.clone())?;
-        let placeholders = Arc::clone(&setup.placeholders);
+        let (guest, settings) = self.settled(component, component.grants.clone())?;
+        let placeholders = Arc::clone(&guest.placeholders);
         let attempt = ToolAttempt { key, number: attempt, settings: &settings };
-        let answer = self.counted(part.plugin.call_tool(setup, &unhurried(), call, attempt).await);
+        let answer = self.counted(self.components.call(guest, call, attempt).await?);
         secrets::scrubbed(answer, placeholders.redactor())
     }
 
-    /// The setup of a call, and the settings of the tool, with placeholders in the places of its secrets.
-    fn settled(&self, part: &PreparedPlugin, grants: Grants) -> Result<(InvocationSetup, Value), ToolError> {
+    /// The guest of a call, and the settings of the tool, with placeholders in the places of its secrets.
+    fn settled(&self, component: &ComponentTool, grants: Grants) -> Result<(ToolGuest, Value), ToolError> {
         let placeholders =
-            self.plugin_set.placeholders(part).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
-        let settings = secrets::settled(&part.settings, &placeholders);
-        let placeholders = Arc::new(placeholders);
-        Ok((InvocationSetup { placeholders, ..self.setup_with(part, grants) }, settings))
+            self.tools.placeholders(component).map_err(|error| ToolError::Failed(format!("{error:#}")))?;
+        let settings = secrets::settled(&component.settings, &placeholders);
+        Ok((self.guest(component, grants, Arc::new(placeholders)), settings))
     }
 
     async fn call_own(
@@ -82,20 +88,15 @@ impl Toolbox {
 
     /// Usage of a tool counts for its caller. A tool that failed after a cap of the run refused its bytes failed
     /// because of that cap.
-    fn counted<T>(&self, called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
-        self.ledger.tool_used(&self.caller, called.used.fuel);
+    fn counted<T>(&self, answered: ComponentAnswer<T>) -> Result<T, ToolError> {
+        self.ledger.tool_used(&self.caller, answered.fuel);
         let refused = self.ledger.refused_bytes(&self.caller);
-        flat(called).map_err(|error| refused.map_or(error, ToolError::Limit))
+        answered.answer.map_err(|error| refused.map_or(error, ToolError::Limit))
     }
 
-    fn setup(&self, part: &PreparedPlugin) -> InvocationSetup {
-        self.setup_with(part, part.grants.clone())
-    }
-
-    fn setup_with(&self, part: &PreparedPlugin, grants: Grants) -> InvocationSetup {
-        let mut setup = self.plugin_set.setup_tool(part, &self.caller, grants);
-        setup.services.supervisor = self.ledger.clone();
-        setup
+    fn guest(&self, component: &ComponentTool, grants: Grants, placeholders: Arc<SecretPlaceholders>) -> ToolGuest {
+        let (table, caller) = (component.table.clone(), self.caller.clone());
+        ToolGuest { table, caller, grants, placeholders, supervisor: self.ledger.clone() }
     }
 }
 
@@ -103,31 +104,31 @@ impl Toolbox {
 impl Tools for Toolbox {
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError> {
         let mut infos = Vec::new();
-        for (name, part) in self.plugin_set.tools() {
-            let settings = part.concealed_settings();
-            let told = part.plugin.describe(self.setup(part), &self.cancel, &settings).await;
-            infos.push(believed(name, flat(told)?, part));
+        for (name, component) in self.tools.components() {
+            let settings = secrets::concealed(&component.settings, &component.secrets);
+            let guest = self.guest(component, component.grants.clone(), Arc::default());
+            infos.push(believed(name, self.components.describe(guest, &settings).await?, component));
         }
-        for (name, own) in self.plugin_set.own_tools() {
+        for (name, own) in self.tools.own_tools() {
             // A server is started to list its functions.
             self.note_secrets(name).await?;
-            infos.push(secrets::scrubbed_info(own.info(name).await?, &self.plugin_set.redactor()));
+            infos.push(secrets::scrubbed_info(own.info(name).await?, &self.tools.redactor()));
         }
         for info in &infos {
-            self.plugin_set.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
+            self.tools.gate(&info.id).map_or(Ok(()), |gate| gate.check_functions(info))?;
         }
         Ok(infos)
     }
 
     async fn prepare(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<String, ToolError> {
-        if let Some(own) = self.plugin_set.own_tool(&call.tool) {
+        if let Some(own) = self.tools.own_tool(&call.tool) {
             return own.prepare(call).await;
         }
-        let part = self.part(&call.tool)?;
+        let component = self.component(&call.tool)?;
         // It has no effect, so it cannot write.
-        let (setup, settings) = self.settled(part, read_only(&part.grants))?;
+        let (guest, settings) = self.settled(component, read_only(&component.grants))?;
         let attempt = ToolAttempt { key, number: attempt, settings: &settings };
-        self.counted(part.plugin.prepare(setup, &unhurried(), call, attempt).await)
+        self.counted(self.components.prepare(guest, call, attempt).await?)
     }
 
     async fn verify(
@@ -137,29 +138,29 @@ impl Tools for Toolbox {
         key: &str,
         attempt: u32,
     ) -> Result<Verification, ToolError> {
-        if let Some(own) = self.plugin_set.own_tool(&call.tool) {
+        if let Some(own) = self.tools.own_tool(&call.tool) {
             return own.verify(call, prepared).await;
         }
-        let part = self.part(&call.tool)?;
-        let (setup, settings) = self.settled(part, read_only(&part.grants))?;
+        let component = self.component(&call.tool)?;
+        let (guest, settings) = self.settled(component, read_only(&component.grants))?;
         let attempt = ToolAttempt { key, number: attempt, settings: &settings };
-        self.counted(part.plugin.verify(setup, &unhurried(), call, prepared, attempt).await)
+        self.counted(self.components.verify(guest, call, prepared, attempt).await?)
     }
 
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError> {
         self.note_secrets(&call.tool).await?;
-        self.plugin_set.crash().reach("tool.before-call");
-        let watch = self.plugin_set.watch(&call.tool);
+        self.tools.environment().crash.reach("tool.before-call");
+        let watch = self.tools.watch(&call.tool);
         let named = match &watch {
             Some((unkept, places)) => Some((*unkept, unkept.before(call, places).await)),
             None => None,
         };
-        let answer = match self.plugin_set.own_tool(&call.tool) {
+        let answer = match self.tools.own_tool(&call.tool) {
             Some(own) => self.call_own(own, call, key, attempt).await,
-            None => self.call_plugin(self.part(&call.tool)?, call, key, attempt).await,
+            None => self.call_component(self.component(&call.tool)?, call, key, attempt).await,
         };
-        self.plugin_set.crash().reach("tool.after-call");
-        let answer = secrets::scrubbed(answer, &self.plugin_set.redactor());
+        self.tools.environment().crash.reach("tool.after-call");
+        let answer = secrets::scrubbed(answer, &self.tools.redactor());
         match named {
             Some((unkept, named)) => kept(unkept, named, answer).await,
             None => answer,
@@ -167,7 +168,7 @@ impl Tools for Toolbox {
     }
 
     fn is_web(&self, tool: &str) -> bool {
-        self.plugin_set.is_web(tool)
+        self.tools.is_web(tool)
     }
 }
 
@@ -193,32 +194,6 @@ async fn kept(
     answer.and(Err(ToolError::Failed(text)))
 }
 
-/// A cancel token that never fires. A cancelled caller waits for its calls in flight, and drops them when it stops
-/// waiting. A tool that saw the cancel would answer that it was cancelled, and the journal would keep that answer.
-fn unhurried() -> Cancel {
-    Cancel::default()
-}
-
-fn flat<T>(called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
-    called.result.map_err(tool_error)?
-}
-
-/// The failure of a tool is an answer for its caller, who can do something else.
-fn tool_error(error: CallError) -> ToolError {
-    match error {
-        CallError::Limit { hit, .. } if hit.name == "wall_ms_max" => ToolError::TimedOut(timed_out(&hit)),
-        CallError::Limit { hit, .. } => ToolError::Limit(hit),
-        CallError::Unavailable(outage) => ToolError::Unavailable(outage),
-        CallError::Host { reason, .. } => ToolError::Unavailable(Outage { reason, retry_after_ms: None }),
-        other => ToolError::Failed(other.to_string()),
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what a u32 holds")]
-fn timed_out(hit: &LimitHit) -> u32 {
-    hit.max.clamp(0.0, f64::from(u32::MAX)) as u32
-}
-
 fn read_only(grants: &Grants) -> Grants {
     let mut grants = grants.clone();
     for directory in &mut grants.directories {
@@ -229,12 +204,13 @@ fn read_only(grants: &Grants) -> Grants {
 }
 
 /// The tool under the name of its grant, with its claims weighed.
-fn believed(name: &str, mut info: ToolInfo, part: &PreparedPlugin) -> ToolInfo {
+fn believed(name: &str, mut info: ToolInfo, component: &ComponentTool) -> ToolInfo {
     name.clone_into(&mut info.id);
-    let harmless = part.grants.hosts.is_empty() && part.grants.directories.iter().all(|one| one.access == Access::Read);
+    let grants = &component.grants;
+    let harmless = grants.hosts.is_empty() && grants.directories.iter().all(|one| one.access == Access::Read);
     for function in &mut info.functions {
         function.claim = Some(function.effect);
-        function.effect = weighed(function, harmless, part.confirm_effects);
+        function.effect = weighed(function, harmless, component.confirm_effects);
     }
     info
 }

@@ -17,14 +17,15 @@ use longhaul_core::{Digest, InvocationId, Outage};
 use longhaul_engine::{CallError, Cancel};
 use longhaul_journal::{Opened, Recorder};
 use longhaul_models::set::ModelSet;
+use longhaul_plugins::ComponentCaller;
+use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_plugins::plugin_set::{PluginSet, PreparedPlugin};
 use longhaul_records::bus::{EventBus, PendingStep};
 use longhaul_records::checkpointing_journal::CheckpointingJournal;
 use longhaul_records::invocation::JournaledResult;
 use longhaul_records::ledger::Ledger;
 use longhaul_toolbox::Toolbox;
 use longhaul_toolbox::approval_gate::ApprovalGate;
-use longhaul_toolbox::plugin_host::PluginHost;
-use longhaul_toolbox::plugin_set::{PluginSet, PreparedPlugin};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -100,15 +101,15 @@ impl InvocationContext {
             services: Services {
                 models: self.models.clone(),
                 tools: Arc::new(Toolbox::new(
-                    Arc::clone(&self.plugin_set),
+                    Arc::clone(self.plugin_set.tools()),
+                    Arc::new(ComponentCaller::new(Arc::clone(&self.plugin_set), cancel.clone())),
                     Arc::clone(&self.ledger),
                     invocation.clone(),
-                    cancel.clone(),
                 )),
                 checks,
                 delegate,
                 graphs: Arc::clone(&self.graphs),
-                approvals: Arc::new(ApprovalGate::new(&self.host, &self.plugin_set, part)),
+                approvals: Arc::new(ApprovalGate::new(self.plugin_set.tools(), &part.table, part.plugin.name())),
                 supervisor: self.ledger.clone(),
                 store: Arc::clone(&self.host.store),
                 memory: Arc::clone(&self.memory),

@@ -5,7 +5,7 @@ use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::store::Store;
 use longhaul_records::record::events_after;
-use longhaul_toolbox::plugin_set::PluginSet;
+use longhaul_toolbox::tool_set::ToolSet;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
@@ -18,8 +18,8 @@ pub(super) struct ReportedLevels(Mutex<BTreeSet<String>>);
 
 impl ReportedLevels {
     /// Warnings that the run has not issued yet, about the host's own tools and about servers.
-    pub(super) fn untold(&self, plugin_set: &PluginSet, store: &dyn Store, run: &RunId) -> Vec<Event> {
-        let held = plugin_set.own_tools().filter_map(|(tool, own)| Some(words(tool, &own.held_by()?)));
+    pub(super) fn untold(&self, tools: &ToolSet, store: &dyn Store, run: &RunId) -> Vec<Event> {
+        let held = tools.own_tools().filter_map(|(tool, own)| Some(words(tool, &own.held_by()?)));
         // A run has thousands of events, so they are searched only once for each warning.
         let new = held.filter(|text| self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()));
         new.filter(|text| !was_told(store, run, text)).map(|text| Event::Warning { text }).collect()

@@ -12,8 +12,8 @@ use longhaul_core::journal::{
 };
 use longhaul_core::store::Batch;
 use longhaul_journal::Recorder;
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::approvals;
-use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::ProtectedChange;
 use serde_json::json;
 

@@ -16,11 +16,11 @@ use longhaul_core::work::CheckReport;
 use longhaul_core::{Digest, InvocationId};
 use longhaul_harness::{Work, WorkFailure, WorkReport};
 use longhaul_journal::{Opened, Recorder};
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::approvals;
 use longhaul_records::record::{self, RunRecord, put_best_effort};
 use longhaul_sandbox::{Level, SandboxHost};
 use longhaul_toolbox::discarded_changes::DiscardedChanges;
-use longhaul_toolbox::plugin_host::PluginHost;
 use longhaul_worktree::{
     Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Protected, ProtectedChange,
     Tree, TreeCaps, TreeError, UserRepository, runner_file,

@@ -19,11 +19,11 @@ use longhaul_engine::{Called, Cancel};
 use longhaul_harness::{Feature, RunState, StepSummary, Trial, TrialOutcome, Work, WorkKind, WorkReport};
 use longhaul_journal::Opened;
 use longhaul_memory::{recollect, told_words, words_heard};
+use longhaul_plugins::plugin_set::PreparedPlugin;
 use longhaul_records::invocation::JournaledResult;
 use longhaul_records::record::put_judged;
 use longhaul_records::{approvals, proposals};
 use longhaul_sandbox::Level;
-use longhaul_toolbox::plugin_set::PreparedPlugin;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -356,7 +356,9 @@ impl WorkPlace<'_> {
         // Cancelled work reports nothing.
         let levels = match ended.end {
             WorkEnd::Cancelled => Vec::new(),
-            _ => self.executor.levels.untold(&self.workspace.plugin_set, &*host.store, &self.executor.record.run),
+            _ => {
+                self.executor.levels.untold(self.workspace.plugin_set.tools(), &*host.store, &self.executor.record.run)
+            }
         };
         Ok(EndedWork { heard: [ended.heard, proposed, asked, levels].concat(), batch, ..ended })
     }
