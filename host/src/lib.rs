@@ -12,7 +12,6 @@ pub mod events;
 mod project_models;
 mod report;
 pub mod server;
-pub mod service;
 pub mod wiring;
 
 pub use cli::bombs;
@@ -35,6 +34,7 @@ pub use longhaul_preflight as check;
 pub use longhaul_records as records;
 pub use longhaul_run as run;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
+pub use longhaul_service as service;
 pub use longhaul_toolbox as toolbox;
 
 /// Agents, schedules and tasks: what is asked and answered of them, and what works on them.

@@ -6,9 +6,9 @@
 //! recorded, so nobody can tell whether it was used. Refuses to guess: such a grant is neither used nor unused.
 
 use super::Service;
-use crate::config::Config;
-use crate::powers::{self, Power, PowerKind};
 use longhaul_api::security::{GrantUsage, RunGrants};
+use longhaul_config::Config;
+use longhaul_config::powers::{self, Power, PowerKind};
 use longhaul_core::event::Event;
 use longhaul_core::fault;
 use longhaul_core::grant::HostPattern;

@@ -4,16 +4,16 @@
 //! features: for them there is `longhaul features`, or a new run.
 
 use super::{RunRef, Service};
-use crate::check;
-use crate::check::machine;
-use crate::check::plugins::{Planned, plan_of};
-use crate::config::Config;
-use crate::toolbox::plugin_set;
 use longhaul_api::runs::{AffectedRun, RereadOutcome};
+use longhaul_config::Config;
 use longhaul_core::fault;
 use longhaul_core::work::{FeatureStatus, Plan, PlanStep};
 use longhaul_harness::{Input, RunState};
+use longhaul_preflight as check;
+use longhaul_preflight::machine;
+use longhaul_preflight::plugins::{Planned, plan_of};
 use longhaul_records::record::{RunRecord, StoredRun};
+use longhaul_toolbox::plugin_set;
 use std::sync::Arc;
 
 impl Service {

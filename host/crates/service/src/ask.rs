@@ -5,20 +5,20 @@
 
 use super::begin::begin;
 use super::{Service, keyed_lock};
-use crate::check::CheckScope;
-use crate::config::Config;
-use crate::run;
-use crate::toolbox::plugin_set;
 use longhaul_api::runs::{AffectedRun, AskRequest};
+use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Batch;
 use longhaul_harness::{RunState, step};
+use longhaul_preflight::CheckScope;
 use longhaul_records::bus::EventBus;
 use longhaul_records::pins::PYTHON_CHECKS;
 use longhaul_records::record::{RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
+use longhaul_run as run;
+use longhaul_toolbox::plugin_set;
 use std::sync::Arc;
 
 /// Bytes of what is asked.
@@ -38,7 +38,7 @@ impl Service {
         if goal.len() > GOAL_BYTES_MAX {
             bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
         }
-        let text = crate::config::of_config(&directory).ok();
+        let text = longhaul_config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;

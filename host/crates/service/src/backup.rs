@@ -1,18 +1,18 @@
 //! Upkeep of a data directory: copied into a file, read from end to end, and cleared of what nobody needs.
 
 use super::{Service, ServiceOperations};
-use crate::backup;
-use crate::checkpoint::{self, SnapshotStore};
-use crate::gc;
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_api::operations::MaintenanceOperations;
 use longhaul_api::upkeep::{AuditHead, CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
+use longhaul_checkpoints::{self as checkpoint, SnapshotStore};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::ReadTotals;
 use longhaul_core::text::count;
+use longhaul_maintenance::backup;
+use longhaul_maintenance::gc;
 use longhaul_records::record;
+use longhaul_toolbox::plugin_host::PluginHost;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;

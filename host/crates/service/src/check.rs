@@ -1,11 +1,11 @@
 //! Looking for what is wrong with a project before a model is asked.
 
 use super::Service;
-use crate::check::{self, CheckScope, Checker};
-use crate::config::Config;
 use longhaul_api::projects::ProjectCheck;
+use longhaul_config::Config;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_models::set::ModelOptions;
+use longhaul_preflight::{self as check, CheckScope, Checker};
 use longhaul_records::record::RunRecord;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Service {
             config.checks.clear();
         }
         let scope = CheckScope::Resume(record.pins.clone());
-        let text = crate::config::of_config(&record.directory).ok();
+        let text = longhaul_config::of_config(&record.directory).ok();
         self.refuse_faults(&record.directory, &config, text.as_deref(), &record.models, &scope).await
     }
 }

@@ -2,19 +2,19 @@
 
 use super::keyed_lock::{self, KeyedLockGuard};
 use super::{Service, ServiceOperations};
-use crate::audit::AuditEvent;
-use crate::checkpoint::{self, CheckpointKey, SharedServer, Snapshot, SnapshotStore, restore, take};
-use crate::config::Config;
-use crate::signing::{self, AcceptedRisks, SigningKey};
 use longhaul_api::checkpoints::{
     CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
     SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
 };
 use longhaul_api::operations::CheckpointOperations;
 use longhaul_api::runs::RunRef;
+use longhaul_checkpoints::{self as checkpoint, CheckpointKey, SharedServer, Snapshot, SnapshotStore, restore, take};
+use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_records::record;
+use longhaul_security::audit::AuditEvent;
+use longhaul_security::signing::{self, AcceptedRisks, SigningKey};
 use std::path::Path;
 
 #[async_trait::async_trait]

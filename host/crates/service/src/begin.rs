@@ -2,24 +2,24 @@
 
 use super::Service;
 use super::keyed_lock::of_directory;
-use crate::check::{self, CheckScope};
-use crate::config::{Config, PlanAcceptance};
-use crate::memory;
-use crate::run;
-use crate::toolbox::plugin_set;
 use longhaul_api::runs::AffectedRun;
 use longhaul_config::tools::mcp::is_wanted;
+use longhaul_config::{Config, PlanAcceptance};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_core::work::Plan;
 use longhaul_harness::{HarnessSetup, Input, RunState, RunStatus, Strategy, step};
+use longhaul_memory as memory;
 use longhaul_models::set::ModelOptions;
+use longhaul_preflight::{self as check, CheckScope};
 use longhaul_records::bus::EventBus;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_records::{decisions, project};
+use longhaul_run as run;
+use longhaul_toolbox::plugin_set;
 use longhaul_worktree::{Branch, StartPoint, UserRepository};
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Service {
         let directory =
             directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         let _alone = self.locks.take([of_directory(&directory)]).await;
-        let text = crate::config::of_config(&directory).ok();
+        let text = longhaul_config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;
         self.expect_trust(&directory, &config)?;
         let claimed = self.claimed(&directory, &config).await?;

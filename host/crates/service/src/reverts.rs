@@ -1,13 +1,13 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
 
 use super::{Active, RunRef, Service};
-use crate::run;
 use longhaul_api::features::KeptWork;
 use longhaul_api::runs::{CommitLog, RevertOutcome};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_harness::{Input, RunStatus};
 use longhaul_records::record::{self, StoredRun};
+use longhaul_run as run;
 use longhaul_worktree::{Branch, UserRepository};
 
 impl Service {

@@ -1,7 +1,6 @@
 //! What a project remembers: listed, searched, shown, forgotten, exported.
 
 use super::{Service, ServiceOperations};
-use crate::memory::{self, episodes_of, facts_of};
 use longhaul_api::memory::{
     ForgetMemory, ListMemory, MemoryItem, MemoryScope, PromoteMemory, SearchMemory, ShowMemory,
 };
@@ -10,6 +9,7 @@ use longhaul_api::runs::RunRef;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryNote, Trust, closest};
+use longhaul_memory::{self as memory, episodes_of, facts_of};
 use longhaul_records::record::RunRecord;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Service {
     }
 
     /// Waits a little at the end of the process for what is being remembered. The rest is left to the next one.
-    pub(crate) async fn end_remembering(&self) {
+    pub async fn end_remembering(&self) {
         let mut all = std::mem::take(&mut *self.remembering.lock().unwrap_or_else(PoisonError::into_inner));
         let ended = async { while all.join_next().await.is_some() {} };
         if tokio::time::timeout(REMEMBERED_WAIT, ended).await.is_err() {

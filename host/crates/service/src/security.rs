@@ -1,20 +1,20 @@
 //! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
 
 use super::{Service, ServiceOperations};
-use crate::audit::{AuditEvent, AuditRecord, AuditVerification};
-use crate::config::Config;
-use crate::identity::{self, Checkout};
-use crate::powers::{self, Power};
-use crate::signing::Signers;
-use crate::trust::{self, TrustStatus};
 use longhaul_api::operations::SecurityOperations;
 use longhaul_api::security::{
     DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
     NoteSecret, ProjectIdentity, SetSigner, ShowGrants, ShowTrust, TrustProject, TrustedList, VerifyAudit,
 };
+use longhaul_config::Config;
+use longhaul_config::powers::{self, Power};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_records::record::RunRecord;
+use longhaul_security::audit::{AuditEvent, AuditRecord, AuditVerification};
+use longhaul_security::identity::{self, Checkout};
+use longhaul_security::signing::Signers;
+use longhaul_security::trust::{self, TrustStatus};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,6 @@
 //! Approvals and the rules of runs: listed, answered, revoked.
 
 use super::{RunRef, Service, ServiceOperations};
-use crate::audit::AuditEvent;
 use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
 use longhaul_api::operations::ApprovalOperations;
 use longhaul_api::runs::AffectedRun;
@@ -14,6 +13,7 @@ use longhaul_core::text::printable;
 use longhaul_harness::{Input, Lane, OrderRefusal, RunStatus};
 use longhaul_records::approvals;
 use longhaul_records::record::StoredRun;
+use longhaul_security::audit::AuditEvent;
 use std::sync::Arc;
 
 /// Longest text of a rule in the audit log, in bytes.
@@ -185,7 +185,7 @@ impl Service {
             if !self.is_last(&one)? {
                 continue;
             }
-            let told = crate::run::apply(&self.host, stored, approved(&one)).await;
+            let told = longhaul_run::apply(&self.host, stored, approved(&one)).await;
             told.or_else(|error| if error.is::<OrderRefusal>() { Ok(()) } else { Err(error) })?;
             stored = self.find(&RunRef::Named(run.to_string()))?;
         }

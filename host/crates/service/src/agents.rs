@@ -2,8 +2,7 @@
 //! carried out here, where runs are.
 
 use super::{AskRequest, RunRef, Service, ServiceOperations};
-use crate::agents::record::{AgentCode, ExecutionResult};
-use crate::agents::{AgentExecutor, AgentWork, SchedulerService};
+use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_api::agents::{
     ActivateAgent, AgentExecution, AgentList, AgentView, ArtifactList, ClearArtifact, ExecuteAgent, HandedArtifact,
     ListAgents, ListArtifacts, RegisterAgent, RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
@@ -17,6 +16,7 @@ use longhaul_models::set::ModelOptions;
 use longhaul_records::bus::{BusMessage, Subscription};
 use longhaul_records::record::{self, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
+use longhaul_scheduler::{AgentExecutor, AgentWork, SchedulerService};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -87,11 +87,13 @@ async fn to_its_end<T: Send + 'static>(
 }
 
 impl Service {
-    pub(crate) fn scheduler_service(&self) -> Arc<SchedulerService> {
+    /// Agents, their schedules and tasks, as this service keeps them.
+    pub fn scheduler_service(&self) -> Arc<SchedulerService> {
         Arc::clone(&self.agents)
     }
 
-    pub(crate) fn agent_executor(self: &Arc<Self>) -> Arc<dyn AgentExecutor> {
+    /// Carries out the attempts of agents: code by itself, asks and runs over this service.
+    pub fn agent_executor(self: &Arc<Self>) -> Arc<dyn AgentExecutor> {
         Arc::new(ServiceExecutor(Arc::clone(self)))
     }
 }

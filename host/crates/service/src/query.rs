@@ -1,8 +1,8 @@
 //! Looking at runs: which is meant, and how it stands. Changes nothing.
 
 use super::{CachedRun, OpenQuestion, RunRef, RunSummary, Service, Status};
-use crate::config::{Config, FILE, PluginConfig};
 use longhaul_api::paths::expect_whole;
+use longhaul_config::{Config, FILE, PluginConfig};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
@@ -86,10 +86,10 @@ impl Service {
         let store = &*self.host.store;
         match which {
             RunRef::Named(key) if key.contains(':') => {
-                let key = crate::checkpoint::CheckpointKey::parse(key);
+                let key = longhaul_checkpoints::CheckpointKey::parse(key);
                 let stored = self.find(&RunRef::Named(key.run))?;
                 if let Some(part) = key.part {
-                    crate::checkpoint::newest_of(store, &stored.record.run, &part)?;
+                    longhaul_checkpoints::newest_of(store, &stored.record.run, &part)?;
                 }
                 Ok(stored)
             }

@@ -1,14 +1,14 @@
 //! What a person accepts of an MCP server.
 
 use super::Service;
-use crate::audit::AuditEvent;
-use crate::config::Config;
-use crate::toolbox;
 use longhaul_api::projects::{AcceptMcp, AcceptedMcp, DescribeMcp, McpTools};
+use longhaul_config::Config;
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::truncate;
 use longhaul_mcp::{Definition, McpConfig, McpServer};
+use longhaul_security::audit::AuditEvent;
+use longhaul_toolbox as toolbox;
 
 impl Service {
     /// Starts a server, in a directory of its own in place of a run's tree, and tells what it says of its tools.

@@ -1,12 +1,12 @@
 //! Graphs of steps of code: requests go to the crate that keeps the graphs.
 
 use super::{Service, ServiceOperations};
-use crate::config::Config;
 use longhaul_api::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, ListGraphs, ListSteps, ModelChoice, OperateGraph,
     PatchStep, RemoveGraph, RunGraph, ShowHistory,
 };
 use longhaul_api::operations::GraphOperations;
+use longhaul_config::Config;
 use longhaul_core::fault;
 use longhaul_core::graph::{GraphAnswer, GraphSummary, GraphVersion, StepView};
 

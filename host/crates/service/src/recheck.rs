@@ -6,7 +6,6 @@
 
 use super::Service;
 use super::reverts::refuse_working;
-use crate::run::{self, WorkExecutor};
 use longhaul_api::features::RecheckOutcome;
 use longhaul_api::runs::{FeatureRecheck, RunRef};
 use longhaul_core::RunId;
@@ -16,6 +15,7 @@ use longhaul_engine::Cancel;
 use longhaul_harness::{Feature, Input, Work, WorkFailure, WorkKind, WorkReport};
 use longhaul_records::bus::EventBus;
 use longhaul_records::record::{RunRecord, StoredRun};
+use longhaul_run::{self as run, WorkExecutor};
 use std::path::PathBuf;
 
 impl Service {

@@ -4,10 +4,8 @@
 use super::begin::begin;
 use super::keyed_lock::{self, KeyedLockGuard};
 use super::{Active, RunRef, Service};
-use crate::checkpoint::{self, SharedServer};
-use crate::run::{self, RunActor, RunHandle};
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_api::runs::AffectedRun;
+use longhaul_checkpoints::{self as checkpoint, SharedServer};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::shared::Lease;
@@ -17,6 +15,8 @@ use longhaul_harness::{Feature, Input, RunStatus, step};
 use longhaul_records::bus::EventBus;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
+use longhaul_run::{self as run, RunActor, RunHandle};
+use longhaul_toolbox::plugin_host::PluginHost;
 use std::sync::Arc;
 
 impl Service {

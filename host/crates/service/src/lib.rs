@@ -5,41 +5,41 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `service.rs` | the entry, and which runs are active here |
-//! | `service/projects.rs` | projects: made, listed |
-//! | `service/runs.rs` | runs: the operations on them |
-//! | `service/features.rs` | features of runs: the operations on them |
-//! | `service/journal.rs` | journals and events of runs |
-//! | `service/approvals.rs` | what people are asked about calls of tools |
-//! | `service/backup.rs` | upkeep: backup, check, collection |
-//! | `service/begin.rs` | a run is started |
-//! | `service/codes.rs` | the codes of errors |
-//! | `service/ask.rs` | an ask is started |
-//! | `service/orders.rs` | resume, pause, abandon, edit |
-//! | `service/answers.rs` | answers to what a run waits with, and taken back |
-//! | `service/reverts.rs` | back to an earlier commit; the log of commits |
-//! | `service/recheck.rs` | checks of passing features, once more |
-//! | `service/handover.rs` | the end of an owner that serves other processes |
-//! | `service/served.rs` | the other processes that are served |
-//! | `service/query.rs` | which run is meant, and how it stands |
-//! | `service/decisions.rs` | the decisions of a project |
-//! | `service/proposals.rs` | what agents proposed, and what a person makes of it |
-//! | `service/mcp.rs` | what a person accepts of an MCP server |
-//! | `service/replay.rs` | invocations run again and compared |
-//! | `service/resources.rs` | what is used of the machine |
-//! | `service/telemetry.rs`, `service/exporters.rs` | traces, metrics and logs of runs |
-//! | `service/checkpoints.rs` | runs as they stand, taken elsewhere and back |
-//! | `service/graphs.rs` | steps of code that build on each other |
-//! | `service/agents.rs` | agents, and those of them that are asks or runs |
-//! | `service/schedules.rs` | schedules of agents, and tasks |
-//! | `service/memory.rs` | what a project remembers of its runs |
-//! | `service/tokens.rs` | who is let in over HTTP |
-//! | `service/watch.rs` | watching a run that is worked on here |
-//! | `service/news.rs`, `service/listeners.rs` | changes of runs, told to all who listen |
-//! | `service/security.rs` | the audit log, trust, and which project a checkout is |
-//! | `service/grants.rs` | grants against what runs did of them |
-//! | `service/keyed_lock.rs` | who may take up which run |
-//! | `service/trajectories.rs` | what agents were told, said and did, and what a person says of it |
+//! | `lib.rs` | the entry, and which runs are active here |
+//! | `projects.rs` | projects: made, listed |
+//! | `runs.rs` | runs: the operations on them |
+//! | `features.rs` | features of runs: the operations on them |
+//! | `journal.rs` | journals and events of runs |
+//! | `approvals.rs` | what people are asked about calls of tools |
+//! | `backup.rs` | upkeep: backup, check, collection |
+//! | `begin.rs` | a run is started |
+//! | `codes.rs` | the codes of errors |
+//! | `ask.rs` | an ask is started |
+//! | `orders.rs` | resume, pause, abandon, edit |
+//! | `answers.rs` | answers to what a run waits with, and taken back |
+//! | `reverts.rs` | back to an earlier commit; the log of commits |
+//! | `recheck.rs` | checks of passing features, once more |
+//! | `handover.rs` | the end of an owner that serves other processes |
+//! | `served.rs` | the other processes that are served |
+//! | `query.rs` | which run is meant, and how it stands |
+//! | `decisions.rs` | the decisions of a project |
+//! | `proposals.rs` | what agents proposed, and what a person makes of it |
+//! | `mcp.rs` | what a person accepts of an MCP server |
+//! | `replay.rs` | invocations run again and compared |
+//! | `resources.rs` | what is used of the machine |
+//! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs |
+//! | `checkpoints.rs` | runs as they stand, taken elsewhere and back |
+//! | `graphs.rs` | steps of code that build on each other |
+//! | `agents.rs` | agents, and those of them that are asks or runs |
+//! | `schedules.rs` | schedules of agents, and tasks |
+//! | `memory.rs` | what a project remembers of its runs |
+//! | `tokens.rs` | who is let in over HTTP |
+//! | `watch.rs` | watching a run that is worked on here |
+//! | `news.rs`, `listeners.rs` | changes of runs, told to all who listen |
+//! | `security.rs` | the audit log, trust, and which project a checkout is |
+//! | `grants.rs` | grants against what runs did of them |
+//! | `keyed_lock.rs` | who may take up which run |
+//! | `trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
 mod agents;
 mod answers;
@@ -80,23 +80,23 @@ mod tokens;
 mod trajectories;
 mod watch;
 
-use crate::checkpoint::RunShareFactory;
-use crate::memory::{MemoryFactory, Rememberer};
-use crate::notify::Notifier;
-use crate::run::RunHandle;
-use crate::toolbox::plugin_host::PluginHost;
 use keyed_lock::KeyedLock;
 use longhaul_api::operations::{Handling, Operation, Transport};
 use longhaul_api::paths::expect_whole_paths;
+use longhaul_checkpoints::RunShareFactory;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
 use longhaul_core::stream::StreamToken;
+use longhaul_memory::{MemoryFactory, Rememberer};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::Monitor;
+use longhaul_notify::Notifier;
 use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
+use longhaul_run::RunHandle;
+use longhaul_toolbox::plugin_host::PluginHost;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
@@ -121,7 +121,7 @@ pub struct ServiceParts {
     /// Graphs of steps of code.
     pub graphs: Arc<longhaul_graph_runner::Desk>,
     /// Agents, their schedules and tasks.
-    pub agents: Arc<crate::agents::SchedulerService>,
+    pub agents: Arc<longhaul_scheduler::SchedulerService>,
     /// What the program gives to the models that it asks.
     pub environment: ProgramEnvironment,
     /// Sends notifications.
@@ -141,7 +141,7 @@ pub struct ServiceParts {
 /// Carries out operations for one data directory.
 pub struct Service {
     graphs: Arc<longhaul_graph_runner::Desk>,
-    agents: Arc<crate::agents::SchedulerService>,
+    agents: Arc<longhaul_scheduler::SchedulerService>,
     environment: ProgramEnvironment,
     notifier: Arc<Notifier>,
     resources: Arc<Monitor>,
@@ -270,7 +270,7 @@ impl Service {
     }
 
     /// The time, in milliseconds since 1970-01-01 UTC.
-    pub(crate) fn now_ms(&self) -> u64 {
+    pub fn now_ms(&self) -> u64 {
         self.host.clock.now_ms()
     }
 
@@ -285,7 +285,7 @@ impl Service {
     }
 
     /// Has letters sent from now on.
-    pub(crate) fn send_notifications(&self) {
+    pub fn send_notifications(&self) {
         let notifier = Arc::clone(&self.notifier);
         let courier = || tokio::spawn(async move { notifier.deliver_for_ever().await });
         self.courier.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(courier);

@@ -5,13 +5,13 @@
 //! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
 
 use super::{Service, ServiceOperations};
-use crate::audit::AuditEvent;
 use longhaul_api::operations::TokenOperations;
 use longhaul_api::tokens::{AccessToken, AddToken, IssuedToken, ListTokens, NewToken, RemoveToken, TokenList};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Table};
 use longhaul_core::text::truncate;
+use longhaul_security::audit::AuditEvent;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::watch;
@@ -82,7 +82,7 @@ impl Service {
     }
 
     /// Changes with each token that is removed, so that whoever was let in by one is looked at again.
-    pub(crate) fn tokens_removed(&self) -> watch::Receiver<u64> {
+    pub fn tokens_removed(&self) -> watch::Receiver<u64> {
         self.tokens_removed.subscribe()
     }
 

@@ -1,6 +1,5 @@
 //! Running finished invocations again from their journals: nothing is executed, everything is compared.
 
-use crate::toolbox::plugin_host::PluginHost;
 use longhaul_api::runs::ReplayResult;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{InvocationScope, InvocationSetup, Services, Watch};
@@ -15,6 +14,7 @@ use longhaul_engine::{CallError, Called, Cancel, Plugin};
 use longhaul_journal::Recorder;
 use longhaul_records::invocation::{CHOICE, JournaledResult};
 use longhaul_records::record::RunRecord;
+use longhaul_toolbox::plugin_host::PluginHost;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
