@@ -10,7 +10,6 @@ pub mod cli;
 pub mod client;
 pub mod events;
 mod project_models;
-mod report;
 pub mod server;
 pub mod wiring;
 

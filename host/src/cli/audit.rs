@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::messages::{counted, moment};
 use crate::service::GrantUsage;
 use clap::Subcommand;
 use longhaul_api::operations::SecurityOperations as _;
@@ -10,6 +9,7 @@ use longhaul_api::security::{ListAudit, ShowGrants, VerifyAudit};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
+use longhaul_report::messages::{counted, moment};
 use longhaul_security::audit::AuditRecord;
 
 /// Default number of records in a list.

@@ -5,11 +5,11 @@ use super::context::Context;
 use super::exit::Exit;
 use super::owner;
 use crate::backup::RestoreOptions;
-use crate::report::messages::counted;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
 use longhaul_api::upkeep::WriteBackup;
 use longhaul_core::fault;
+use longhaul_report::messages::counted;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

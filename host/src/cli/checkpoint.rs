@@ -5,7 +5,6 @@ use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
 use crate::checkpoint::{Cause, Snapshot, SnapshotOrigin};
-use crate::report::messages::counted;
 use clap::{Args, Subcommand};
 use longhaul_api::checkpoints::{
     CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
@@ -14,6 +13,7 @@ use longhaul_api::checkpoints::{
 use longhaul_api::operations::CheckpointOperations as _;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
+use longhaul_report::messages::counted;
 use longhaul_security::signing::{self, AcceptedRisks};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

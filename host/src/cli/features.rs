@@ -8,7 +8,6 @@ use super::exit::Exit;
 use super::order::print_done;
 use super::show::feature_word;
 use super::terminal;
-use crate::report::messages::count;
 use crate::service::{FeatureRecheck, RunRef};
 use clap::{Args, Subcommand};
 use longhaul_api::features::{AddFeature, DropFeature, EditFeature, RecheckFeatures, RecheckOutcome, ShowKept};
@@ -16,6 +15,7 @@ use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
 use longhaul_api::runs::ShowRun;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
+use longhaul_report::messages::count;
 use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]

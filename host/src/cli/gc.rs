@@ -3,11 +3,11 @@
 use super::checkpoint::age_ms;
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::messages::counted;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
 use longhaul_api::upkeep::{GcOptions, GcReport};
 use longhaul_core::fault;
+use longhaul_report::messages::counted;
 
 #[derive(Args, Debug)]
 pub struct GcArgs {

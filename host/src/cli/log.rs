@@ -3,12 +3,12 @@
 use super::context::Context;
 use super::exit::Exit;
 use crate::client::which;
-use crate::report::messages;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{CommitLog, ListCommits};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
+use longhaul_report::messages;
 use longhaul_worktree::Logged;
 
 /// Most characters of a subject on a line for people. `--json` has all of it.

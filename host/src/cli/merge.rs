@@ -7,9 +7,9 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::diff::{RunCommits, protected};
 use super::exit::Exit;
-use crate::report::messages;
 use clap::Args;
 use longhaul_core::fault;
+use longhaul_report::messages;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, UserRepository};
 
 /// The most files that are named.

@@ -4,13 +4,13 @@
 //! until their reply is an event. The label names only components at work. This file does not draw.
 
 use super::speech::{self, Speech};
-use crate::report::messages;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::model::Usage;
 use longhaul_core::stream::{StreamToken, invocation};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{InvocationId, RunId};
+use longhaul_report::messages;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest instruction of one agent to another that is shown, in bytes.

@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::messages;
 use crate::service::ProjectSummary;
 use clap::Subcommand;
 use longhaul_api::operations::{ProjectOperations as _, SecurityOperations as _};
@@ -10,6 +9,7 @@ use longhaul_api::projects::{CreateProject, ListProjects};
 use longhaul_api::security::{IdentifyProject, JoinProject, ProjectIdentity};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _};
+use longhaul_report::messages;
 use std::path::Path;
 
 #[derive(Subcommand, Debug)]

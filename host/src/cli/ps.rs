@@ -5,12 +5,12 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::messages::counted;
 use clap::Args;
 use longhaul_api::operations::ResourceOperations as _;
 use longhaul_api::resources::{ChildEnd, ChildView, EndChild, GuestView, ListSamples, ReadResources, ResourcesView};
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
+use longhaul_report::messages::counted;
 use longhaul_resources::{PartialLimits, ProcessUsage};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use std::fmt::Write as _;

@@ -4,9 +4,9 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::report::{self, ReportFormat};
 use clap::Args;
 use longhaul_core::fault::{self, Context as _};
+use longhaul_report::{self as report, ReportFormat};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

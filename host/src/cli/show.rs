@@ -4,7 +4,6 @@ use super::answer;
 use super::context::Context;
 use super::exit::Exit;
 use super::order::print_answer;
-use crate::report::messages;
 use crate::service::{RunRef, RunSummary, Status};
 use longhaul_api::journal::{InvocationEntries, ListEntries, ListInvocations, ReplayInvocations};
 use longhaul_api::operations::{JournalOperations as _, ResourceOperations as _, RunOperations as _};
@@ -16,6 +15,7 @@ use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunStatus;
 use longhaul_harness::state::BlockedBy;
+use longhaul_report::messages;
 use std::path::PathBuf;
 
 /// Longest summary of an entry on a line, in bytes.

@@ -2,11 +2,11 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::report::messages::moment;
 use clap::{Subcommand, ValueEnum};
 use longhaul_api::operations::TokenOperations as _;
 use longhaul_api::tokens::{AccessToken, AddToken, ListTokens, RemoveToken, TokenScope, TokenTtl};
 use longhaul_core::fault;
+use longhaul_report::messages::moment;
 
 #[derive(Subcommand, Debug)]
 pub enum TokenCommand {

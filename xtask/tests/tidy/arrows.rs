@@ -166,6 +166,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("longhaul-redis", &["longhaul-core"]),
     ("longhaul-repomap", &[]),
+    (
+        "longhaul-report",
+        &["longhaul-api", "longhaul-core", "longhaul-harness", "longhaul-records", "longhaul-worktree"],
+    ),
     ("longhaul-resources", &["longhaul-core"]),
     (
         "longhaul-run",

@@ -41,6 +41,8 @@
 //! | `keyed_lock.rs` | who may take up which run |
 //! | `trajectories.rs` | what agents were told, said and did, and what a person says of it |
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod agents;
 mod answers;
 mod approvals;

@@ -3,11 +3,11 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::super::terminal;
-use crate::report::messages::counted;
 use longhaul_agents::{AgentCode, Artifact, rfc3339};
 use longhaul_api::agents::{AgentExecution, AgentList, AgentView, ArtifactList, HandedArtifact};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
+use longhaul_report::messages::counted;
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 160;

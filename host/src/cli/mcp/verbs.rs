@@ -3,7 +3,6 @@
 use super::done::{PersonAnswer, VerbResult};
 use crate::cli::context::Context;
 use crate::client::which;
-use crate::report::{self, ReportFormat};
 use crate::service::{OpenQuestion, RunRef, Status};
 use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals};
 use longhaul_api::operations::{ApprovalOperations as _, ProjectOperations as _, RunOperations as _};
@@ -16,6 +15,7 @@ use longhaul_core::journal::Resolution;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_models::set::ModelOptions;
+use longhaul_report::{self as report, ReportFormat};
 use rmcp::model::Tool;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

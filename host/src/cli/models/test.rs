@@ -3,12 +3,12 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::super::owner;
-use crate::report::messages::cost_words;
 use longhaul_config::Config;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
+use longhaul_report::messages::cost_words;
 use serde::Serialize;
 
 /// Most tokens of a reply, with room for thoughts before it.

@@ -2,11 +2,11 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use crate::report::messages::counted;
 use longhaul_agents::rfc3339;
 use longhaul_api::agents::{ScheduleList, ScheduleView, SchedulerStatus, SkippedList, TaskList, TaskView};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
+use longhaul_report::messages::counted;
 use longhaul_schedule::{Attempt, AttemptOutcome, TaskCause};
 
 /// Longest text on one line, in bytes.

@@ -7,7 +7,6 @@ use super::super::state::SharedState;
 use super::super::views::runs::{Costs, RunCost};
 use super::super::views::spent::UsageView;
 use super::runs::all;
-use crate::report::{self, ReportFormat};
 use crate::service::{RunRef, RunSummary, Status};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -15,6 +14,7 @@ use http::{HeaderValue, header};
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::ShowRun;
 use longhaul_core::model::Usage as InnerUsage;
+use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

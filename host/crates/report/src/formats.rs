@@ -2,8 +2,8 @@
 
 use super::gather::gather;
 use super::{RunReport, html, markdown};
-use crate::service::RunRef;
 use longhaul_api::operations::Api;
+use longhaul_api::runs::RunRef;
 use longhaul_core::fault;
 
 /// How a report is written.

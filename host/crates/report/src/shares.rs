@@ -1,6 +1,6 @@
 //! Who used what of a run: each agent, planner and evaluator by its table, without what those it asked used.
 
-use crate::service::CarriedInvocation;
+use longhaul_api::runs::CarriedInvocation;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;

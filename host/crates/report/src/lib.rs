@@ -3,6 +3,8 @@
 //! It is made of what the store holds of the run, so the same run gives the same report, whenever it is asked for. It
 //! judges nothing and changes nothing, and prints nothing: whoever asks for a report gets its text.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod basis;
 mod escape;
 mod formats;
@@ -15,8 +17,8 @@ mod shares;
 
 pub use formats::{ReportFormat, of};
 
-use crate::service::{CarriedInvocation, Status};
 use basis::{Basis, RestsOn};
+use longhaul_api::runs::{CarriedInvocation, Status};
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
@@ -284,7 +286,7 @@ fn span(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::RunSummary;
+    use longhaul_api::runs::RunSummary;
     use longhaul_core::InvocationId;
     use longhaul_core::model::Usage;
     use longhaul_core::work::{Evidence, FeatureSpec, Judgement};

@@ -1,10 +1,10 @@
 //! What a report is made of: what the service says of the run, operation by operation, and whether Longhaul runs as root.
 
 use super::{RunReport, TimelineRow};
-use crate::service::RunRef;
 use longhaul_api::decisions::ListDecisions;
 use longhaul_api::journal::{ListCarried, ListEvents};
 use longhaul_api::operations::Api;
+use longhaul_api::runs::RunRef;
 use longhaul_api::runs::ShowRun;
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
