@@ -7,8 +7,8 @@
 
 pub mod ask;
 pub mod cli;
-pub mod client;
 pub mod events;
+mod own_service;
 mod project_models;
 pub mod server;
 pub mod wiring;
@@ -16,6 +16,7 @@ pub mod wiring;
 pub use cli::bombs;
 pub use longhaul_api as api;
 pub use longhaul_checkpoints as checkpoint;
+pub use longhaul_client as client;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;

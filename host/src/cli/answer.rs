@@ -4,10 +4,10 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::order::print_done;
-use crate::service::{OpenQuestion, RunRef, Status};
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AffectedRun, AnswerRun, ShowRun, TakeBackAnswer};
+use longhaul_api::runs::{OpenQuestion, RunRef, Status};
 use longhaul_core::fault;
 use longhaul_core::journal::Resolution;
 

@@ -2,9 +2,9 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::service::GrantUsage;
 use clap::Subcommand;
 use longhaul_api::operations::SecurityOperations as _;
+use longhaul_api::security::GrantUsage;
 use longhaul_api::security::{ListAudit, ShowGrants, VerifyAudit};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};

@@ -4,12 +4,12 @@ use super::arguments::ModelArgs;
 use super::context::Context;
 use super::exit::Exit;
 use super::models;
-use crate::service::RunRef;
 use clap::Args;
 use longhaul_api::checks::{Finding, Overview};
 use longhaul_api::operations::{ProjectOperations as _, RunOperations as _};
 use longhaul_api::projects::{CheckProject, ProjectCheck};
 use longhaul_api::runs::RereadGoal;
+use longhaul_api::runs::RunRef;
 use longhaul_core::fault;
 
 #[derive(Args, Debug)]

@@ -6,9 +6,9 @@
 //! [`CommandClient::release`].
 
 use super::owner;
-use crate::client::Client;
-use crate::client::wire::OwnerGone;
 use longhaul_api::operations::{Handling, Operation, Transport};
+use longhaul_client::Client;
+use longhaul_client::wire::OwnerGone;
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::{Path, PathBuf};

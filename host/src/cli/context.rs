@@ -5,9 +5,9 @@
 
 use super::arguments::RunArg;
 use super::command_client::CommandClient;
-use crate::client::{Client, which};
-use crate::service::RunRef;
 use longhaul_api::operations::{Operation, Transport};
+use longhaul_api::runs::RunRef;
+use longhaul_client::{Client, which};
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::PathBuf;

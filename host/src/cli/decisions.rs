@@ -2,10 +2,10 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::service::RunRef;
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_api::decisions::{JudgeDecision, ListDecisions, ShowDecision};
 use longhaul_api::operations::DecisionOperations as _;
+use longhaul_api::runs::RunRef;
 use longhaul_core::decision::{Decision, DecisionHit, DecisionOutcome};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;

@@ -2,10 +2,10 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::client::which;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{CommitLog, ListCommits};
+use longhaul_client::which;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_report::messages;

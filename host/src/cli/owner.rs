@@ -12,10 +12,10 @@ pub mod restore;
 pub mod serve;
 pub mod work;
 
-use crate::client::Client;
-use crate::service::RunRef;
 use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::RunRef;
 use longhaul_api::runs::ShowRun;
+use longhaul_client::Client;
 use longhaul_core::RunId;
 use longhaul_engine::HAND_OVER_MS_MAX;
 use std::time::Duration;
@@ -29,8 +29,8 @@ const INTERRUPTED: i32 = 130;
 /// Waits as long as this process works on runs that no other terminal follows, then hands over.
 pub async fn stay(client: Client) {
     let mut told = Vec::new();
-    while let Client::Own { service, .. } = &client {
-        let alone = service.unfollowed();
+    loop {
+        let alone = client.unfollowed();
         if alone.is_empty() {
             break;
         }
@@ -50,8 +50,8 @@ pub async fn stay(client: Client) {
 /// Stops serving once effects in flight have finished. Ctrl-C stops at once.
 pub async fn hand_over(client: Client) {
     let active = client.active();
-    if let (Client::Own { service, .. }, false) = (&client, active.is_empty()) {
-        let alone = service.unfollowed();
+    if !active.is_empty() {
+        let alone = client.unfollowed();
         let (runs, minutes) = (named(&client, &active).await, HAND_OVER_MS_MAX / 60_000);
         errln!("finishing what is on its way of {runs}, for at most {minutes} minutes; Ctrl-C ends at once");
         alone.iter().for_each(|run| errln!("go on with: longhaul resume {run}"));

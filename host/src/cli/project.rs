@@ -2,10 +2,10 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use crate::service::ProjectSummary;
 use clap::Subcommand;
 use longhaul_api::operations::{ProjectOperations as _, SecurityOperations as _};
 use longhaul_api::projects::{CreateProject, ListProjects};
+use longhaul_api::runs::ProjectSummary;
 use longhaul_api::security::{IdentifyProject, JoinProject, ProjectIdentity};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _};

@@ -5,11 +5,11 @@
 
 use super::approvals;
 use super::context::Context;
-use crate::client::Client;
-use crate::service::RunRef;
 use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals, ShowApproval};
 use longhaul_api::operations::ApprovalOperations as _;
+use longhaul_api::runs::RunRef;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, banner, visible};
+use longhaul_client::Client;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use rustix::process::getpgrp;

@@ -3,10 +3,10 @@
 use super::context::Context;
 use super::exit::Exit;
 use super::order::print_answer;
-use crate::client::which;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{RevertOutcome, RevertRun};
+use longhaul_client::which;
 use longhaul_core::fault;
 use longhaul_report::messages;
 

@@ -5,10 +5,11 @@
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
 
 use super::http::listen::stopped;
-use crate::service::{RunRef, RunSummary, Service};
 use longhaul_api::runs::{ListRuns, ResumeRun};
+use longhaul_api::runs::{RunRef, RunSummary};
 use longhaul_core::RunId;
 use longhaul_harness::RunStatus;
+use longhaul_service::Service;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

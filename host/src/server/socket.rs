@@ -1,18 +1,19 @@
 //! The owner's Unix socket: one call a connection, mode 0600.
 //!
-//! What is sent each way is in [`crate::client::wire`]. The owner looks at the user of a client by what the kernel says of
-//! the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one that comes
-//! to the socket is refused all the same. The token goes into no environment and no argument.
+//! What is sent each way is in [`longhaul_client::wire`]. The owner looks at the user of a client by what the kernel says
+//! of the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one that
+//! comes to the socket is refused all the same. The token goes into no environment and no argument.
 //!
 //! It takes no decision: the service carries out the operation of a call, and the response goes back as it is.
 
-use crate::client::wire::{CALL_BYTES_MAX, ClientMessage, ServerMessage, SocketReply, TOKEN_DIGITS, make_token};
-use crate::service::{InProcess, RunNotification, Service, watch_here};
 use longhaul_api::operations::{OperationCall, handler};
+use longhaul_api::seen::RunNotification;
+use longhaul_client::wire::{CALL_BYTES_MAX, ClientMessage, ServerMessage, SocketReply, TOKEN_DIGITS, make_token};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, FaultWire};
 use longhaul_core::text::printable;
 use longhaul_home::Home;
+use longhaul_service::{InProcess, Service, watch_here};
 use rustix::process::geteuid;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;

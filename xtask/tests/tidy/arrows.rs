@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-worktree",
         ],
     ),
+    ("longhaul-client", &["longhaul-api", "longhaul-core", "longhaul-home"]),
     (
         "longhaul-config",
         &[

@@ -3,10 +3,10 @@
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::order::print_done;
-use crate::service::RunRef;
 use clap::Args;
 use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
 use longhaul_api::operations::FeatureOperations as _;
+use longhaul_api::runs::RunRef;
 use longhaul_config::make_whole;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;

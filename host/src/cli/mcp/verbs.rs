@@ -2,13 +2,13 @@
 
 use super::done::{PersonAnswer, VerbResult};
 use crate::cli::context::Context;
-use crate::client::which;
-use crate::service::{OpenQuestion, RunRef, Status};
 use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals};
 use longhaul_api::operations::{ApprovalOperations as _, ProjectOperations as _, RunOperations as _};
 use longhaul_api::projects::{CreateProject, CreatedProject};
 use longhaul_api::runs::{AffectedRun, AnswerRun, BeginRun, ListRuns, ResumeRun, ShowRun, TakeBackAnswer};
+use longhaul_api::runs::{OpenQuestion, RunRef, Status};
 use longhaul_approval::{Approval, ApprovalStatus, banner};
+use longhaul_client::which;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::journal::Resolution;

@@ -1,8 +1,8 @@
 //! Opens the client of a data directory. The process becomes its owner, with all that an owner has, unless another
 //! process is; then the client asks that one.
 
-use crate::client::Client;
 use crate::wiring;
+use longhaul_client::Client;
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::Path;

@@ -4,7 +4,8 @@ use crate::agents::Scheduler;
 use crate::cli::command_client::OWNER_PAUSE;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::client::Client;
+use crate::own_service;
+use longhaul_client::Client;
 use longhaul_core::fault::{self, bail};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,7 +19,7 @@ pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exi
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let client = owned(context).await?;
-    let Client::Own { service, .. } = &client else { bail!("the data directory is not ours") };
+    let Some(service) = own_service::of(&client) else { bail!("the data directory is not ours") };
     service.send_notifications();
     let scheduler = match Scheduler::start(service.scheduler_service(), service.agent_executor()).await {
         Ok(scheduler) => scheduler,

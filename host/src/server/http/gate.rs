@@ -7,12 +7,12 @@
 use super::problem::Problem;
 use super::rate::{ClientIdentity, RateLimit};
 use super::state::AppState;
-use crate::service::{AccessToken, IssuedToken, TokenScope};
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::uri::Authority;
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
+use longhaul_api::tokens::{AccessToken, IssuedToken, TokenScope};
 use std::net::SocketAddr;
 use std::time::Instant;
 

@@ -5,12 +5,12 @@
 
 use super::problem::Problem;
 use super::state::SharedState;
-use crate::service::RunRef;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts};
 use http::request::Parts;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
+use longhaul_api::runs::RunRef;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use std::time::Duration;

@@ -12,11 +12,11 @@ use super::routes::{
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
 use super::{document, page};
-use crate::service::TokenScope::{self, Admin, Approve, Read, Run};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use http::{Method, StatusCode};
+use longhaul_api::tokens::TokenScope::{self, Admin, Approve, Read, Run};
 use std::sync::Arc;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;

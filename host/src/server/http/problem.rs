@@ -3,12 +3,12 @@
 //! The text for the caller says what to do. What is wrong here and not there goes to the log, and the caller is told the
 //! number under which the log has it. A fault becomes a problem by its code alone.
 
-use crate::service::{classified, code_of};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use longhaul_core::fault::{Fault, FaultCode};
 use longhaul_core::text::truncate;
+use longhaul_service::{classified, code_of};
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;

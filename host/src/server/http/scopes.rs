@@ -4,11 +4,11 @@
 
 use super::gate::{self, needs_token};
 use super::problem::Problem;
-use crate::service::TokenScope::{self, Read};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode};
+use longhaul_api::tokens::TokenScope::{self, Read};
 use std::sync::Arc;
 
 /// The scopes of all operations.

@@ -4,10 +4,10 @@
 
 use super::rate::RateLimiter;
 use crate::exec::{ExecError, Executor, ExecutorPaths};
-use crate::service::Service;
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault;
+use longhaul_service::Service;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

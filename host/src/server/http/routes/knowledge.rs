@@ -10,15 +10,17 @@ use super::super::views::knowledge::{
 use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::Nothing;
-use crate::service::{MemoryItem, RunRef, TrajectoryFilter};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use longhaul_api::decisions::{JudgeDecision, ListDecisions};
 use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
+use longhaul_api::memory::MemoryItem;
 use longhaul_api::memory::{ForgetMemory, ListMemory, SearchMemory};
 use longhaul_api::operations::{
     DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
 };
+use longhaul_api::runs::RunRef;
+use longhaul_api::trajectories::TrajectoryFilter;
 use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;

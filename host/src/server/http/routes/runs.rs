@@ -10,7 +10,6 @@ use super::super::views::journal::ResolutionView;
 use super::super::views::runs::{Log, RecheckedView, RevertedView, RunDetails, RunNamed, RunStatus, RunView};
 use super::super::views::spent;
 use super::projects::{absolute, directory_of};
-use crate::service::{AskRequest, RunSummary, Status, TokenScope};
 use axum::extract::{Path, State};
 use longhaul_api::features::{RecheckFeatures, RecheckOutcome};
 use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
@@ -18,6 +17,8 @@ use longhaul_api::runs::{
     AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, CommitLog, ListCommits, ListRuns, PauseRun, ResumeRun,
     RevertRun, ShowRun, SteerRun, TakeBackAnswer,
 };
+use longhaul_api::runs::{AskRequest, RunSummary, Status};
+use longhaul_api::tokens::TokenScope;
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;

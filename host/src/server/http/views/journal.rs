@@ -1,7 +1,7 @@
 //! Invocations and their journals.
 
 use super::approvals::Effect;
-use crate::service::{CarriedInvocation, ReplayResult as InnerReplayed};
+use longhaul_api::runs::{CarriedInvocation, ReplayResult as InnerReplayed};
 use longhaul_core::InvocationId;
 use longhaul_core::journal as inner;
 use serde::{Deserialize, Serialize};

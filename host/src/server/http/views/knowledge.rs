@@ -3,7 +3,8 @@
 use super::features::FeatureSpecView;
 use super::spent::UsageView;
 use super::words;
-use crate::service::{MemoryItem as InnerMemory, Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
+use longhaul_api::memory::MemoryItem as InnerMemory;
+use longhaul_api::trajectories::{Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
 use longhaul_core::decision::{Decision as InnerDecision, DecisionHit};
 use longhaul_records::proposals::{
     Proposal as InnerProposal, ProposalStatus as InnerStanding, ProposedChange as InnerChange,
@@ -30,7 +31,7 @@ words! {
 
 words! {
     /// Where something is remembered.
-    Shelf of crate::service::MemoryScope as InnerShelf {
+    Shelf of longhaul_api::memory::MemoryScope as InnerShelf {
         /// What later runs may want to know.
         Fact,
         /// What a run came to.
@@ -42,7 +43,7 @@ words! {
 
 words! {
     /// How an invocation ended.
-    Ending of crate::service::InvocationEnding as InnerEnding {
+    Ending of longhaul_api::trajectories::InvocationEnding as InnerEnding {
         /// With an outcome.
         Returned,
         /// With an error of the agent's own.

@@ -1,10 +1,17 @@
 //! Client of the service: in-process when we own the data directory, over the owner's socket otherwise. Both give the
-//! same responses. Refuses to open a data directory, which the wiring does.
+//! same responses.
+//!
+//! It knows no service: what answers in this process is given to it as a [`LocalService`]. It refuses to open a data
+//! directory, which the program does.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod local;
 pub mod wire;
 
-use crate::service::{RunNotification, RunRef, Service, watch_here};
 use longhaul_api::operations::{Operation, OperationCall, Transport};
+use longhaul_api::runs::RunRef;
+use longhaul_api::seen::RunNotification;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::stream::StreamToken;
@@ -18,12 +25,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use wire::{ClientMessage, OwnerGone, ServerMessage, SocketReply};
 
+pub use local::LocalService;
+
 /// The way to the service.
 pub enum Client {
     /// This process owns the data directory and serves others meanwhile.
     Own {
         /// The service.
-        service: Arc<Service>,
+        service: Arc<dyn LocalService>,
         /// Serves the socket.
         server: JoinHandle<()>,
         /// The directory.
@@ -39,7 +48,7 @@ impl Transport for Client {
             // In a task of its own, as over the socket: who asks may go away in the middle, and may stand deep on its stack.
             Self::Own { service, .. } => {
                 let service = Arc::clone(service);
-                let answered = tokio::spawn(async move { service.call(request).await }).await;
+                let answered = tokio::spawn(async move { request.carry_out(&*service).await }).await;
                 answered.unwrap_or_else(|cut_off| Err(Fault::internal(format!("the answer was cut off: {cut_off}"))))
             }
             Self::Far(home) => {
@@ -57,7 +66,7 @@ impl Client {
         match self {
             Self::Own { service, .. } => {
                 let (service, run) = (Arc::clone(service), run.clone());
-                tokio::spawn(async move { watch_here(&service, &run, after, &sender).await });
+                tokio::spawn(async move { service.watch(&run, after, &sender).await });
             }
             Self::Far(home) => {
                 let mut lines = send(home, &ClientMessage::Watch { run: run.clone(), after }).await?;
@@ -92,6 +101,14 @@ impl Client {
     pub fn active(&self) -> Vec<RunId> {
         match self {
             Self::Own { service, .. } => service.active(),
+            Self::Far(_) => Vec::new(),
+        }
+    }
+
+    /// The runs that are worked on here and that no other process follows.
+    pub fn unfollowed(&self) -> Vec<RunId> {
+        match self {
+            Self::Own { service, .. } => service.unfollowed(),
             Self::Far(_) => Vec::new(),
         }
     }
