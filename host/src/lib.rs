@@ -10,7 +10,6 @@ pub mod cli;
 pub mod events;
 mod own_service;
 mod project_models;
-pub mod server;
 pub mod wiring;
 
 pub use cli::bombs;
@@ -34,6 +33,7 @@ pub use longhaul_preflight as check;
 pub use longhaul_records as records;
 pub use longhaul_run as run;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
+pub use longhaul_server as server;
 pub use longhaul_service as service;
 pub use longhaul_toolbox as toolbox;
 

@@ -221,6 +221,28 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "longhaul-server",
+        &[
+            "longhaul-agents",
+            "longhaul-api",
+            "longhaul-approval",
+            "longhaul-client",
+            "longhaul-config",
+            "longhaul-core",
+            "longhaul-exec",
+            "longhaul-harness",
+            "longhaul-home",
+            "longhaul-models",
+            "longhaul-plugins",
+            "longhaul-records",
+            "longhaul-report",
+            "longhaul-resources",
+            "longhaul-schedule",
+            "longhaul-service",
+            "longhaul-worktree",
+        ],
+    ),
+    (
         "longhaul-service",
         &[
             "longhaul-agents",

@@ -1,5 +1,5 @@
-//! The service in the process that owns the data directory, as its client needs it: every operation, the events of a run,
-//! and the end. It carries out nothing itself.
+//! The service in the process that owns the data directory, as its client needs it: every operation, the events of a
+//! run, and the end. It carries out nothing itself.
 
 use longhaul_api::operations::Api;
 use longhaul_api::seen::RunNotification;

@@ -3,10 +3,10 @@
 //! It decides nothing about a request; handlers say how many streams and jobs may be open.
 
 use super::rate::RateLimiter;
-use crate::exec::{ExecError, Executor, ExecutorPaths};
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault;
+use longhaul_exec::{ExecError, Executor, ExecutorPaths};
 use longhaul_service::Service;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,14 +14,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{OnceCell, watch};
 
 /// The state that all requests share.
-pub(crate) struct AppState {
+pub struct AppState {
     pub(super) service: Arc<Service>,
     settings: RwLock<Arc<ServerSettings>>,
     pub(super) rates: RateLimiter,
     /// Directory of the page's files, in place of those in the binary.
     pub(super) page: Option<PathBuf>,
     /// The data directory, for the lookup of plugins and interpreters.
-    pub(super) home: crate::home::Home,
+    pub(super) home: longhaul_home::Home,
     /// Becomes true when the server is to end.
     pub(super) stop: watch::Receiver<bool>,
     /// Open streams.
@@ -34,7 +34,7 @@ pub(crate) struct AppState {
 }
 
 /// The state, as handlers receive it.
-pub(crate) type SharedState = Arc<AppState>;
+pub type SharedState = Arc<AppState>;
 
 /// One of a limited number of streams or jobs; dropping it makes room for the next.
 pub(crate) struct Place {
@@ -56,9 +56,9 @@ impl Transport for AppState {
 
 impl AppState {
     /// State of a server that asks this service and ends when `stop` becomes true.
-    pub(crate) fn new(
+    pub fn new(
         service: Arc<Service>,
-        home: crate::home::Home,
+        home: longhaul_home::Home,
         settings: ServerSettings,
         page: Option<PathBuf>,
         stop: watch::Receiver<bool>,
@@ -78,12 +78,12 @@ impl AppState {
     }
 
     /// The settings as they are now.
-    pub(crate) fn settings(&self) -> Arc<ServerSettings> {
+    pub fn settings(&self) -> Arc<ServerSettings> {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Replaces the settings; requests that come from now on see the new ones.
-    pub(crate) fn set(&self, settings: ServerSettings) {
+    pub fn set(&self, settings: ServerSettings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 

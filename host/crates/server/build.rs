@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Where they are.
-const PAGE: &str = "src/server/page";
+const PAGE: &str = "src/page";
 
 fn main() {
     println!("cargo::rerun-if-changed={PAGE}");

@@ -1,10 +1,10 @@
 //! Agents, and the artifacts that they pass to their next run.
 
-use crate::agents::record::{
+use crate::http::problem::Problem;
+use longhaul_agents::{
     AgentCode as InnerCode, AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact,
     ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
 };
-use crate::server::http::problem::Problem;
 use longhaul_api::agents::{AgentSummary, AgentView};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};

@@ -35,7 +35,7 @@ mod state;
 mod stream;
 mod views;
 
-pub(crate) use state::{AppState, SharedState};
+pub use state::{AppState, SharedState};
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
@@ -56,7 +56,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Serves until the state says to stop, then lets requests that are under way end.
-pub(crate) async fn serve(state: SharedState, listener: TcpListener) {
+pub async fn serve(state: SharedState, listener: TcpListener) {
     let router = guarded(operations::router(&state));
     let (connections_max, stop) = (state.settings().connections_max, state.stop.clone());
     let answer = move |peer, request: Request<Incoming>| {

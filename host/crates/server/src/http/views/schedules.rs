@@ -1,7 +1,7 @@
 //! Schedules and their tasks.
 
 use super::agents::{ExecutionResultView, name};
-use crate::server::http::problem::Problem;
+use crate::http::problem::Problem;
 use longhaul_api::agents::{AttemptView, ScheduleView, StatusFilter, TaskView};
 use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
 use serde::{Deserialize, Serialize};
