@@ -86,6 +86,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("longhaul-home", &["longhaul-core", "longhaul-sandbox"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-judge", &["longhaul-core"]),
+    ("longhaul-listen", &[]),
     ("longhaul-llama", &[]),
     (
         "longhaul-maintenance",
@@ -232,6 +233,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-exec",
             "longhaul-harness",
             "longhaul-home",
+            "longhaul-listen",
             "longhaul-models",
             "longhaul-plugins",
             "longhaul-records",

@@ -5,7 +5,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `http/listen.rs` | connections: their number, timeouts and shutdown |
 //! | `http/gate.rs` | authentication of requests |
 //! | `http/operations.rs` | the operations: each handler with its scope, and the router of all |
 //! | `http/scopes.rs` | the scope that each operation needs |
@@ -23,7 +22,6 @@
 mod document;
 mod gate;
 mod input;
-pub(crate) mod listen;
 mod operations;
 mod page;
 mod problem;
@@ -63,7 +61,7 @@ pub async fn serve(state: SharedState, listener: TcpListener) {
         let (state, router) = (Arc::clone(&state), router.clone());
         async move { Ok::<_, Infallible>(answer(&state, router, peer, request.map(Body::new)).await) }
     };
-    listen::serve(listener, connections_max, stop, answer).await;
+    longhaul_listen::serve(listener, connections_max, stop, answer).await;
 }
 
 /// Answers a panic of a handler with a problem, so that it ends no other request.

@@ -4,11 +4,11 @@
 //! paused, that have ended or that wait for a person stay as they are. A run goes as far as it was asked to: to its
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
 
-use super::http::listen::stopped;
 use longhaul_api::runs::{ListRuns, ResumeRun};
 use longhaul_api::runs::{RunRef, RunSummary};
 use longhaul_core::RunId;
 use longhaul_harness::RunStatus;
+use longhaul_listen::stopped;
 use longhaul_service::Service;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! MCP over streamable HTTP. Access is checked before a request is read, and again as long as its answer goes on.
 
 use super::handler::McpHandler;
-use crate::server::http::listen;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
@@ -103,7 +102,7 @@ pub async fn serve(handler: McpHandler, entry: HttpAccess) -> fault::Result<()> 
     let entry = Arc::new(entry);
     // No one signals the end: a session may stay open for ever, and is not waited for.
     let (_running, stop) = watch::channel(false);
-    let serving = listen::serve(listener, CONNECTIONS_MAX, stop, move |_, request| {
+    let serving = longhaul_listen::serve(listener, CONNECTIONS_MAX, stop, move |_, request| {
         answer(service.clone(), Arc::clone(&entry), request)
     });
     tokio::select! {

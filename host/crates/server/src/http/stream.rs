@@ -5,7 +5,6 @@
 //! disconnected. The token of a client is checked again at each heartbeat, when it expires, and when any is removed.
 
 use super::gate::Caller;
-use super::listen::stopped;
 use super::problem::Problem;
 use super::state::{Place, SharedState};
 use axum::body::Body;
@@ -18,6 +17,7 @@ use longhaul_api::tokens::TokenScope;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::stream::{Content, StreamLine};
+use longhaul_listen::stopped;
 use longhaul_records::bus::BusMessage;
 use longhaul_service::watch_here;
 use serde_json::json;
