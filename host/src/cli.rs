@@ -67,8 +67,10 @@ use longhaul_home::logs::{self, LogSettings};
 use longhaul_home::{Home, variable};
 use order::print_done;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use exit::Exit;
+pub use owner::{LocalModel, Owner, RunningScheduler, RunningServer, ServerStart};
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
@@ -381,14 +383,14 @@ impl Command {
     }
 }
 
-/// Carries out a command.
+/// Carries out a command. `owner` does what needs the store, the service or the servers.
 ///
 /// # Errors
 /// With a text that says what to do.
-pub fn main(cli: Cli) -> fault::Result<Exit> {
+pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
     let command = match cli.command {
         Subcommands::Command(command) => command,
-        Subcommands::Child(child) => children::run(child),
+        Subcommands::Child(child) => children::run(child, &*owner),
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -400,8 +402,8 @@ pub fn main(cli: Cli) -> fault::Result<Exit> {
     let json = cli.json || command.prints_events();
     let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
     let (home, project) = (Home::find(cli.home)?, whole(project)?);
-    let client = CommandClient::new(&home, &project);
-    let context = Context { home, project, names_project, json, trust: cli.trust, client };
+    let client = CommandClient::new(&home, &project, &owner);
+    let context = Context { home, project, names_project, json, trust: cli.trust, client, owner };
     let exit = runtime.block_on(async {
         let exit = dispatch(*command, &context).await;
         context.client.release().await;

@@ -9,6 +9,7 @@ pub mod ask;
 pub mod cli;
 pub mod events;
 mod own_service;
+pub mod owner;
 mod project_models;
 pub mod wiring;
 

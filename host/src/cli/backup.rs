@@ -3,12 +3,11 @@
 use super::checkpoint::AcceptArgs;
 use super::context::Context;
 use super::exit::Exit;
-use super::owner;
-use crate::backup::RestoreOptions;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
 use longhaul_api::upkeep::WriteBackup;
 use longhaul_core::fault;
+use longhaul_maintenance::backup::RestoreOptions;
 use longhaul_report::messages::counted;
 use std::path::PathBuf;
 
@@ -64,7 +63,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit
     let RestoreArgs { file, accept, with_tokens, with_commands } = args;
     let (home, accepts) = (context.home.clone(), accept.accepts());
     let keeps = RestoreOptions { tokens: with_tokens, commands: with_commands };
-    let restored = owner::restore::restore(file, home, accepts, keeps).await?;
+    let restored = context.owner.restore(file, home, accepts, keeps).await?;
     if context.json {
         outln!("{}", serde_json::to_string(&restored)?);
         return Ok(Exit::Done);

@@ -5,6 +5,7 @@
 //! no runtime and no service.
 
 use super::doctor;
+use super::owner::{LocalModel, Owner};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -70,7 +71,7 @@ pub struct ModelChildArgs {
 }
 
 /// Runs the child and ends the process with its exit code.
-pub fn run(child: ChildCommand) -> ! {
+pub fn run(child: ChildCommand, owner: &dyn Owner) -> ! {
     let code = match child {
         ChildCommand::Compile(args) => longhaul_engine::compile_child(&args.limits),
         ChildCommand::Check(args) => longhaul_sandbox::sandbox_child(&args.spec),
@@ -78,49 +79,27 @@ pub fn run(child: ChildCommand) -> ! {
         ChildCommand::Mcp(args) => longhaul_mcp::mcp_child(&args.spec),
         ChildCommand::Keep(args) => longhaul_mcp::keep_child(args.host, &args.command),
         ChildCommand::Bomb(args) => doctor::bomb_child(&args.name),
-        ChildCommand::Model(args) => model(&args),
+        ChildCommand::Model(args) => model(args, owner),
     };
     std::process::exit(code)
 }
 
-#[cfg(feature = "local-model")]
-fn model(args: &ModelChildArgs) -> i32 {
-    use longhaul_llama::{LoadOptions, serve};
-    use std::os::fd::BorrowedFd;
-    if let Err(error) = confine(args.memory_bytes_max) {
-        errln!("the memory limit could not be set: {error}");
-        return 1;
-    }
-    let options = LoadOptions { context_tokens_max: args.context_tokens_max, memory_bytes_max: args.memory_bytes_max };
-    // A file that was pulled by its digest is known; a file of the user may come from anybody.
-    let give_up_powers =
-        |file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors_and(file).map_err(|error| error.to_string());
-    match serve(&args.file, &options, give_up_powers, std::io::stdin(), std::io::stdout()) {
-        Ok(()) => 0,
-        Err(error) => {
+fn model(args: ModelChildArgs, owner: &dyn Owner) -> i32 {
+    let ModelChildArgs { file, context_tokens_max, memory_bytes_max } = args;
+    let model = LocalModel { file, context_tokens_max, memory_bytes_max };
+    match owner.serve_model(&model) {
+        Some(Ok(())) => 0,
+        Some(Err(error)) => {
             errln!("{error}");
             1
         }
+        None => {
+            let message = format!(
+                "this longhaul was built without local models, so it cannot serve `{}`; build it with: cargo build --release --features local-model",
+                model.file.display()
+            );
+            outln!("{}", serde_json::json!({ "id": null, "error": { "kind": "unsupported", "message": message } }));
+            1
+        }
     }
-}
-
-/// Limit of private memory; a child that exceeds it dies and is started again. The model's own count stays below the
-/// limit; the rest is for threads and for buffers of inference.
-#[cfg(feature = "local-model")]
-fn confine(memory_bytes_max: u64) -> std::io::Result<()> {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    const BESIDE_BYTES: u64 = 768 << 20;
-    let max = Some(memory_bytes_max.saturating_add(BESIDE_BYTES));
-    Ok(setrlimit(Resource::Data, Rlimit { current: max, maximum: max })?)
-}
-
-#[cfg(not(feature = "local-model"))]
-fn model(args: &ModelChildArgs) -> i32 {
-    let ModelChildArgs { file, context_tokens_max: _, memory_bytes_max: _ } = args;
-    let message = format!(
-        "this longhaul was built without local models, so it cannot serve `{}`; build it with: cargo build --release --features local-model",
-        file.display()
-    );
-    outln!("{}", serde_json::json!({ "id": null, "error": { "kind": "unsupported", "message": message } }));
-    1
 }

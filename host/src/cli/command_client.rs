@@ -5,13 +5,14 @@
 //! [`CommandClient::keep`] first: then one client, with one store and one engine, is asked everything until
 //! [`CommandClient::release`].
 
-use super::owner;
+use super::owner::{self, Owner};
 use longhaul_api::operations::{Handling, Operation, Transport};
 use longhaul_client::Client;
 use longhaul_client::wire::OwnerGone;
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{RwLock, RwLockReadGuard};
@@ -26,6 +27,7 @@ pub const OWNER_PAUSE: Duration = Duration::from_millis(50);
 pub struct CommandClient {
     home: Home,
     project: PathBuf,
+    owner: Arc<dyn Owner>,
     /// Whether one client is kept for all questions.
     keeps: AtomicBool,
     /// Questions that are asked at the same time share it.
@@ -34,8 +36,14 @@ pub struct CommandClient {
 
 impl CommandClient {
     /// A client that nothing is asked yet. The caps on compiling are those of `project`.
-    pub fn new(home: &Home, project: &Path) -> Self {
-        Self { home: home.clone(), project: project.to_owned(), keeps: AtomicBool::new(false), kept: RwLock::default() }
+    pub fn new(home: &Home, project: &Path, owner: &Arc<dyn Owner>) -> Self {
+        Self {
+            home: home.clone(),
+            project: project.to_owned(),
+            owner: Arc::clone(owner),
+            keeps: AtomicBool::new(false),
+            kept: RwLock::default(),
+        }
     }
 
     /// From now on one client is asked everything, until [`Self::release`].
@@ -120,7 +128,7 @@ impl CommandClient {
     }
 
     async fn open(&self) -> fault::Result<Client> {
-        owner::open::open(&self.home, &self.project).await
+        self.owner.open(&self.home, &self.project).await
     }
 
     /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then.

@@ -5,12 +5,14 @@
 
 use super::arguments::RunArg;
 use super::command_client::CommandClient;
+use super::owner::Owner;
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_api::runs::RunRef;
 use longhaul_client::{Client, which};
 use longhaul_core::fault;
 use longhaul_home::Home;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Options that hold for every command.
 pub(super) struct Context {
@@ -23,6 +25,8 @@ pub(super) struct Context {
     /// Whether longhaul.toml is agreed to without a question.
     pub(super) trust: bool,
     pub(super) client: CommandClient,
+    /// Does what needs the store, the service or the servers.
+    pub(super) owner: Arc<dyn Owner>,
 }
 
 impl Transport for Context {

@@ -19,6 +19,7 @@ use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_harness::detect::{Detected, detect};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The most words of the prompt, and the most bytes, in the name of a directory.
 const NAME_WORDS: usize = 5;
@@ -54,7 +55,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
-    let client = CommandClient::new(&context.home, &directory);
+    let client = CommandClient::new(&context.home, &directory, &context.owner);
     let own = Context {
         home: context.home.clone(),
         project: directory.clone(),
@@ -62,6 +63,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
         json: context.json,
         trust: context.trust,
         client,
+        owner: Arc::clone(&context.owner),
     };
     let models = models.options();
     let request = BeginRun { directory, models, plan: None, plan_only: false, sessions: None, again: false };

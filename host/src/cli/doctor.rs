@@ -55,7 +55,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
                 "keys": found.keys,
                 "servers": found.servers,
                 "local_model": model,
-                "local_model_built_in": cfg!(feature = "local-model"),
+                "local_model_built_in": context.owner.has_local_model(),
                 "checks": checks,
             })
         );
@@ -71,7 +71,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
         ),
     }
     print_models(&found);
-    let built = if cfg!(feature = "local-model") {
+    let built = if context.owner.has_local_model() {
         ""
     } else {
         " (this longhaul was built without; build it with --features local-model)"

@@ -3,28 +3,112 @@
 //! A run that another terminal follows goes on there, once effects in flight have finished. A run that no terminal
 //! follows keeps this process until it ends or somebody presses Ctrl-C.
 //!
-//! The files below do the work that only an owner can do. No other file of the command line names the wiring or the
-//! scheduler.
+//! The command line knows no store, no service and no server. Work that needs one of them is done by the program, which
+//! the command line knows as [`Owner`]; the commands that ask for it, and what they print, are in the files below.
 
-pub mod model;
-pub mod open;
-pub mod restore;
 pub mod serve;
+mod supervisor;
 pub mod work;
 
 use longhaul_api::operations::RunOperations as _;
-use longhaul_api::runs::RunRef;
-use longhaul_api::runs::ShowRun;
+use longhaul_api::runs::{RunRef, ShowRun};
 use longhaul_client::Client;
+use longhaul_config::server::ServerSettings;
 use longhaul_core::RunId;
+use longhaul_core::fault;
 use longhaul_engine::HAND_OVER_MS_MAX;
+use longhaul_home::Home;
+use longhaul_maintenance::backup::{RestoreOptions, RestoreReport};
+use longhaul_models::set::ProgramEnvironment;
+use longhaul_security::signing::AcceptedRisks;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 
 /// Interval between two looks for followers of runs.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Exit code after a second Ctrl-C: 128 + SIGINT, as shells report it.
 const INTERRUPTED: i32 = 130;
+
+/// The program that the command line is a part of: it does the work that needs the store, the service or the servers.
+#[async_trait::async_trait]
+pub trait Owner: Send + Sync {
+    /// Opens the client of a data directory for a command in a project. This process becomes the owner, with all that
+    /// an owner has, unless another process is; then the client asks that one.
+    async fn open(&self, home: &Home, project: &Path) -> fault::Result<Client>;
+
+    /// Opens the client of a data directory as its owner, once a command that is about to end has.
+    async fn own_soon(&self, home: &Home) -> fault::Result<Client>;
+
+    /// Starts the HTTP server, the recovery of interrupted runs and the scheduler, over a client of this process.
+    async fn serve(&self, client: &Client, start: ServerStart) -> fault::Result<Box<dyn RunningServer>>;
+
+    /// Starts the scheduler, over a client of this process.
+    async fn schedule(&self, client: &Client) -> fault::Result<Box<dyn RunningScheduler>>;
+
+    /// Makes a data directory of a backup. The store is opened here, since the directory has no owner to ask yet.
+    async fn restore(
+        &self,
+        file: PathBuf,
+        home: Home,
+        accepts: AcceptedRisks,
+        keeps: RestoreOptions,
+    ) -> fault::Result<RestoreReport>;
+
+    /// What the program gives to the models that it asks.
+    fn model_environment(&self) -> fault::Result<ProgramEnvironment>;
+
+    /// Whether the program was built with a small language model.
+    fn has_local_model(&self) -> bool;
+
+    /// Serves a local model on standard input and output, until the input ends; none where the program was built without
+    /// one. An error is the text for a person.
+    fn serve_model(&self, model: &LocalModel) -> Option<Result<(), String>>;
+}
+
+/// What a server is started with.
+pub struct ServerStart {
+    /// The data directory.
+    pub home: Home,
+    /// Accepts the connections of HTTP.
+    pub listener: TcpListener,
+    /// The settings, with the address that the listener has.
+    pub settings: ServerSettings,
+    /// Directory of the files of the web page, in place of those in the program.
+    pub page: Option<PathBuf>,
+}
+
+/// A server that was started.
+#[async_trait::async_trait]
+pub trait RunningServer: Send + Sync {
+    /// The settings as they are now.
+    fn settings(&self) -> Arc<ServerSettings>;
+
+    /// Replaces the settings; requests that come from now on see the new ones.
+    fn set(&self, settings: ServerSettings);
+
+    /// Stops it, once requests under way have ended.
+    async fn stop(self: Box<Self>);
+}
+
+/// A scheduler that was started.
+#[async_trait::async_trait]
+pub trait RunningScheduler: Send {
+    /// Stops it.
+    async fn stop(self: Box<Self>);
+}
+
+/// A local model that a child process serves.
+pub struct LocalModel {
+    /// The file of the model.
+    pub file: PathBuf,
+    /// Most tokens of a context.
+    pub context_tokens_max: usize,
+    /// Most bytes of memory that the model may take.
+    pub memory_bytes_max: u64,
+}
 
 /// Waits as long as this process works on runs that no other terminal follows, then hands over.
 pub async fn stay(client: Client) {

@@ -5,7 +5,6 @@
 //! | [`http`] | the HTTP API and the web page |
 //! | [`socket`] | the Unix socket of the other processes of the same user |
 //! | [`recovery`] | resumes runs that a kill or a shutdown interrupted |
-//! | [`supervisor`] | reports to systemd |
 //!
 //! They ask the service and take no decision about a run. They open no data directory and print nothing.
 
@@ -14,4 +13,3 @@
 pub mod http;
 pub mod recovery;
 pub mod socket;
-pub mod supervisor;

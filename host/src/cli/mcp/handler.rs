@@ -39,10 +39,10 @@ struct Inner {
 
 impl McpHandler {
     pub fn new(context: &Context, given: CommandGrants) -> fault::Result<Self> {
-        let (home, project) = (context.home.clone(), context.project.clone());
-        let client = CommandClient::new(&home, &project);
+        let (home, project, owner) = (context.home.clone(), context.project.clone(), Arc::clone(&context.owner));
+        let client = CommandClient::new(&home, &project, &owner);
         client.keep();
-        let context = Context { home, project, names_project: true, json: true, trust: false, client };
+        let context = Context { home, project, names_project: true, json: true, trust: false, client, owner };
         let plugins = Plugins::new(&context, given);
         Ok(Self(Arc::new(Inner { context, plugins })))
     }

@@ -2,12 +2,12 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
-use super::super::owner;
 use longhaul_config::Config;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
 use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
+use longhaul_models::set::ModelSet;
 use longhaul_report::messages::cost_words;
 use serde::Serialize;
 
@@ -53,11 +53,12 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
             Provider::Local(_) | Provider::Recorded(_) | Provider::Route(_) => {}
         }
     }
+    let environment = context.owner.model_environment()?;
     let (mut lines, mut is_fine) = (Vec::new(), true);
     for name in &names {
         let is_local = matches!(config.models[name].provider, Provider::Local(_));
         let output_tokens_max = if is_local { LOCAL_OUTPUT_TOKENS_MAX } else { OUTPUT_TOKENS_MAX };
-        let model = owner::model::configured(&config, name, &context.project)?;
+        let model = ModelSet::one(&config.models, name, &context.project, &environment)?;
         let probed = probe(&*model, name, output_tokens_max).await;
         is_fine &= probed.iter().all(|one| one.works || !one.needed);
         if !context.json {

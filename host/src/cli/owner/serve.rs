@@ -3,23 +3,16 @@
 //! It serves the socket of all other commands, the HTTP API and the web page, and resumes runs that a kill or a
 //! shutdown interrupted. SIGTERM and Ctrl-C end it: runs stay as they are, and are resumed when it is started again.
 
-use super::end_at_once;
-use crate::agents::Scheduler;
+use super::{RunningServer, ServerStart, end_at_once, supervisor};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::serve::ServeArgs;
 use crate::cli::trust;
-use crate::own_service;
-use crate::wiring;
 use longhaul_client::Client;
 use longhaul_config::server::{FILE, ServerSettings};
-use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_server::http::{self, AppState, SharedState};
-use longhaul_server::{recovery, supervisor};
-use std::sync::Arc;
+use longhaul_core::fault::{self, Context as _};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 /// Runs the command.
 pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
@@ -31,18 +24,17 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let client = agreed(context, wiring::own_soon(&context.home).await?).await?;
-    let Some(service) = own_service::of(&client) else { bail!("another longhaul owns the data directory") };
-    let (stop, stopping) = watch::channel(false);
-    let (own, home, page) = (Arc::clone(service), context.home.clone(), args.page.clone());
-    let state = AppState::new(own, home, ServerSettings { listen: address, ..settings }, page, stopping.clone());
-    let keeping = tokio::spawn(recovery::keep(Arc::clone(service), stopping));
-    let serving = tokio::spawn(http::serve(Arc::clone(&state), listener));
-    service.send_notifications();
-    let scheduling = Scheduler::start(service.scheduler_service(), service.agent_executor()).await?;
+    let client = agreed(context, context.owner.own_soon(&context.home).await?).await?;
+    let start = ServerStart {
+        home: context.home.clone(),
+        listener,
+        settings: ServerSettings { listen: address, ..settings },
+        page: args.page.clone(),
+    };
+    let server = context.owner.serve(&client, start).await?;
     outln!("serving at http://{address}");
     supervisor::tell(&format!("READY=1\nSTATUS=serving at http://{address}"));
-    until_told(context, &args, &state).await?;
+    until_told(context, &args, &*server).await?;
     supervisor::tell("STOPPING=1");
     let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
     errln!(
@@ -50,10 +42,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     );
     let active = client.active();
     let stopped = async {
-        let _ = stop.send(true);
-        let _ = serving.await;
-        let _ = keeping.await;
-        scheduling.stop().await;
+        server.stop().await;
         client.close().await;
     };
     tokio::select! {
@@ -72,28 +61,28 @@ async fn agreed(context: &Context, client: Client) -> fault::Result<Client> {
 }
 
 /// Waits for SIGTERM or Ctrl-C; at SIGHUP the file is read again.
-async fn until_told(context: &Context, args: &ServeArgs, state: &SharedState) -> fault::Result<()> {
+async fn until_told(context: &Context, args: &ServeArgs, server: &dyn RunningServer) -> fault::Result<()> {
     let mut ends = signal(SignalKind::terminate())?;
     let mut hangs_up = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {
             _ = tokio::signal::ctrl_c() => return Ok(()),
             _ = ends.recv() => return Ok(()),
-            _ = hangs_up.recv() => reload(context, args, state),
+            _ = hangs_up.recv() => reload(context, args, server),
         }
     }
 }
 
 /// Reads server.toml again. A file with an error changes nothing.
-fn reload(context: &Context, args: &ServeArgs, state: &SharedState) {
+fn reload(context: &Context, args: &ServeArgs, server: &dyn RunningServer) {
     supervisor::tell_reloading();
     match args.settings(&context.home) {
         Ok(read) => {
-            let before = state.settings();
+            let before = server.settings();
             // If a free port was asked for, the port that was found stays.
             let listen = if read.listen.port() == 0 { before.listen } else { read.listen };
             let (now, kept) = before.reloaded(ServerSettings { listen, ..read });
-            state.set(now);
+            server.set(now);
             errln!("read {FILE} again");
             if !kept.is_empty() {
                 errln!("{} changes when the server is started again", kept.join(", "));

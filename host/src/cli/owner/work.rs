@@ -1,10 +1,8 @@
 //! `longhaul schedule work`: owns the data directory and runs due schedules in the foreground.
 
-use crate::agents::Scheduler;
 use crate::cli::command_client::OWNER_PAUSE;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::own_service;
 use longhaul_client::Client;
 use longhaul_core::fault::{self, bail};
 use std::time::{Duration, Instant};
@@ -19,9 +17,7 @@ pub async fn run(context: &Context, time: Option<Duration>) -> fault::Result<Exi
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let client = owned(context).await?;
-    let Some(service) = own_service::of(&client) else { bail!("the data directory is not ours") };
-    service.send_notifications();
-    let scheduler = match Scheduler::start(service.scheduler_service(), service.agent_executor()).await {
+    let scheduler = match context.owner.schedule(&client).await {
         Ok(scheduler) => scheduler,
         Err(error) => {
             client.close().await;
