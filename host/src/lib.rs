@@ -6,16 +6,16 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod ask;
-pub mod cli;
 pub mod events;
 mod own_service;
 pub mod owner;
 mod project_models;
 pub mod wiring;
 
-pub use cli::bombs;
 pub use longhaul_api as api;
 pub use longhaul_checkpoints as checkpoint;
+pub use longhaul_cli as cli;
+pub use longhaul_cli::bombs;
 pub use longhaul_client as client;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};

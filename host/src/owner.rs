@@ -1,9 +1,9 @@
 //! The program as the command line needs it: opens and owns data directories, starts the servers and the scheduler over
 //! the service, restores backups, serves a local model. It prints nothing and decides nothing about a run.
 
-use crate::cli::{LocalModel, Owner, RunningScheduler, RunningServer, ServerStart};
 use crate::own_service;
 use crate::wiring;
+use longhaul_cli::{LocalModel, Owner, RunningScheduler, RunningServer, ServerStart};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::{self, bail};

@@ -1,7 +1,7 @@
 //! Checks of this machine for `longhaul doctor`: each finds one state and, if that is not enough, a remedy. The checks
 //! change nothing. To try the sandboxes they start only an empty program and the compiler.
 
-use crate::cli::context::Context;
+use crate::context::Context;
 use longhaul_api::operations::{MaintenanceOperations as _, ProjectOperations as _};
 use longhaul_api::projects::ListProjects;
 use longhaul_api::upkeep::CheckStore;

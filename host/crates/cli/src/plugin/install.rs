@@ -4,9 +4,9 @@
 //! agrees to them. Installing grants nothing: permissions come from longhaul.toml.
 
 use super::{fetch, say, source};
-use crate::cli::confirm::agreed;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::confirm::agreed;
+use crate::context::Context;
+use crate::exit::Exit;
 use clap::Args;
 use longhaul_config::asks::RequestedGrants;
 use longhaul_conform::RuleVerdict;

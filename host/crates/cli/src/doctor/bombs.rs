@@ -1,9 +1,9 @@
 //! `longhaul doctor --bombs`: runs the corpus of bombs on this machine, each in a process of its own. A bomb that ends
 //! its host ends no other work of the user, and is reported.
 
-use crate::cli::bombs::{self, BombOutcome, BombVerdict};
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::bombs::{self, BombOutcome, BombVerdict};
+use crate::context::Context;
+use crate::exit::Exit;
 use longhaul_bombs::{Bomb, corpus};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::text::printable;

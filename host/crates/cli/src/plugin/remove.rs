@@ -1,9 +1,9 @@
 //! `longhaul plugin remove`. Runs keep their plugins: each run stores the bytes when it begins.
 
 use super::say;
-use crate::cli::confirm::agreed;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::confirm::agreed;
+use crate::context::Context;
+use crate::exit::Exit;
 use clap::Args;
 use longhaul_core::fault;
 use longhaul_plugins::installed::{InstalledPlugins, PluginRef, PluginVersion};

@@ -4,10 +4,10 @@
 //! shutdown interrupted. SIGTERM and Ctrl-C end it: runs stay as they are, and are resumed when it is started again.
 
 use super::{RunningServer, ServerStart, end_at_once, supervisor};
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::serve::ServeArgs;
-use crate::cli::trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::serve::ServeArgs;
+use crate::trust;
 use longhaul_client::Client;
 use longhaul_config::server::{FILE, ServerSettings};
 use longhaul_core::fault::{self, Context as _};

@@ -3,8 +3,8 @@
 //! A plugin gets only grants that it asks for and the command line gives; the default is none. Calls are part of no run
 //! and are not journaled.
 
-use crate::cli::context::Context;
-use crate::cli::plugin::{kit, tool_components};
+use crate::context::Context;
+use crate::plugin::{kit, tool_components};
 use longhaul_config::{DirectoryConfig, PluginConfig, grants};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};

@@ -1,7 +1,7 @@
 //! `longhaul plugin list`: lists the plugins that a run of this project would find, and all installed versions.
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::context::Context;
+use crate::exit::Exit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;

@@ -1,6 +1,6 @@
 //! The component that an argument names: a file, or the file of a plugin.
 
-use crate::cli::context::Context;
+use crate::context::Context;
 use longhaul_core::fault;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! `longhaul plugin build`: builds a project into `target/NAME.wasm`, which carries its manifest.
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::context::Context;
+use crate::exit::Exit;
 use clap::Args;
 use longhaul_build::cache::{create_dir, write_whole};
 use longhaul_build::{MANIFEST, PluginBuilder, PluginProject, toml_error};

@@ -1,8 +1,8 @@
 //! Proposals of agents: `longhaul features --proposals`, `accept` and `reject`.
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::order::print_done;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::order::print_done;
 use clap::Args;
 use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
 use longhaul_api::operations::FeatureOperations as _;

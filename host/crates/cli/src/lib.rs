@@ -1,4 +1,10 @@
-//! The command line: reads arguments, asks the service and prints its answers. It makes no decision about a run.
+//! The command line: reads arguments, asks the service and prints its answers.
+//!
+//! It makes no decision about a run, and knows no store, no service and no server: what needs one is done by the program,
+//! as an [`Owner`].
+
+// What is printed goes through `terminal`, which cleans it.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]
 pub mod terminal;

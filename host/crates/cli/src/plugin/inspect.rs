@@ -1,8 +1,8 @@
 //! `longhaul plugin inspect`: shows a component and its requests for grants, without running it.
 
 use super::source;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::context::Context;
+use crate::exit::Exit;
 use longhaul_core::fault;
 use longhaul_plugins::InspectedPlugin;
 

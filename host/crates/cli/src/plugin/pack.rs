@@ -1,7 +1,7 @@
 //! `longhaul plugin pack`: puts a manifest into a component that another tool chain has built.
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::context::Context;
+use crate::exit::Exit;
 use clap::Args;
 use longhaul_build::cache::write_whole;
 use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};

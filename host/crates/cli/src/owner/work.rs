@@ -1,8 +1,8 @@
 //! `longhaul schedule work`: owns the data directory and runs due schedules in the foreground.
 
-use crate::cli::command_client::OWNER_PAUSE;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::command_client::OWNER_PAUSE;
+use crate::context::Context;
+use crate::exit::Exit;
 use longhaul_client::Client;
 use longhaul_core::fault::{self, bail};
 use std::time::{Duration, Instant};

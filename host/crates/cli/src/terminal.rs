@@ -15,9 +15,9 @@ use std::io::{self, IsTerminal, Write};
 /// in a pipe do. A run that ends so is resumed as after a kill.
 macro_rules! outln {
     ($format:literal $($values:tt)*) => {
-        $crate::cli::terminal::out_message(
+        $crate::terminal::out_message(
             format_args!($format $($values)*),
-            const { $crate::cli::terminal::breaks($format) },
+            const { $crate::terminal::breaks($format) },
         )
     };
 }
@@ -25,9 +25,9 @@ macro_rules! outln {
 /// Prints a message like `outln!`, on standard error. A run goes on even if nobody reads there.
 macro_rules! errln {
     ($format:literal $($values:tt)*) => {
-        $crate::cli::terminal::error_message(
+        $crate::terminal::error_message(
             format_args!($format $($values)*),
-            const { $crate::cli::terminal::breaks($format) },
+            const { $crate::terminal::breaks($format) },
         )
     };
 }
@@ -35,7 +35,7 @@ macro_rules! errln {
 /// Prints a text of many lines that the host composed.
 macro_rules! outtext {
     ($text:expr) => {
-        $crate::cli::terminal::out_text(AsRef::<str>::as_ref(&$text))
+        $crate::terminal::out_text(AsRef::<str>::as_ref(&$text))
     };
 }
 

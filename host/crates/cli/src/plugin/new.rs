@@ -1,7 +1,7 @@
 //! `longhaul plugin new`: makes a project that builds at once. It never overwrites a file.
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::context::Context;
+use crate::exit::Exit;
 use clap::Args;
 use longhaul_build::{Draft, PluginKind, PluginLanguage};
 use longhaul_core::fault;

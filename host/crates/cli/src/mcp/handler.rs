@@ -6,8 +6,8 @@
 use super::done::{PersonAnswer, VerbResult};
 use super::plugins::{CommandGrants, Plugins};
 use super::verbs;
-use crate::cli::command_client::CommandClient;
-use crate::cli::context::Context;
+use crate::command_client::CommandClient;
+use crate::context::Context;
 use longhaul_core::fault;
 use rmcp::ServerHandler;
 use rmcp::model::{

@@ -1,7 +1,7 @@
 //! The verbs of the harness as tools; each has the service carry out one operation.
 
 use super::done::{PersonAnswer, VerbResult};
-use crate::cli::context::Context;
+use crate::context::Context;
 use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals};
 use longhaul_api::operations::{ApprovalOperations as _, ProjectOperations as _, RunOperations as _};
 use longhaul_api::projects::{CreateProject, CreatedProject};

@@ -3,7 +3,7 @@
 //! The schema of `asks` comes from the types that read it. The rest is written here, and a test compares it with the
 //! manifests of this repository and with the reference.
 
-use crate::cli::exit::Exit;
+use crate::exit::Exit;
 use longhaul_config::asks::RequestedGrants;
 use longhaul_core::fault;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     fn repository() -> &'static Path {
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
     }
 
     fn manifests(folder: &Path, found: &mut Vec<PathBuf>) {

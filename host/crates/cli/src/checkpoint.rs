@@ -4,13 +4,13 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
 use super::terminal;
-use crate::checkpoint::{Cause, Snapshot, SnapshotOrigin};
 use clap::{Args, Subcommand};
 use longhaul_api::checkpoints::{
     CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
     SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
 };
 use longhaul_api::operations::CheckpointOperations as _;
+use longhaul_checkpoints::{Cause, Snapshot, SnapshotOrigin};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_report::messages::counted;
