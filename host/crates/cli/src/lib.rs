@@ -1,7 +1,7 @@
 //! The command line: reads arguments, asks the service and prints its answers.
 //!
-//! It makes no decision about a run, and knows no store, no service and no server: what needs one is done by the program,
-//! as an [`Owner`].
+//! It makes no decision about a run, and knows no store, no service and no server: the program does what needs one, as
+//! an [`Owner`].
 
 // What is printed goes through `terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

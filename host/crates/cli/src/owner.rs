@@ -63,8 +63,8 @@ pub trait Owner: Send + Sync {
     /// Whether the program was built with a small language model.
     fn has_local_model(&self) -> bool;
 
-    /// Serves a local model on standard input and output, until the input ends; none where the program was built without
-    /// one. An error is the text for a person.
+    /// Serves a local model on standard input and output, until the input ends; none where the program was built
+    /// without one. An error is the text for a person.
     fn serve_model(&self, model: &LocalModel) -> Option<Result<(), String>>;
 }
 

@@ -1,8 +1,8 @@
 //! The owner's Unix socket: one call a connection, mode 0600.
 //!
-//! What is sent each way is in [`longhaul_client::wire`]. The owner looks at the user of a client by what the kernel says
-//! of the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one that
-//! comes to the socket is refused all the same. The token goes into no environment and no argument.
+//! What is sent each way is in [`longhaul_client::wire`]. The owner looks at the user of a client by what the kernel
+//! says of the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one
+//! that comes to the socket is refused all the same. The token goes into no environment and no argument.
 //!
 //! It takes no decision: the service carries out the operation of a call, and the response goes back as it is.
 
