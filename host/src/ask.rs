@@ -6,14 +6,15 @@
 //! A program that embeds this crate is not `longhaul` itself, which compiles plugins in a child of its own: name an
 //! installed one with the environment variable `LONGHAUL_PROGRAM`.
 
-use crate::client::Client;
 use crate::events;
 use crate::home::Home;
-use crate::service::{RunNotification, RunRef, Status};
 use crate::wiring;
 use futures_util::Stream;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::ShowRun;
+use longhaul_api::runs::{RunRef, Status};
+use longhaul_api::seen::RunNotification;
+use longhaul_client::Client;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::stream::StreamLine;
@@ -21,7 +22,7 @@ use longhaul_core::work::Synthesis;
 use longhaul_harness::RunStatus;
 use std::path::Path;
 
-pub use crate::service::AskRequest;
+pub use longhaul_api::runs::AskRequest;
 pub use longhaul_harness::Dispatch;
 
 /// What an ask came to.

@@ -1,9 +1,9 @@
 //! The stream of a run for programs that use this library: the same lines as `longhaul attach --events`.
 
-use crate::client::Client;
-use crate::service::RunNotification;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use longhaul_api::seen::RunNotification;
+use longhaul_client::Client;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::stream::{Content, StreamLine};

@@ -6,18 +6,17 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod ask;
-pub mod cli;
-pub mod client;
 pub mod events;
+mod own_service;
+pub mod owner;
 mod project_models;
-mod report;
-pub mod server;
-pub mod service;
 pub mod wiring;
 
-pub use cli::bombs;
 pub use longhaul_api as api;
 pub use longhaul_checkpoints as checkpoint;
+pub use longhaul_cli as cli;
+pub use longhaul_cli::bombs;
+pub use longhaul_client as client;
 pub use longhaul_config as config;
 pub use longhaul_config::{powers, protect};
 pub use longhaul_exec as exec;
@@ -35,6 +34,8 @@ pub use longhaul_preflight as check;
 pub use longhaul_records as records;
 pub use longhaul_run as run;
 pub use longhaul_security::{audit, identity, secrets, signing, trust};
+pub use longhaul_server as server;
+pub use longhaul_service as service;
 pub use longhaul_toolbox as toolbox;
 
 /// Agents, schedules and tasks: what is asked and answered of them, and what works on them.

@@ -2,9 +2,11 @@
 
 use clap::Parser;
 use longhaul::cli::{Cli, Exit};
+use longhaul::owner::ProgramOwner;
 use longhaul::service::code_of;
 use longhaul_core::fault::{Fault, FaultCode};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -15,7 +17,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match longhaul::cli::main(cli) {
+    match longhaul::cli::main(cli, Arc::new(ProgramOwner)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
             longhaul::cli::terminal::error(&error);

@@ -4,18 +4,17 @@ use crate::agents;
 use crate::audit::{AuditEvent, AuditLog};
 use crate::backup::{PreparedStore, RestoreOptions};
 use crate::checkpoint::RunShareFactory;
-use crate::client::Client;
-use crate::client::wire::{self, ForeignOwner};
 use crate::crash::CrashPoints;
 use crate::home::{Home, Owned};
 use crate::memory::{MemoryFactory, Rememberer};
 use crate::notify::Notifier;
+use crate::own_service::OwnService;
 use crate::plugins::plugin_host::PluginHost;
 use crate::powers;
 use crate::project_models::ConfiguredModels;
-use crate::server::socket;
-use crate::service::{Service, ServiceParts};
 use crate::signing::Signer;
+use longhaul_client::Client;
+use longhaul_client::wire::{self, ForeignOwner};
 use longhaul_config::Config;
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
@@ -32,6 +31,8 @@ use longhaul_monitor::{AdmissionController, Monitor};
 use longhaul_records::index::ChangeTrackingStore;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
+use longhaul_server::socket;
+use longhaul_service::{Service, ServiceParts};
 use longhaul_store::{RedbStore, StoreOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Clien
     let seed = parts.host.fresh_seed();
     let service = Arc::new(Service::new(parts));
     let server = socket::serve(home, Arc::clone(&service), seed)?;
-    Ok(Client::Own { service, server, home: home.clone() })
+    Ok(Client::Own { service: Arc::new(OwnService(service)), server, home: home.clone() })
 }
 
 fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {

@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PAGE: &str = "host/src/server/page";
+const PAGE: &str = "host/crates/server/src/page";
 const TESTS: &str = "host/tests/surfaces/page";
 
 /// What a page must not take for markup, in the title of a feature.

@@ -39,7 +39,8 @@ fn only_the_wiring_names_the_store() {
 #[test]
 fn only_the_wiring_names_the_server_that_machines_share() {
     // The codes are those of every library's errors.
-    let wrong = rust_files("host/src").filter(|path| !path.ends_with("wiring.rs") && !path.ends_with("codes.rs"));
+    let files = rust_files("host/src").chain(rust_files("host/crates/service"));
+    let wrong = files.filter(|path| !path.ends_with("wiring.rs") && !path.ends_with("codes.rs"));
     let wrong: Vec<_> = wrong.filter(|path| read(path).contains("longhaul_redis")).map(|path| shown(&path)).collect();
     none(&wrong, "files that name `longhaul_redis`; ask for the trait, and make it in host/src/wiring.rs");
 }

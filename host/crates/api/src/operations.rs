@@ -88,7 +88,7 @@ pub trait Operation: Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
     }
 
     /// Has a service carry it out.
-    fn carry_out<S: Api>(self, service: &S) -> impl Future<Output = fault::Result<Self::Response>> + Send;
+    fn carry_out<S: Api + ?Sized>(self, service: &S) -> impl Future<Output = fault::Result<Self::Response>> + Send;
 }
 
 /// How an operation is treated while the owner of the data directory ends, and by whoever could repeat it.
@@ -203,7 +203,7 @@ macro_rules! operations {
                     }
                 )?
 
-                async fn carry_out<S: Api>(self, service: &S) -> fault::Result<$response> {
+                async fn carry_out<S: Api + ?Sized>(self, service: &S) -> fault::Result<$response> {
                     $resource::$method(service, self).await
                 }
             }

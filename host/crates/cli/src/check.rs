@@ -1,0 +1,69 @@
+//! `longhaul check`, and the first step of `longhaul resume --reread-goal`.
+
+use super::arguments::ModelArgs;
+use super::context::Context;
+use super::exit::Exit;
+use super::models;
+use clap::Args;
+use longhaul_api::checks::{Finding, Overview};
+use longhaul_api::operations::{ProjectOperations as _, RunOperations as _};
+use longhaul_api::projects::{CheckProject, ProjectCheck};
+use longhaul_api::runs::RereadGoal;
+use longhaul_api::runs::RunRef;
+use longhaul_core::fault;
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    models: ModelArgs,
+    /// If there is no finding, also send each model one small request of each kind that runs use, as `longhaul models
+    /// test` does. Default: send nothing.
+    #[arg(long, conflicts_with = "recorded")]
+    online: bool,
+}
+
+/// Runs the command.
+pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
+    let directory = std::path::absolute(&context.project)?;
+    if args.online {
+        context.client.keep();
+    }
+    let request = CheckProject { directory, models: args.models.options() };
+    let ProjectCheck { findings, overview } = context.check_project(request).await?;
+    let exit = if findings.is_empty() { Exit::Done } else { Exit::Error };
+    if context.json {
+        let is_fine = findings.is_empty();
+        outln!("{}", serde_json::json!({ "ok": is_fine, "findings": findings, "overview": overview }));
+    } else if findings.is_empty() {
+        show(&overview);
+    } else {
+        findings.iter().for_each(|finding: &Finding| outln!("{finding}"));
+    }
+    if args.online && findings.is_empty() {
+        return models::run(context, models::ModelsCommand::Test { name: None }).await;
+    }
+    Ok(exit)
+}
+
+/// Reads the goal of a run again and prints the changes.
+pub async fn reread(context: &Context, run: RunRef, is_for_programs: bool) -> fault::Result<()> {
+    let changes = context.reread_goal(RereadGoal { run }).await?.changes;
+    // A stream is for programs: no other text is printed between its lines.
+    changes.iter().for_each(|line| if is_for_programs { errln!("{line}") } else { outln!("{line}") });
+    Ok(())
+}
+
+fn show(overview: &Overview) {
+    let Overview { project, parts, models, checks, features } = overview;
+    outln!("{project}: nothing is wrong; this would run");
+    let planned = match features {
+        Some(features) => features.clone(),
+        None => vec!["as a planner splits the goal, with a model".to_owned()],
+    };
+    for (what, lines) in [("parts", parts), ("models", models), ("checks", checks), ("features", &planned)] {
+        if !lines.is_empty() {
+            outln!("{what}");
+            lines.iter().for_each(|line| outln!("  {line}"));
+        }
+    }
+}

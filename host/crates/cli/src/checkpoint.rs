@@ -1,0 +1,287 @@
+//! `longhaul checkpoint`: lists, shows, exports and imports checkpoints of runs.
+
+use super::arguments::RunArg;
+use super::context::Context;
+use super::exit::Exit;
+use super::terminal;
+use clap::{Args, Subcommand};
+use longhaul_api::checkpoints::{
+    CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
+    SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
+};
+use longhaul_api::operations::CheckpointOperations as _;
+use longhaul_checkpoints::{Cause, Snapshot, SnapshotOrigin};
+use longhaul_core::fault::{self, Context as _};
+use longhaul_core::text::printable;
+use longhaul_report::messages::counted;
+use longhaul_security::signing::{self, AcceptedRisks};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Default time to live of a saved checkpoint, in seconds.
+const TTL_S: u64 = 86_400;
+
+/// Longest text on a line, in bytes.
+const LINE_BYTES_MAX: usize = 160;
+
+/// Longest checkpoint that is read, in bytes.
+const SNAPSHOT_BYTES_MAX: u64 = 512 << 20;
+
+#[derive(Subcommand, Debug)]
+pub enum CheckpointCommand {
+    /// List the checkpoints of a run, and the saved checkpoints.
+    List {
+        #[command(flatten)]
+        run: RunArg,
+        /// List one checkpoint each so many steps, instead of the configured interval.
+        #[arg(long, value_name = "STEPS")]
+        every: Option<u32>,
+        /// List the checkpoints on the shared server instead, of all machines.
+        #[arg(long)]
+        shared: bool,
+    },
+    /// Describe the checkpoint that a key or a file names.
+    Show {
+        /// A run, or RUN:AGENT, or a file that `export` wrote.
+        key: String,
+    },
+    /// Export a run as one JSON value, which `import` reads on this or another machine.
+    Export {
+        /// A run, or RUN:AGENT.
+        key: String,
+        /// Write to this file, which must not exist yet. Default: standard output.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Save the checkpoint in the data directory under this name instead. Any text is a name.
+        #[arg(long, value_name = "NAME", conflicts_with = "output")]
+        save: Option<String>,
+        /// Time to live of the saved checkpoint, in seconds; with 0 it expires at once.
+        #[arg(long, default_value_t = TTL_S, requires = "save")]
+        ttl_s: u64,
+    },
+    /// Import a run from a checkpoint; `resume` continues it.
+    Import(ImportArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// The file; `-` reads standard input. With --saved or --shared: the name of the checkpoint.
+    from: String,
+    /// Import a checkpoint that was saved in the data directory.
+    #[arg(long, conflicts_with = "shared")]
+    saved: bool,
+    /// Import from the shared server and take the run over, so that no other machine continues it.
+    #[arg(long)]
+    shared: bool,
+    /// Import also if the run exists here. The present state of the run is lost.
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    accept: AcceptArgs,
+}
+
+/// The signers that are accepted for a file from elsewhere.
+#[derive(Args, Clone, Debug)]
+pub(super) struct AcceptArgs {
+    /// Accept a file that this key signed, as `longhaul trust key` prints it there. The key is known from then on.
+    #[arg(long, value_name = "KEY")]
+    signer: Option<String>,
+    /// Accept a file without a signature.
+    #[arg(long, conflicts_with = "signer")]
+    unsigned: bool,
+}
+
+impl AcceptArgs {
+    pub(super) fn accepts(self) -> AcceptedRisks {
+        AcceptedRisks { unsigned: self.unsigned, signer: self.signer }
+    }
+}
+
+/// Parses an age, in milliseconds.
+pub(super) fn age_ms(text: &str) -> Result<u64, String> {
+    let units = [('d', 86_400_000), ('h', 3_600_000), ('m', 60_000), ('s', 1_000)];
+    let unit = units.into_iter().find(|(letter, _)| text.ends_with(*letter));
+    let parsed = unit.and_then(|(letter, ms)| text.strip_suffix(letter)?.parse::<u64>().ok()?.checked_mul(ms));
+    parsed.ok_or_else(|| "write a number and d, h, m or s, for example 7d".to_owned())
+}
+
+/// Runs the command.
+pub async fn run(context: &Context, command: CheckpointCommand) -> fault::Result<Exit> {
+    match command {
+        CheckpointCommand::List { run, every, shared } => list(context, run, every, shared).await,
+        CheckpointCommand::Show { key } => show(context, &key).await,
+        CheckpointCommand::Export { key, save: Some(name), ttl_s, .. } => {
+            print_list(context, &context.save_checkpoint(SaveCheckpoint { key, name, ttl_s }).await?)
+        }
+        CheckpointCommand::Export { key, output, .. } => export(context, key, output).await,
+        CheckpointCommand::Import(args) => import(context, args).await,
+    }
+}
+
+async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) -> fault::Result<Exit> {
+    let list = if shared {
+        context.shared_checkpoints(ListShared { directory: context.project.clone() }).await?
+    } else {
+        context.checkpoints(ListCheckpoints { run: context.which(run), every }).await?
+    };
+    print_list(context, &list)
+}
+
+fn print_list(context: &Context, list: &CheckpointList) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(list)?);
+        return Ok(Exit::Done);
+    }
+    let CheckpointList { checkpoints, saved, shared } = list;
+    if checkpoints.is_empty() && saved.is_empty() && shared.is_empty() {
+        outln!("no checkpoints");
+    }
+    for one in checkpoints {
+        let cause = match one.cause {
+            Cause::Step => "step",
+            Cause::Approval => "approval",
+        };
+        let open = if one.open { "" } else { " (has ended)" };
+        outln!("{}  step {} before entry {} ({cause}){open}", one.invocation, one.step, one.entries + 1);
+    }
+    for one in saved {
+        outln!("saved  {}  {} bytes", printable(&one.key, LINE_BYTES_MAX), one.bytes);
+    }
+    for key in shared {
+        outln!("shared {}", printable(key, LINE_BYTES_MAX));
+    }
+    Ok(Exit::Done)
+}
+
+fn snapshot(document: CheckpointDocument) -> fault::Result<Box<Snapshot>> {
+    Ok(Box::new(serde_json::from_value(document.snapshot)?))
+}
+
+async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
+    let file = Path::new(key);
+    let (mut snapshot, is_file) = if file.is_file() {
+        (Box::new(read(key)?), true)
+    } else {
+        (snapshot(context.checkpoint(ShowCheckpoint { key: key.to_owned() }).await?)?, false)
+    };
+    // A checkpoint that is read from this data directory has no signature yet.
+    let signer = if is_file {
+        let (signed, bytes) = snapshot.take_signature()?;
+        Some(signing::signer_of(&context.home, signed.as_ref(), &bytes).context("the checkpoint")?)
+    } else {
+        None
+    };
+    let powers = snapshot.powers()?;
+    let Snapshot { key, origin, run, project, status, branch, left_out, .. } = &*snapshot;
+    if context.json {
+        let about =
+            serde_json::json!({ "key": key, "run": run, "project": project, "status": status, "branch": branch });
+        let mut about = about;
+        if let (Some(fields), serde_json::Value::Object(of)) = (about.as_object_mut(), serde_json::to_value(origin)?) {
+            fields.extend(of);
+            fields.insert("signer".into(), serde_json::to_value(&signer)?);
+            fields.insert("powers".into(), powers.iter().map(ToString::to_string).collect());
+        }
+        outln!("{about}");
+        return Ok(Exit::Done);
+    }
+    outln!(
+        "{}  project {}, {status}, branch {branch}",
+        printable(key, LINE_BYTES_MAX),
+        printable(project, LINE_BYTES_MAX)
+    );
+    match origin {
+        SnapshotOrigin::Plan { features, passing } => {
+            outln!("  all of run {run}: {passing} of {features} features pass")
+        }
+        SnapshotOrigin::Agent { agent_id, invocation, step, pending } => {
+            outln!(
+                "  {agent_id} in {invocation}, after {}, {} open",
+                counted(*step, "step"),
+                counted(pending.len(), "approval")
+            );
+        }
+    }
+    if !left_out.is_empty() {
+        outln!("  {} paths of the tree are no files and would be left out", left_out.len());
+    }
+    if let Some(signer) = signer {
+        outln!("  {signer}");
+    }
+    outln!("  its longhaul.toml asks for (an import uses the file that is here, and never that one):");
+    for power in &powers {
+        outln!("    {power}");
+    }
+    Ok(Exit::Done)
+}
+
+async fn export(context: &Context, key: String, output: Option<PathBuf>) -> fault::Result<Exit> {
+    let text = snapshot(context.export_checkpoint(ExportCheckpoint { key }).await?)?.write()?;
+    match output {
+        Some(path) => {
+            // The file holds prompts, and files that the agent wrote.
+            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let mut file = file.with_context(|| format!("cannot make `{}`", path.display()))?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+        }
+        None => terminal::document(&String::from_utf8_lossy(&text)),
+    }
+    Ok(Exit::Done)
+}
+
+async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
+    let ImportArgs { from, saved, shared, replace, accept } = args;
+    let accepts = accept.accepts();
+    let directory = context.project.clone();
+    let imported = if shared {
+        context.take_over_run(TakeOverRun { key: from, directory, replace, accepts }).await?
+    } else {
+        let snapshot = if saved {
+            context.client.keep();
+            self::snapshot(context.saved_checkpoint(ShowSaved { name: from }).await?)?
+        } else {
+            Box::new(read(&from)?)
+        };
+        let snapshot = serde_json::to_value(snapshot)?;
+        context.import_checkpoint(ImportCheckpoint { snapshot, directory, replace, accepts }).await?
+    };
+    let ImportedRun { run, signer, powers } = imported;
+    if context.json {
+        outln!("{}", serde_json::json!({ "run": run, "signer": signer, "powers": powers }));
+        return Ok(Exit::Done);
+    }
+    // Printed after the import: a refusal is one line, and an imported run does nothing before a resume.
+    errln!("the checkpoint is {signer}");
+    for power in &powers {
+        errln!("its longhaul.toml, which is not used here, asks for: {power}");
+    }
+    outln!("run {run} is here; go on with it with `longhaul resume {run}`");
+    Ok(Exit::Done)
+}
+
+fn read(from: &str) -> fault::Result<Snapshot> {
+    let mut bytes = Vec::new();
+    if from == "-" {
+        std::io::stdin().take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
+    } else {
+        let file = std::fs::File::open(from).with_context(|| format!("cannot read `{from}`"))?;
+        file.take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
+    }
+    Snapshot::read(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        assert_eq!(age_ms("7d"), Ok(604_800_000));
+        assert_eq!((age_ms("12h"), age_ms("30m"), age_ms("0s")), (Ok(43_200_000), Ok(1_800_000), Ok(0)));
+        for wrong in ["", "7", "d", "-1d", "1.5h", "7 d", "99999999999999999999d", "7w"] {
+            assert!(age_ms(wrong).is_err(), "{wrong}");
+        }
+    }
+}

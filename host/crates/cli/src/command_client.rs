@@ -1,0 +1,151 @@
+//! The client of a command: opened at its first question, and handed over before the command ends.
+//!
+//! A process that owns the data directory works on the runs of others, too, and keeps a server from starting. So a
+//! command that asks once hands over as soon as it is answered. One that asks several times calls
+//! [`CommandClient::keep`] first: then one client, with one store and one engine, is asked everything until
+//! [`CommandClient::release`].
+
+use super::owner::{self, Owner};
+use longhaul_api::operations::{Handling, Operation, Transport};
+use longhaul_client::Client;
+use longhaul_client::wire::OwnerGone;
+use longhaul_core::fault;
+use longhaul_home::Home;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{RwLock, RwLockReadGuard};
+
+/// The most owners of a data directory that may stop one after the other while a command asks.
+pub const OWNERS_MAX: u32 = 10;
+
+/// Time for an owner that has just stopped to be gone.
+pub const OWNER_PAUSE: Duration = Duration::from_millis(50);
+
+/// The client of one command.
+pub struct CommandClient {
+    home: Home,
+    project: PathBuf,
+    owner: Arc<dyn Owner>,
+    /// Whether one client is kept for all questions.
+    keeps: AtomicBool,
+    /// Questions that are asked at the same time share it.
+    kept: RwLock<Option<Client>>,
+}
+
+impl CommandClient {
+    /// A client that nothing is asked yet. The caps on compiling are those of `project`.
+    pub fn new(home: &Home, project: &Path, owner: &Arc<dyn Owner>) -> Self {
+        Self {
+            home: home.clone(),
+            project: project.to_owned(),
+            owner: Arc::clone(owner),
+            keeps: AtomicBool::new(false),
+            kept: RwLock::default(),
+        }
+    }
+
+    /// From now on one client is asked everything, until [`Self::release`].
+    pub fn keep(&self) {
+        self.keeps.store(true, Ordering::Relaxed);
+    }
+
+    /// Hands over the client that is kept, if there is one. A command calls this before it prints what somebody may
+    /// read in a pager, or does something that takes long and asks nothing.
+    pub async fn release(&self) {
+        self.keeps.store(false, Ordering::Relaxed);
+        let kept = self.kept.write().await.take();
+        if let Some(client) = kept {
+            owner::hand_over(client).await;
+        }
+    }
+
+    /// As [`Self::release`], but runs that are worked on here are stopped without waiting for long; they are resumed
+    /// later.
+    pub async fn close(&self) {
+        self.keeps.store(false, Ordering::Relaxed);
+        let kept = self.kept.write().await.take();
+        if let Some(client) = kept {
+            client.close().await;
+        }
+    }
+
+    /// The client itself, which the caller hands over: the one that is kept, or a new one.
+    pub async fn take(&self) -> fault::Result<Client> {
+        self.let_go_of_other_owner().await;
+        let kept = self.kept.write().await.take();
+        match kept {
+            Some(own) => Ok(own),
+            None => self.open().await,
+        }
+    }
+
+    /// Keeps a client that was opened elsewhere, or taken from here.
+    pub async fn put(&self, client: Client) {
+        self.keep();
+        *self.kept.write().await = Some(client);
+    }
+
+    async fn call_now<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        if self.keeps.load(Ordering::Relaxed) {
+            return self.kept().await?.call(request).await;
+        }
+        let client = self.open().await?;
+        let answered = client.call(request).await;
+        owner::hand_over(client).await;
+        answered
+    }
+
+    /// For an operation that may be carried out twice: if the owner stops meanwhile, the next owner is asked again.
+    async fn call_again<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        let mut tries = OWNERS_MAX;
+        loop {
+            let answered = self.call_now(request.clone()).await;
+            tries -= 1;
+            match answered {
+                Err(error) if error.is::<OwnerGone>() && tries > 0 => {
+                    self.let_go_of_other_owner().await;
+                    tokio::time::sleep(OWNER_PAUSE).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The client that is kept, opened where there is none yet.
+    async fn kept(&self) -> fault::Result<RwLockReadGuard<'_, Client>> {
+        loop {
+            let kept = self.kept.read().await;
+            if let Ok(client) = RwLockReadGuard::try_map(kept, Option::as_ref) {
+                return Ok(client);
+            }
+            let mut kept = self.kept.write().await;
+            if kept.is_none() {
+                *kept = Some(self.open().await?);
+            }
+        }
+    }
+
+    async fn open(&self) -> fault::Result<Client> {
+        self.owner.open(&self.home, &self.project).await
+    }
+
+    /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then.
+    async fn let_go_of_other_owner(&self) {
+        drop(self.kept.write().await.take_if(|client| !client.is_owner()));
+    }
+}
+
+impl Transport for CommandClient {
+    async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
+        match O::HANDLING {
+            Handling::Look | Handling::Repeat => self.call_again(request).await,
+            Handling::Once | Handling::Maintain => {
+                // Whoever owned the data directory may have stopped since the last question.
+                self.let_go_of_other_owner().await;
+                self.call_now(request).await
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `longhaul plugin inspect`: shows a component and its requests for grants, without running it.
+
+use super::source;
+use crate::context::Context;
+use crate::exit::Exit;
+use longhaul_core::fault;
+use longhaul_plugins::InspectedPlugin;
+
+/// Runs the command.
+pub fn run(context: &Context, file: &str) -> fault::Result<Exit> {
+    let path = source::file_of(context, file)?;
+    let known = InspectedPlugin::read(&path)?;
+    if context.json {
+        outln!("{}", known.to_json());
+    } else {
+        known.lines().iter().for_each(|line| outln!("{line}"));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,189 @@
+//! Schedules and tasks on a terminal.
+
+use super::super::context::Context;
+use super::super::exit::Exit;
+use longhaul_agents::rfc3339;
+use longhaul_api::agents::{ScheduleList, ScheduleView, SchedulerStatus, SkippedList, TaskList, TaskView};
+use longhaul_core::fault;
+use longhaul_core::text::printable;
+use longhaul_report::messages::counted;
+use longhaul_schedule::{Attempt, AttemptOutcome, TaskCause};
+
+/// Longest text on one line, in bytes.
+const LINE_BYTES_MAX: usize = 200;
+
+pub fn schedule(context: &Context, view: &ScheduleView, done: &str) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+    } else {
+        outln!("schedule {}: {done}; {}", view.schedule.name, next(view));
+    }
+    Ok(Exit::Done)
+}
+
+pub fn schedules(context: &Context, list: &ScheduleList) -> fault::Result<Exit> {
+    let ScheduleList { schedules, total_count, .. } = list;
+    if context.json {
+        outln!("{}", serde_json::to_string(list)?);
+        return Ok(Exit::Done);
+    }
+    for view in schedules {
+        outln!(
+            "{:<24} {:<24} {}; {}",
+            view.schedule.name.as_str(),
+            view.schedule.agent.as_str(),
+            view.when,
+            next(view)
+        );
+    }
+    match (schedules.len(), *total_count) {
+        (0, 0) => {
+            outln!("there is no schedule; add one with `longhaul schedule add NAME --agent AGENT --cron '0 * * * *'`")
+        }
+        (shown, total) if shown < total => outln!("{shown} of {total}; more with --offset"),
+        _ => {}
+    }
+    Ok(Exit::Done)
+}
+
+fn next(view: &ScheduleView) -> String {
+    match view.next_ms.first() {
+        Some(next_ms) => format!("next {}", rfc3339(*next_ms)),
+        None if !view.schedule.enabled => "off".to_owned(),
+        None => view.when.clone(),
+    }
+}
+
+pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+        return Ok(Exit::Done);
+    }
+    let ScheduleView { schedule, when, next_ms, open, tally } = view;
+    outln!("schedule  {}, {}", schedule.name, if schedule.enabled { "on" } else { "off" });
+    outln!("runs      {} {when}", schedule.agent);
+    let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
+    let (jitter_ms, retries) = (schedule.jitter_ms, schedule.retries_max);
+    outln!("rules     missed: {:?}, {overlap}, jitter {jitter_ms} ms, tried again {retries} times", schedule.missed);
+    for next_ms in next_ms {
+        outln!("next      {}", rfc3339(*next_ms));
+    }
+    for id in open {
+        outln!("open      task {id}");
+    }
+    let skipped: Vec<String> = tally.skipped.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    let skipped = if skipped.is_empty() { "none".to_owned() } else { skipped.join(", ") };
+    let (completed, failed, retries) = (tally.completed, tally.failed, tally.retries);
+    outln!(
+        "so far    {} ended: {completed} completed, {failed} failed, {}; skipped: {skipped}",
+        counted(tally.tasks, "task"),
+        counted(retries, "retry")
+    );
+    Ok(Exit::Done)
+}
+
+pub fn tasks(context: &Context, list: &TaskList) -> fault::Result<Exit> {
+    let TaskList { tasks, total_count, .. } = list;
+    if context.json {
+        outln!("{}", serde_json::to_string(list)?);
+        return Ok(Exit::Done);
+    }
+    tasks.iter().for_each(line);
+    match (tasks.len(), *total_count) {
+        (0, 0) => outln!("there is no task"),
+        (shown, total) if shown < total => outln!("{shown} of {total}; more with --offset"),
+        _ => {}
+    }
+    Ok(Exit::Done)
+}
+
+pub fn task(context: &Context, view: &TaskView) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+    } else {
+        line(view);
+    }
+    Ok(Exit::Done)
+}
+
+fn line(task: &TaskView) {
+    let of = task.schedule.as_ref().map_or("by hand", |schedule| schedule.as_str());
+    let why = match (&task.waits_for, task.attempts.last().and_then(|last| last.attempt.outcome.as_ref())) {
+        (Some(reason), _) if task.ended_ms.is_none() => format!("; waits for {reason}"),
+        (_, Some(AttemptOutcome::Failed { error, .. })) => format!("; {error}"),
+        (Some(reason), None) => format!("; {reason}"),
+        _ => String::new(),
+    };
+    let (id, agent, fire, attempts) = (&task.id, &task.agent, rfc3339(task.fire_ms), task.attempts.len());
+    let rest = format!("{of}, {fire}, {}{why}", counted(attempts, "attempt"));
+    outln!("{id}  {:<9}  {:<24} {}", task.status.word(), agent.as_str(), printable(&rest, LINE_BYTES_MAX));
+}
+
+pub fn task_whole(context: &Context, view: &TaskView) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(view)?);
+        return Ok(Exit::Done);
+    }
+    line(view);
+    match &view.cause {
+        TaskCause::Time => outln!("made by the clock"),
+        TaskCause::Hand { .. } => outln!("asked for by somebody"),
+        TaskCause::After { task } => outln!("made by the end of task {task}"),
+    }
+    for (number, one) in (1..).zip(&view.attempts) {
+        let Attempt { started_ms, ended_ms, outcome } = &one.attempt;
+        let ended = ended_ms.map_or_else(|| "still runs".to_owned(), |ended_ms| format!("ended {}", rfc3339(ended_ms)));
+        let how = match outcome {
+            None => String::new(),
+            Some(AttemptOutcome::Completed) => ", completed".to_owned(),
+            Some(AttemptOutcome::Failed { error, .. }) => format!(", failed: {}", printable(error, LINE_BYTES_MAX)),
+        };
+        outln!("attempt {number}: began {}, {ended}{how}", rfc3339(*started_ms));
+        if let Some(run) = &one.run {
+            outln!("  run {run}");
+        }
+        let Some(result) = &one.result else { continue };
+        for note in &result.notes {
+            outln!("  note: {}", printable(note, LINE_BYTES_MAX));
+        }
+        for (stream, text) in [("stdout", &result.stdout), ("stderr", &result.stderr)] {
+            for text in text.lines() {
+                outln!("  {stream}: {}", printable(text, LINE_BYTES_MAX));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub fn skipped(context: &Context, list: &SkippedList) -> fault::Result<Exit> {
+    let SkippedList { skipped } = list;
+    if context.json {
+        outln!("{}", serde_json::to_string(list)?);
+        return Ok(Exit::Done);
+    }
+    for one in skipped {
+        let more = if one.more { " and more" } else { "" };
+        let (first, last, why) = (rfc3339(one.first_ms), rfc3339(one.last_ms), one.why.word());
+        match one.count {
+            1 => outln!("{first}: {why}"),
+            count => outln!("{first} to {last}, {count}{more}: {why}"),
+        }
+    }
+    if skipped.is_empty() {
+        outln!("no fire of it was skipped");
+    }
+    Ok(Exit::Done)
+}
+
+pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit> {
+    if context.json {
+        outln!("{}", serde_json::to_string(status)?);
+        return Ok(Exit::Done);
+    }
+    let works = if status.working { "a scheduler works" } else { "no scheduler works: `longhaul schedule work`" };
+    let next =
+        status.wake_ms.map_or_else(|| "nothing is due".to_owned(), |wake_ms| format!("next {}", rfc3339(wake_ms)));
+    let (running, pending, max, schedules) = (status.running, status.pending, status.concurrent_max, status.schedules);
+    outln!("{works}; {running} of at most {max} tasks run, {pending} wait, {}; {next}", counted(schedules, "schedule"));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,175 @@
+//! Shows runs: `status`, `runs`, `journal`, `replay`, `metrics`.
+
+use super::answer;
+use super::context::Context;
+use super::exit::Exit;
+use super::order::print_answer;
+use longhaul_api::journal::{InvocationEntries, ListEntries, ListInvocations, ReplayInvocations};
+use longhaul_api::operations::{JournalOperations as _, ResourceOperations as _, RunOperations as _};
+use longhaul_api::resources::ReadMetrics;
+use longhaul_api::runs::{ListRuns, ShowRun};
+use longhaul_api::runs::{RunRef, RunSummary, Status};
+use longhaul_core::fault;
+use longhaul_core::journal::{Finished, JournalEntry};
+use longhaul_core::text::printable;
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::RunStatus;
+use longhaul_harness::state::BlockedBy;
+use longhaul_report::messages;
+use std::path::PathBuf;
+
+/// Longest summary of an entry on a line, in bytes.
+const LINE_BYTES_MAX: usize = 400;
+
+/// `longhaul status`.
+pub async fn status(context: &Context, run: RunRef) -> fault::Result<Exit> {
+    let status = context.run_status(ShowRun { run }).await?;
+    match context.json {
+        true => print_answer("status", &status)?,
+        false => print_status(&status),
+    }
+    Ok(Exit::Done)
+}
+
+fn print_status(status: &Status) {
+    let RunSummary { run, project, status: word, passing, active, .. } = &status.summary;
+    let what = if status.branch.is_empty() { "tasks are answered" } else { "features pass" };
+    outln!("run {run} of {project}: {}, {} of {} {what}", word_of(*word, *active), passing.0, passing.1);
+    let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
+    outln!("  {branch}{}", messages::used_words(&status.used));
+    outln!("  {}", messages::ledger_words(&status.ledger));
+    let asked: Vec<&str> = status.questions.iter().map(|question| question.text.as_str()).collect();
+    if !status.why.is_empty() && status.why != asked.join("; ") {
+        outln!("  {}", status.why);
+    }
+    status.questions.iter().for_each(answer::show);
+    status.answer_with.iter().for_each(|command| outln!("  answer with: {command}"));
+    if !status.questions.is_empty() {
+        outln!("  when all are answered: longhaul resume {run}");
+    } else if !active && matches!(word, RunStatus::New | RunStatus::Planning | RunStatus::Working | RunStatus::Paused) {
+        outln!("  go on with: longhaul resume {run}");
+    }
+    for feature in &status.features {
+        let why = if feature.why.is_empty() { String::new() } else { format!(": {}", feature.why) };
+        outln!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
+        if feature.blocked_by == Some(BlockedBy::Question) {
+            outln!("  answer with: longhaul answer {run} --feature {} --text ANSWER", feature.spec.id);
+        }
+    }
+}
+
+/// `longhaul metrics`.
+pub async fn metrics(context: &Context) -> fault::Result<Exit> {
+    let metrics = context.metrics(ReadMetrics {}).await?;
+    match context.json {
+        true => outln!("{}", serde_json::to_string(&metrics)?),
+        false => outtext!(metrics.text),
+    }
+    Ok(Exit::Done)
+}
+
+/// `longhaul runs`.
+pub async fn runs(context: &Context) -> fault::Result<Exit> {
+    let list = context.runs(ListRuns {}).await?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&list)?);
+        return Ok(Exit::Done);
+    }
+    if list.runs.is_empty() {
+        outln!("no runs yet; start one with `longhaul run` in a project");
+    }
+    for RunSummary { run, project, directory, status, passing, active, .. } in list.runs {
+        outln!(
+            "{run}  {:<11} {}/{}  {project}  {}",
+            word_of(status, active),
+            passing.0,
+            passing.1,
+            directory.display()
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// `longhaul journal`.
+pub async fn journal(context: &Context, run: RunRef, invocation: Option<String>, after: u32) -> fault::Result<Exit> {
+    let Some(invocation) = invocation else {
+        let list = context.invocations(ListInvocations { run }).await?;
+        match context.json {
+            true => outln!("{}", serde_json::to_string(&list)?),
+            false => list.invocations.iter().for_each(|invocation| outln!("{invocation}")),
+        }
+        return Ok(Exit::Done);
+    };
+    let journal = context.journal_entries(ListEntries { run, invocation, after }).await?;
+    if context.json {
+        outln!("{}", serde_json::to_string(&journal)?);
+        return Ok(Exit::Done);
+    }
+    let InvocationEntries { invocation, entries, finished } = &journal;
+    print_entries(invocation.as_str(), entries, finished.as_ref());
+    Ok(Exit::Done)
+}
+
+fn print_entries(invocation: &str, entries: &[(u32, JournalEntry)], finished: Option<&Finished>) {
+    outln!("{invocation}");
+    for (number, entry) in entries {
+        let answer =
+            entry.answered.as_ref().map_or("in flight".to_owned(), |answered| printable(&answered.answer, 160));
+        outln!("{number:>5}  {} {}", entry.asked.name, printable(&entry.asked.summary, LINE_BYTES_MAX));
+        outln!("       -> {answer}");
+    }
+    match finished {
+        Some(finished) => outln!("  end  {} fuel", messages::short_number(finished.fuel_used)),
+        None => outln!("  not finished"),
+    }
+}
+
+/// `longhaul replay`.
+pub async fn replay(
+    context: &Context,
+    run: RunRef,
+    invocation: Option<String>,
+    with: Option<PathBuf>,
+) -> fault::Result<Exit> {
+    let with = with.map(std::path::absolute).transpose()?;
+    let outcome = context.replay(ReplayInvocations { run, invocation, with }).await?;
+    let same = outcome.invocations.iter().all(|replayed| replayed.same);
+    if context.json {
+        outln!("{}", serde_json::to_string(&outcome)?);
+    } else {
+        for replayed in &outcome.invocations {
+            let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());
+            let calls = messages::counted(replayed.calls, "call");
+            outln!("{}: {calls}, {} fuel: {word}", replayed.invocation, replayed.fuel.1);
+        }
+    }
+    Ok(if same { Exit::Done } else { Exit::Error })
+}
+
+/// A word for the status. Work without a process at it is marked as such.
+fn word_of(status: RunStatus, active: bool) -> &'static str {
+    match status {
+        RunStatus::New | RunStatus::Planning | RunStatus::Working if !active => "broken off",
+        RunStatus::New => "new",
+        RunStatus::Planning => "planning",
+        RunStatus::Working => "working",
+        RunStatus::Parked => "parked",
+        RunStatus::Paused => "paused",
+        RunStatus::Completed => "completed",
+        RunStatus::Incomplete => "incomplete",
+        RunStatus::Failed => "failed",
+        RunStatus::Abandoned => "abandoned",
+    }
+}
+
+/// A word for the status of a feature.
+pub fn feature_word(status: FeatureStatus) -> &'static str {
+    match status {
+        FeatureStatus::NotStarted => "not started",
+        FeatureStatus::InProgress => "in progress",
+        FeatureStatus::Passing => "passing",
+        FeatureStatus::Failing => "failing",
+        FeatureStatus::Blocked => "blocked",
+        FeatureStatus::Dropped => "dropped",
+    }
+}

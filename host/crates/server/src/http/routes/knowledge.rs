@@ -1,0 +1,309 @@
+//! Decisions and memory of a project; proposals and trajectories of its agents.
+
+use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
+use super::super::problem::Problem;
+use super::super::reply::{ApiResult, Out, Page};
+use super::super::state::SharedState;
+use super::super::views::knowledge::{
+    DecisionView, Decisions, Ending, Memories, MemoryView, Outcome, ProposalView, Shelf, TrajectoryView,
+};
+use super::super::views::runs::RunNamed;
+use super::projects::PageQuery;
+use super::runs::Nothing;
+use axum::extract::{Path, State};
+use http::StatusCode;
+use longhaul_api::decisions::{JudgeDecision, ListDecisions};
+use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
+use longhaul_api::memory::MemoryItem;
+use longhaul_api::memory::{ForgetMemory, ListMemory, SearchMemory};
+use longhaul_api::operations::{
+    DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
+};
+use longhaul_api::runs::RunRef;
+use longhaul_api::trajectories::TrajectoryFilter;
+use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
+use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// Question and length of the list of decisions.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DecisionsQuery {
+    /// Those that bear on this question, the best first; without one all, the newest first.
+    question: Option<String>,
+    /// At most so many. Default 20.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// List the decisions of a run's project
+#[utoipa::path(get, path = "/api/v1/runs/{run}/decisions", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), DecisionsQuery), responses((status = 200, description = "Its decisions", body = Decisions)))]
+pub async fn decisions(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<DecisionsQuery>,
+) -> ApiResult<Decisions> {
+    let limit = limited(query.limit, 20)?;
+    let question = query.question.filter(|question| !question.trim().is_empty());
+    let hits = state.decisions(ListDecisions { run: which(&run)?, question, limit }).await?;
+    Ok(Out(Decisions { items: hits.into_iter().map(Into::into).collect() }))
+}
+
+/// What came of a decision; what is null stays as it was.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Judgement)]
+pub struct JudgementBody {
+    /// What came of it.
+    #[serde(default)]
+    outcome: Option<Outcome>,
+    /// How good it was, from -1 to 1; what is beyond is cut.
+    #[serde(default)]
+    score: Option<f64>,
+    /// What is to be learnt.
+    #[serde(default)]
+    lesson: Option<String>,
+}
+
+/// Say what came of a decision
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/decisions/{decision}/judge",
+    tag = "knowledge",
+    params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ("decision" = String, Path, description = "Its id, or the beginning of it")),
+    request_body = JudgementBody,
+    responses((status = 200, description = "The decision", body = DecisionView))
+)]
+pub async fn judge(
+    State(state): State<SharedState>,
+    Path((run, id)): Path<(String, String)>,
+    Json(said): Json<JudgementBody>,
+) -> ApiResult<DecisionView> {
+    let JudgementBody { outcome, score, lesson } = said;
+    let run = which(&run)?;
+    let request = JudgeDecision { run, id, outcome: outcome.map(Into::into), score, lesson };
+    Ok(Out(state.judge_decision(request).await?.into()))
+}
+
+/// Filter and length of the list of memories.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct MemoryQuery {
+    /// What bears on this question, the best first.
+    query: Option<String>,
+    /// Only keys that start so; not with a question.
+    prefix: Option<String>,
+    /// Only what is remembered there.
+    #[param(inline)]
+    shelf: Option<Shelf>,
+    /// At most so many of each shelf. Default 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Show what a run's project remembers
+#[utoipa::path(get, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), MemoryQuery), responses((status = 200, description = "What is remembered", body = Memories)))]
+pub async fn memory(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(asked): Query<MemoryQuery>,
+) -> ApiResult<Memories> {
+    let limit = limited(asked.limit, 50)?;
+    let run = which(&run)?;
+    let found = match asked.query.filter(|query| !query.trim().is_empty()) {
+        Some(query) => {
+            let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+            state.search_memory(SearchMemory { run, query, limit }).await?
+        }
+        None => state.memories(ListMemory { run, prefix: asked.prefix.unwrap_or_default(), limit }).await?,
+    };
+    let mut found = remembered(found);
+    found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
+    Ok(Out(found))
+}
+
+fn remembered(found: Vec<MemoryItem>) -> Memories {
+    Memories { items: found.into_iter().map(MemoryView::from).collect() }
+}
+
+/// The memory that is forgotten.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ForgetQuery {
+    /// Its key.
+    key: String,
+    /// Only there; without one wherever it is.
+    #[param(inline)]
+    shelf: Option<Shelf>,
+}
+
+/// Forget something
+#[utoipa::path(delete, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ForgetQuery), responses((status = 200, description = "What it was", body = Memories)))]
+pub async fn forget(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(asked): Query<ForgetQuery>,
+) -> ApiResult<Memories> {
+    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf.map(Into::into) };
+    Ok(Out(remembered(state.forget_memory(request).await?)))
+}
+
+/// List what agents of a run proposed
+///
+/// Oldest first, the decided ones included.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/proposals", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PageQuery), responses((status = 200, description = "A page of proposals", body = Page<ProposalView>)))]
+pub async fn proposals(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<Page<ProposalView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
+    Ok(Out(Page::of(proposed(&state, which(&run)?).await?, window, ProposalView::from)))
+}
+
+async fn proposed(state: &SharedState, run: RunRef) -> Result<Vec<InnerProposal>, Problem> {
+    Ok(state.proposals(ListProposals { run }).await?)
+}
+
+/// Do what an agent proposed
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/proposals/{proposal}/accept",
+    tag = "knowledge",
+    params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("proposal" = String, Path, description = "Its id")),
+    responses((status = 200, description = "It is done", body = RunNamed))
+)]
+pub async fn accept(
+    State(state): State<SharedState>,
+    Path((run, proposal)): Path<(String, String)>,
+    _: MaybeJson<Nothing>,
+) -> ApiResult<RunNamed> {
+    let run = which(&run)?;
+    let proposed = proposed(&state, run.clone()).await?;
+    let is_project =
+        |one: &InnerProposal| one.id == proposal && matches!(one.change, ProposedChange::NewProject { .. });
+    if proposed.iter().any(is_project) {
+        // Neither an agent nor a caller with the scope `run` alone decides where a project is made.
+        let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?.into()))
+}
+
+/// Why not.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rejection {
+    /// Why, for the agents.
+    #[serde(default)]
+    why: String,
+}
+
+/// Do not do what an agent proposed
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{run}/proposals/{proposal}/reject",
+    tag = "knowledge",
+    params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("proposal" = String, Path, description = "Its id")),
+    request_body = inline(Option<Rejection>),
+    responses((status = 200, description = "It is rejected", body = RunNamed))
+)]
+pub async fn reject(
+    State(state): State<SharedState>,
+    Path((run, proposal)): Path<(String, String)>,
+    MaybeJson(said): MaybeJson<Rejection>,
+) -> ApiResult<RunNamed> {
+    let request = RejectProposal { run: which(&run)?, proposal, why: said.why };
+    Ok(Out(state.reject_proposal(request).await?.into()))
+}
+
+/// Filter and page of the list of trajectories.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TrajectoriesQuery {
+    /// Of every run of the project, and not only of this one. Default no.
+    all_runs: Option<bool>,
+    /// Only of this agent, by its name under `[agents]`.
+    agent: Option<String>,
+    /// Only those that ended so.
+    #[param(inline)]
+    ending: Option<Ending>,
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Items before it. Default 0.
+    offset: Option<usize>,
+}
+
+/// List what agents were told, said and did
+///
+/// In the order in which they started, without the messages.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectories", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoriesQuery), responses((status = 200, description = "A page of trajectories", body = Page<TrajectoryView>)))]
+pub async fn trajectories(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<TrajectoriesQuery>,
+) -> ApiResult<Page<TrajectoryView>> {
+    let window = PageParams::of(query.limit, query.offset)?;
+    let wanted = TrajectoryFilter {
+        all_runs: query.all_runs.unwrap_or(false),
+        agent: query.agent,
+        ending: query.ending.map(Into::into),
+        ..TrajectoryFilter::default()
+    };
+    let trajectories = state.trajectories(ListTrajectories { run: which(&run)?, wanted }).await?;
+    Ok(Out(Page::of(trajectories, window, TrajectoryView::from)))
+}
+
+/// The trajectory that is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TrajectoryQuery {
+    /// The invocation, with or without the run's name.
+    invocation: String,
+}
+
+/// Show what one agent was told, said and did, with the messages
+#[utoipa::path(get, path = "/api/v1/runs/{run}/trajectory", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it"), TrajectoryQuery), responses((status = 200, description = "The trajectory", body = TrajectoryView)))]
+pub async fn trajectory(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<TrajectoryQuery>,
+) -> ApiResult<TrajectoryView> {
+    let request = ShowTrajectory { run: which(&run)?, invocation: query.invocation };
+    Ok(Out(state.trajectory(request).await?.into()))
+}
+
+/// What a trajectory is worth; what is null stays as it was.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Annotation)]
+pub struct AnnotationBody {
+    /// The invocation, with or without the run's name.
+    invocation: String,
+    /// From 1, bad, to 5, good.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 5)]
+    rating: Option<u8>,
+    /// What the answer should have been.
+    #[serde(default)]
+    correction: Option<String>,
+}
+
+/// Say what a trajectory is worth
+#[utoipa::path(post, path = "/api/v1/runs/{run}/trajectory/annotate", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = AnnotationBody, responses((status = 200, description = "The trajectory", body = TrajectoryView)))]
+pub async fn annotate(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Json(said): Json<AnnotationBody>,
+) -> ApiResult<TrajectoryView> {
+    let AnnotationBody { invocation, rating, correction } = said;
+    let request = AnnotateTrajectory { run: which(&run)?, invocation, rating, correction };
+    Ok(Out(state.annotate_trajectory(request).await?.into()))
+}

@@ -1,0 +1,122 @@
+//! Reports of runs, and their costs.
+
+use super::super::input::{PageParams, Query, which};
+use super::super::problem::Problem;
+use super::super::reply::{ApiResult, Out};
+use super::super::state::SharedState;
+use super::super::views::runs::{Costs, RunCost};
+use super::super::views::spent::UsageView;
+use super::runs::all;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, header};
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::runs::ShowRun;
+use longhaul_api::runs::{RunRef, RunSummary, Status};
+use longhaul_core::model::Usage as InnerUsage;
+use longhaul_report::{self as report, ReportFormat};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// How a report is written.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Form)]
+pub enum ReportForm {
+    /// Markdown.
+    #[default]
+    Md,
+    /// One file that needs nothing else, with plots.
+    Html,
+    /// For programs.
+    Json,
+}
+
+/// Format of a report.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReportQuery {
+    /// How it is written. Default `md`.
+    #[param(inline)]
+    format: Option<ReportForm>,
+}
+
+/// Report a run, as a file to keep
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{run}/report",
+    tag = "runs",
+    params(("run" = String, Path, description = "Its name, or the beginning of it"), ReportQuery),
+    responses((status = 200, description = "The report", content((String = "text/markdown"), (String = "text/html"), (serde_json::Value = "application/json"))))
+)]
+pub async fn report(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<ReportQuery>,
+) -> Result<Response, Problem> {
+    let (format, kind, end) = match query.format.unwrap_or_default() {
+        ReportForm::Md => (ReportFormat::Md, "text/markdown; charset=utf-8", "md"),
+        ReportForm::Html => (ReportFormat::Html, "text/html; charset=utf-8", "html"),
+        ReportForm::Json => (ReportFormat::Json, "application/json", "json"),
+    };
+    let run = state.service.find(&which(&run)?)?.record.run;
+    let text = report::of(&*state, RunRef::Named(run.to_string()), format).await?;
+    let mut response = text.into_response();
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // A download, never shown in place: it holds what models wrote.
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{run}.{end}\"")) {
+        fields.insert(header::CONTENT_DISPOSITION, value);
+    }
+    Ok(response)
+}
+
+/// Filter and page of the list of costs.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CostsQuery {
+    /// Only of this project.
+    project: Option<String>,
+    /// Items of a page. Default 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// Items before it. Default 0.
+    offset: Option<usize>,
+}
+
+/// Show what runs cost, by their ledgers
+///
+/// The newest comes first.
+#[utoipa::path(get, path = "/api/v1/costs", tag = "runs", params(CostsQuery), responses((status = 200, description = "A page of costs, and the sum of all", body = Costs)))]
+pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQuery>) -> ApiResult<Costs> {
+    let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
+    let takes = |run: &RunSummary| query.project.as_ref().is_none_or(|project| *project == run.project);
+    let runs: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
+    let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
+    for (at, run) in runs.iter().enumerate() {
+        let status = state.run_status(ShowRun { run: RunRef::Named(run.run.to_string()) }).await?;
+        sum = sum.plus(status.ledger.total.usage);
+        if (offset..offset.saturating_add(limit)).contains(&at) {
+            items.push(cost_of(&status));
+        }
+    }
+    Ok(Out(Costs { sum: UsageView::from(sum), items, total: runs.len(), limit, offset }))
+}
+
+fn cost_of(status: &Status) -> RunCost {
+    let (summary, ledger) = (&status.summary, &status.ledger);
+    RunCost {
+        run: summary.run.to_string(),
+        project: summary.project.clone(),
+        status: summary.status.into(),
+        created_ms: summary.created_ms,
+        usage: ledger.total.usage.into(),
+        cut_off: ledger.total.cut_off.into(),
+        model_calls: ledger.total.model_calls,
+        tool_calls: ledger.total.tool_calls,
+        fuel: ledger.total.fuel,
+        wall_ms: ledger.wall_ms,
+    }
+}

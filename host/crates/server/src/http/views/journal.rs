@@ -1,0 +1,205 @@
+//! Invocations and their journals.
+
+use super::approvals::Effect;
+use longhaul_api::runs::{CarriedInvocation, ReplayResult as InnerReplayed};
+use longhaul_core::InvocationId;
+use longhaul_core::journal as inner;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Who carried out what.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Invocation {
+    /// Which.
+    pub invocation: String,
+    /// The table of `longhaul.toml`, for example `agents.code`.
+    pub agent: String,
+    /// The plugin.
+    pub plugin: String,
+    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    pub from_ms: u64,
+    /// When it ended; null while it has not.
+    #[schema(required = true)]
+    pub until_ms: Option<u64>,
+}
+
+impl From<CarriedInvocation> for Invocation {
+    fn from(inner: CarriedInvocation) -> Self {
+        let CarriedInvocation { invocation, table, plugin, from_ms, until_ms } = inner;
+        Self { invocation: invocation.as_str().to_owned(), agent: table, plugin, from_ms, until_ms }
+    }
+}
+
+/// What a person says about an effect whose outcome nobody knows.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Resolution)]
+pub enum ResolutionView {
+    /// It happened, and this JSON, as text, is what the tool answered.
+    Happened(String),
+    /// It did not happen: do it.
+    DidNotHappen,
+    /// Whatever it was, do not do it; the agent gets an error.
+    Skip,
+}
+
+impl From<inner::Resolution> for ResolutionView {
+    fn from(inner: inner::Resolution) -> Self {
+        match inner {
+            inner::Resolution::Happened(output) => Self::Happened(output),
+            inner::Resolution::DidNotHappen => Self::DidNotHappen,
+            inner::Resolution::Skip => Self::Skip,
+        }
+    }
+}
+
+impl From<ResolutionView> for inner::Resolution {
+    fn from(outer: ResolutionView) -> Self {
+        match outer {
+            ResolutionView::Happened(output) => Self::Happened(output),
+            ResolutionView::DidNotHappen => Self::DidNotHappen,
+            ResolutionView::Skip => Self::Skip,
+        }
+    }
+}
+
+/// One call of an import.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Entry)]
+pub struct JournalEntryView {
+    /// Its number.
+    pub number: u32,
+    /// The capability and verb, for example `tools.call`.
+    pub name: String,
+    /// In one line.
+    pub summary: String,
+    /// The class of its effect.
+    pub class: Effect,
+    /// The digest of its arguments.
+    pub arguments: String,
+    /// How often it was started.
+    pub attempt: u32,
+    /// When it was asked, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Fuel used by the guest up to it.
+    pub fuel_used: u64,
+    /// What came back: JSON as text; null while it is in flight.
+    #[schema(required = true)]
+    pub answer: Option<String>,
+    /// When that was known.
+    #[schema(required = true)]
+    pub answered_ms: Option<u64>,
+    /// What a person said about it, where its outcome was unknown.
+    #[schema(required = true)]
+    pub resolution: Option<ResolutionView>,
+}
+
+impl From<(u32, inner::JournalEntry)> for JournalEntryView {
+    fn from((number, entry): (u32, inner::JournalEntry)) -> Self {
+        let inner::JournalEntry { asked, answered, resolution } = entry;
+        let (answer, answered_ms) = answered.map(|answered| (answered.answer, answered.at_ms)).unzip();
+        Self {
+            number,
+            name: asked.name,
+            summary: asked.summary,
+            class: asked.class.into(),
+            arguments: asked.arguments.to_string(),
+            attempt: asked.attempt,
+            at_ms: asked.at_ms,
+            fuel_used: asked.fuel_used,
+            answer,
+            answered_ms,
+            resolution: resolution.map(Into::into),
+        }
+    }
+}
+
+/// How an invocation ended.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Finished)]
+pub struct FinishedView {
+    /// What the export returned, or the error that ended it: JSON as text.
+    pub result: String,
+    /// Fuel used in all.
+    pub fuel_used: u64,
+    /// Whether a clock, a cancel or the machine ended it.
+    pub interrupted: bool,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+}
+
+/// Entries of a journal.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Entries {
+    /// Which.
+    pub invocation: String,
+    /// In order.
+    pub entries: Vec<JournalEntryView>,
+    /// How it ended; null while it has not.
+    #[schema(required = true)]
+    pub finished: Option<FinishedView>,
+    /// What to ask for next as `after`; null when these are the last.
+    #[schema(required = true)]
+    pub next_after: Option<u32>,
+}
+
+impl Entries {
+    /// The entries of an invocation, at most `limit` of them.
+    pub fn of(
+        invocation: &InvocationId,
+        entries: Vec<(u32, inner::JournalEntry)>,
+        finished: Option<inner::Finished>,
+        limit: usize,
+    ) -> Self {
+        let has_more = entries.len() > limit;
+        let entries: Vec<JournalEntryView> = entries.into_iter().take(limit).map(Into::into).collect();
+        let next_after = entries.last().filter(|_| has_more).map(|last| last.number);
+        let finished = finished.map(|inner::Finished { result, fuel_used, interrupted, at_ms }| FinishedView {
+            result,
+            fuel_used,
+            interrupted,
+            at_ms,
+        });
+        Self { invocation: invocation.as_str().to_owned(), entries, finished, next_after }
+    }
+}
+
+/// What a replay of one invocation gave.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Replayed)]
+pub struct ReplayedView {
+    /// Which.
+    pub invocation: String,
+    /// Calls that were answered from the journal.
+    pub calls: u32,
+    /// Fuel that the journal holds.
+    pub fuel_journal: u64,
+    /// Fuel that the replay used.
+    pub fuel_replay: u64,
+    /// Whether result, calls and fuel are the same.
+    pub same: bool,
+    /// What differs, in one line.
+    #[schema(required = true)]
+    pub difference: Option<String>,
+}
+
+/// What replays gave.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Replays {
+    /// One for each invocation.
+    pub invocations: Vec<ReplayedView>,
+}
+
+impl From<Vec<InnerReplayed>> for Replays {
+    fn from(inner: Vec<InnerReplayed>) -> Self {
+        let one = |InnerReplayed { invocation, calls, fuel, same, difference }: InnerReplayed| ReplayedView {
+            invocation: invocation.as_str().to_owned(),
+            calls,
+            fuel_journal: fuel.0,
+            fuel_replay: fuel.1,
+            same,
+            difference,
+        };
+        Self { invocations: inner.into_iter().map(one).collect() }
+    }
+}

@@ -1,0 +1,15 @@
+//! The servers of the process that owns the data directory, and the recovery of runs while it serves.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`http`] | the HTTP API and the web page |
+//! | [`socket`] | the Unix socket of the other processes of the same user |
+//! | [`recovery`] | resumes runs that a kill or a shutdown interrupted |
+//!
+//! They ask the service and take no decision about a run. They open no data directory and print nothing.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod http;
+pub mod recovery;
+pub mod socket;

@@ -1,0 +1,85 @@
+//! Recovery of runs by a server: it resumes runs that should be worked on while nobody does.
+//!
+//! Those are runs that a kill or a shutdown interrupted, and runs whose question was answered. Runs that a person
+//! paused, that have ended or that wait for a person stay as they are. A run goes as far as it was asked to: to its
+//! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
+
+use longhaul_api::runs::{ListRuns, ResumeRun};
+use longhaul_api::runs::{RunRef, RunSummary};
+use longhaul_core::RunId;
+use longhaul_harness::RunStatus;
+use longhaul_listen::stopped;
+use longhaul_service::Service;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Time between two scans of all runs, while none changes.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Wait after a run could not be resumed; it doubles each time, up to [`RETRY_WAIT_MAX`].
+const RETRY_WAIT: Duration = Duration::from_secs(5);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// A run that could not be resumed.
+struct BlockedRun {
+    wait: Duration,
+    again: Instant,
+}
+
+/// Resumes runs until `stop` becomes true.
+pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
+    let mut news = service.news();
+    let mut held: HashMap<RunId, BlockedRun> = HashMap::new();
+    loop {
+        look(&service, &mut held).await;
+        let wakes = held.values().map(|held| held.again).min();
+        let next = Instant::now() + LOOK_EVERY;
+        tokio::select! {
+            () = stopped(&mut stop) => return,
+            () = tokio::time::sleep_until(wakes.map_or(next, |wakes| wakes.min(next))) => {}
+            new = news.recv() => match new {
+                Err(RecvError::Closed) => return,
+                Ok(_) | Err(RecvError::Lagged(_)) => {
+                    // The same scan sees everything else that is new by now.
+                    while news.try_recv().is_ok() {}
+                }
+            },
+        }
+    }
+}
+
+async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
+    let runs = match service.call(ListRuns {}).await {
+        Ok(list) => list.runs,
+        Err(error) => return tracing::error!("the runs cannot be read: {error:#}"),
+    };
+    let broken: Vec<RunId> = runs.into_iter().filter(broke_off).map(|summary| summary.run).collect();
+    held.retain(|run, _| broken.contains(run));
+    for run in broken {
+        if held.get(&run).is_some_and(|held| held.again > Instant::now()) {
+            continue;
+        }
+        let request = ResumeRun { run: RunRef::Named(run.to_string()), retry_failing: false, sessions: None };
+        match service.call(request).await {
+            Ok(_) => {
+                held.remove(&run);
+                tracing::info!(%run, "a run that was broken off goes on");
+            }
+            Err(error) => {
+                let wait = held.get(&run).map_or(RETRY_WAIT, |held| (held.wait * 2).min(RETRY_WAIT_MAX));
+                tracing::warn!(%run, "a run that was broken off cannot go on, and is tried again in {wait:?}: {error:#}");
+                held.insert(run, BlockedRun { wait, again: Instant::now() + wait });
+            }
+        }
+    }
+}
+
+/// Whether the run should be worked on while nobody does.
+fn broke_off(summary: &RunSummary) -> bool {
+    let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
+    (works || summary.wakes_at_ms.is_some()) && !summary.active
+}

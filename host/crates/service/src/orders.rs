@@ -1,0 +1,212 @@
+//! Orders about a run that is there: go on, pause, give up, change its features. Each goes to the run's
+//! actor, or, when it has none, into its stored state.
+
+use super::begin::begin;
+use super::keyed_lock::{self, KeyedLockGuard};
+use super::{Active, RunRef, Service};
+use longhaul_api::runs::AffectedRun;
+use longhaul_checkpoints::{self as checkpoint, SharedServer};
+use longhaul_core::RunId;
+use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::shared::Lease;
+use longhaul_core::store::Batch;
+use longhaul_harness::state::BlockedBy;
+use longhaul_harness::{Feature, Input, RunStatus, step};
+use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_records::bus::EventBus;
+use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::stop_condition::StopCondition;
+use longhaul_run::{self as run, RunActor, RunHandle};
+use std::sync::Arc;
+
+impl Service {
+    /// Goes on with a run. Only what was paused, or has ended, is told anew how far to go: what broke off, or was waiting
+    /// for somebody, goes as far as it was asked to, unless a number is given.
+    pub(super) async fn resume(
+        self: &Arc<Self>,
+        which: &RunRef,
+        retry_failing: bool,
+        until: StopCondition,
+    ) -> fault::Result<AffectedRun> {
+        let (_alone, which) = self.alone(which).await?;
+        let stored = &self.ready(&which).await?;
+        let run = stored.record.run.clone();
+        let limits = stored.record.limits_in(&stored.record.config_now()?);
+        let resume = Input::Resume { retry_failing, limits: Some(limits) };
+        if let Some(handle) = self.handle(&run) {
+            if until != StopCondition::End {
+                bail!(Fault::conflict(format!(
+                    "run {run} is worked on already; pause it first: `longhaul pause {run}`"
+                )));
+            }
+            handle.input(resume).await?;
+            return Ok(AffectedRun { run });
+        }
+        let config = stored.record.config_now()?;
+        self.expect_trust(&stored.record.directory, &config)?;
+        self.refuse_faults_of(&stored.record).await?;
+        let stored = &self.told_of_answers(stored.clone()).await?;
+        let is_told_anew = {
+            use RunStatus::{Abandoned, Completed, Failed, Incomplete, Paused};
+            matches!(stored.state.status(), Paused | Completed | Incomplete | Failed | Abandoned)
+        };
+        let until = match until {
+            StopCondition::End if !is_told_anew => record::until(&*self.host.store, &run)?,
+            asked => asked,
+        };
+        let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
+        let must_be_told = retry_failing || stored.state.features.iter().any(is_cancelled);
+        // What broke off goes on as it was; what was paused, cancelled, or ended, needs to be told to go on.
+        let first = match stored.state.status() {
+            // Accepted, and broken off before its first step.
+            RunStatus::New => Some(begin(self, &stored.record, &stored.record.config()?).await?),
+            RunStatus::Planning | RunStatus::Working if !must_be_told => None,
+            _ => Some(resume),
+        };
+        if let Some(input) = &first {
+            // What the harness refuses is said before anything is loaded for it.
+            step(&mut stored.state.clone(), self.host.clock.now_ms(), input.clone())?;
+        }
+        let bus = EventBus::default();
+        let executor = self.executor(stored.record.clone(), bus.clone()).await?;
+        self.note_went_on(&stored.record, &config).await?;
+        self.activate(stored.clone(), executor, bus, first, until).await?;
+        Ok(AffectedRun { run })
+    }
+
+    pub(super) async fn activate(
+        self: &Arc<Self>,
+        stored: StoredRun,
+        executor: run::WorkExecutor,
+        bus: EventBus,
+        first: Option<Input>,
+        until: StopCondition,
+    ) -> fault::Result<()> {
+        let (record, run) = (stored.record.clone(), stored.record.run.clone());
+        // What was before this process took it up was another's to report.
+        let reported = match stored.state.status() {
+            RunStatus::New => 0,
+            _ => record::last_event(&*self.host.store, &run)?,
+        };
+        let shared = checkpoint::of_record(&self.host.home, &*self.shares, &stored.record)?;
+        let lease = match &shared {
+            Some(shared) => Some((Arc::clone(shared), shared.begin(&run).await?)),
+            None => None,
+        };
+        let (notifier, capacity) = (Arc::clone(&self.notifier), self.resources.clone());
+        let (actor, handle) = RunActor::new(executor, stored, bus, until, Arc::new(move || notifier.wake()), capacity)?;
+        let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
+        let (go, going) = tokio::sync::oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            // Not before it can be found, or an actor that ends at once would be entered after its end.
+            let _ = going.await;
+            match lease {
+                Some((shared, lease)) => live_holding(&service.host, actor, first, shared, lease, holder).await,
+                None => actor.live(first).await,
+            }
+            service.lock().remove(&own);
+            service.tell(&own);
+            service.remember(own);
+        });
+        self.send_notifications();
+        self.lock().insert(run.clone(), Active { handle, task });
+        self.report(&record, reported);
+        let _ = go.send(());
+        self.tell(&run);
+        Ok(())
+    }
+
+    /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
+    pub(super) async fn order(self: &Arc<Self>, which: &RunRef, input: Input) -> fault::Result<AffectedRun> {
+        let (_alone, which) = self.alone(which).await?;
+        let stored = match input {
+            // To stop must always be possible.
+            Input::PauseRequested | Input::Abandon { .. } => self.find(&which)?,
+            _ => self.ready(&which).await?,
+        };
+        refuse_idle(&stored, &input)?;
+        self.hand_in(stored, input, Batch::new()).await
+    }
+
+    /// Has a run take an input, with what is stored in one transaction with it. Whoever calls has the run's turn.
+    pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> fault::Result<AffectedRun> {
+        let run = stored.record.run.clone();
+        if let Some(handle) = self.handle(&run) {
+            handle.input_with(input, also).await?;
+            return Ok(AffectedRun { run });
+        }
+        run::apply_with(&self.host, stored, input, also).await?;
+        self.tell(&run);
+        Ok(AffectedRun { run })
+    }
+
+    /// One's turn with the run that is meant, which is found before and is the same one then.
+    pub(super) async fn alone(&self, which: &RunRef) -> fault::Result<(KeyedLockGuard, RunRef)> {
+        let record = self.find(which)?.record;
+        let turn = self.locks.take(keyed_lock::of_run(&record)).await;
+        Ok((turn, RunRef::Named(record.run.to_string())))
+    }
+
+    /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one
+    /// of its project came after is refused, since that one moved the branch.
+    pub(super) async fn ready(&self, which: &RunRef) -> fault::Result<StoredRun> {
+        let stored = self.find(which)?;
+        if stored.record.ask.is_some() {
+            return Ok(stored);
+        }
+        let RunRecord { run, directory, branch, .. } = stored.record;
+        run::revert::finish(&self.host, &run).await?;
+        let newest = record::newest_on_branch(&*self.host.store, &directory)?;
+        if let Some(newer) =
+            newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
+        {
+            bail!(Fault::conflict(format!(
+                "run {} came after run {run} on `{branch}`; go on with that one, or start a new run",
+                newer.run
+            )));
+        }
+        self.find(&RunRef::Named(run.to_string()))
+    }
+
+    pub(super) fn handle(&self, run: &RunId) -> Option<RunHandle> {
+        self.lock().get(run).map(|active| active.handle.clone())
+    }
+}
+
+/// As [`RunActor::live`], while the lease is renewed; then the run is left for others as it is.
+async fn live_holding(
+    host: &PluginHost,
+    actor: RunActor,
+    first: Option<Input>,
+    shared: Arc<SharedServer>,
+    lease: Lease,
+    handle: RunHandle,
+) {
+    let keeper = tokio::spawn(Arc::clone(&shared).hold(lease.clone(), handle));
+    actor
+        .live_until(first, async {
+            keeper.abort();
+            if let Err(error) = shared.leave(host, &lease).await {
+                tracing::warn!(run = lease.key, "other machines do not see how the run stands: {error:#}");
+            }
+        })
+        .await;
+}
+
+/// Nobody should be told that a run was paused, or given up, that was over before.
+fn refuse_idle(stored: &StoredRun, input: &Input) -> fault::Result<()> {
+    use RunStatus::{Abandoned, Completed, Failed, Incomplete};
+    let status = stored.state.status();
+    let (verb, is_over) = match input {
+        Input::PauseRequested => ("pause", matches!(status, Completed | Incomplete | Failed | Abandoned)),
+        Input::Abandon { .. } => ("abandon", matches!(status, Completed | Failed | Abandoned)),
+        _ => return Ok(()),
+    };
+    let run = &stored.record.run;
+    if is_over {
+        bail!(Fault::conflict(format!(
+            "run {run} is over, so there is nothing to {verb}; `longhaul status {run}` shows how it ended"
+        )));
+    }
+    Ok(())
+}

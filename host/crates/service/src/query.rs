@@ -1,0 +1,187 @@
+//! Looking at runs: which is meant, and how it stands. Changes nothing.
+
+use super::{CachedRun, OpenQuestion, RunRef, RunSummary, Service, Status};
+use longhaul_api::paths::expect_whole;
+use longhaul_config::{Config, FILE, PluginConfig};
+use longhaul_core::RunId;
+use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::store::Store;
+use longhaul_core::work::FeatureStatus;
+use longhaul_harness::RunState;
+use longhaul_harness::state::{Phase, Wait, WaitFor};
+use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::{approvals, ledger, project};
+use std::path::Path;
+
+impl Service {
+    /// All runs, oldest first.
+    pub(super) fn in_short(&self) -> fault::Result<Vec<CachedRun>> {
+        let store = &*self.host.store;
+        let all = || Ok(record::records(store)?.into_iter().map(|record| record.run).collect());
+        let read = |run: &RunId| {
+            let Some(stored) = record::load(store, run)? else { return Ok(None) };
+            let has_approvals = approvals::has_any(store, run)?;
+            Ok(Some(CachedRun { summary: self.summary(&stored)?, has_approvals }))
+        };
+        let mut runs = self.index.fresh(all, read)?;
+        let active = self.lock();
+        runs.iter_mut().for_each(|one| one.summary.active = active.contains_key(&one.summary.run));
+        drop(active);
+        runs.sort_by_key(|one| one.summary.created_ms);
+        Ok(runs)
+    }
+
+    pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<RunSummary> {
+        let StoredRun { record, state } = stored;
+        let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+        Ok(RunSummary {
+            run: record.run.clone(),
+            project: record.project.clone(),
+            directory: record.directory.clone(),
+            status: state.status(),
+            project_status: project::status_of(state),
+            passing: (state.count(FeatureStatus::Passing), kept),
+            created_ms: record.created_ms,
+            last_ms: record::last_event_ms(&*self.host.store, &record.run)?.unwrap_or(record.created_ms),
+            is_ask: record.ask.is_some(),
+            active: self.lock().contains_key(&record.run),
+            wakes_at_ms: state.wakes_at_ms(),
+        })
+    }
+
+    pub(super) fn status(&self, stored: &StoredRun) -> fault::Result<Status> {
+        let StoredRun { record, state } = stored;
+        let questions = record::questions(&*self.host.store, &record.run, state)?;
+        let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
+        let config = record.config_now()?;
+        // Before the list of active runs is looked at below, which is held up to the end of the statement.
+        let waits = self.handle(&record.run).and_then(|handle| handle.waits());
+        let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
+        let why = waits.map_or_else(|| why(&record.run, state), room);
+        Ok(Status {
+            summary: self.summary(stored)?,
+            branch: record.branch.clone(),
+            asked: record.ask.as_ref().map(|_| record.goal.clone()),
+            synthesis: state.answer.clone(),
+            ledger: ledger::view(
+                &*self.host.store,
+                &record.run,
+                &state.limits,
+                state.counts.replans,
+                self.lock().contains_key(&record.run),
+            )?,
+            why,
+            question: questions.first().map(|question| question.text.clone()),
+            questions,
+            answer_with: self.commands(stored)?,
+            features: state.features.clone(),
+            used: state.used,
+            cost_microdollars_max: state.limits.cost_microdollars_max,
+            tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, &config)),
+        })
+    }
+
+    /// The run that is meant.
+    pub fn find(&self, which: &RunRef) -> fault::Result<StoredRun> {
+        let store = &*self.host.store;
+        match which {
+            RunRef::Named(key) if key.contains(':') => {
+                let key = longhaul_checkpoints::CheckpointKey::parse(key);
+                let stored = self.find(&RunRef::Named(key.run))?;
+                if let Some(part) = key.part {
+                    longhaul_checkpoints::newest_of(store, &stored.record.run, &part)?;
+                }
+                Ok(stored)
+            }
+            // The beginning of every name means no run more than another.
+            RunRef::Named(name) if "r-".starts_with(name.as_str()) => {
+                bail!(Fault::unknown(format!("`{name}` names no run; `longhaul runs` lists them")))
+            }
+            RunRef::Named(name) => {
+                if let Some(stored) = record::load(store, &RunId::from_text(name.clone()))? {
+                    return Ok(stored);
+                }
+                let mut found =
+                    record::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
+                match (found.next(), found.next()) {
+                    (Some(record), None) => {
+                        record::load(store, &record.run)?.or_unknown(|| format!("run {} is gone", record.run))
+                    }
+                    (Some(_), Some(_)) => {
+                        bail!(Fault::conflict(format!("several runs start with `{name}`; `longhaul runs` lists them")))
+                    }
+                    (None, _) => bail!(Fault::unknown(format!("there is no run `{name}`; `longhaul runs` lists them"))),
+                }
+            }
+            RunRef::NewestIn(directory) => {
+                expect_whole(directory)?;
+                let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+                match record::newest_in(store, &directory)? {
+                    Some(found) => Ok(found),
+                    None => bail!(Fault::unknown(no_run_of(store, &directory)?)),
+                }
+            }
+        }
+    }
+}
+
+/// Why nothing is meant by a directory, with what could be: never the newest run of another project.
+fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
+    let shown = directory.display();
+    let records = if directory.join(FILE).exists() { Vec::new() } else { record::records(store)? };
+    let mut newest: Vec<RunRecord> = Vec::new();
+    for record in records.into_iter().rev() {
+        if newest.iter().all(|known| known.directory != record.directory) {
+            newest.push(record);
+        }
+    }
+    if newest.is_empty() {
+        return Ok(format!("no run of `{shown}`; start one with `longhaul run`, or name one of `longhaul runs`"));
+    }
+    let named = newest.iter().take(RUNS_NAMED_MAX);
+    let named: Vec<_> = named.map(|one| format!("{} of `{}`", one.run, one.directory.display())).collect();
+    let more = if newest.len() > RUNS_NAMED_MAX { ", or another one of `longhaul runs`" } else { "" };
+    Ok(format!("no run of `{shown}`, which is no project; name the run that you mean: {}{more}", named.join(", ")))
+}
+
+/// Runs that are named where none was, the newest of a project each.
+const RUNS_NAMED_MAX: usize = 5;
+
+fn why(run: &RunId, state: &RunState) -> String {
+    match &state.phase {
+        Phase::Ended { summary, .. } => summary.clone(),
+        Phase::New | Phase::Running => {
+            let reasons: Vec<String> = state.waits().map(|(_, wait)| wait_words(run, wait)).collect();
+            reasons.join("; ")
+        }
+    }
+}
+
+/// The time of day, which is enough for a wait.
+fn utc(at_ms: u64) -> String {
+    let moment = i64::try_from(at_ms).ok().and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok());
+    moment.map_or_else(|| format!("{at_ms} ms"), |moment| moment.strftime("%H:%M:%S").to_string())
+}
+
+/// Why something waits, and what ends that.
+fn wait_words(run: &RunId, wait: &Wait) -> String {
+    let reason = &wait.park.reason;
+    match (wait.wait, wait.park.until_ms) {
+        (WaitFor::Outage, Some(until_ms)) => format!("{reason} (until {} UTC)", utc(until_ms)),
+        (WaitFor::Plan, _) => format!(
+            "{reason}; answer with `longhaul answer {run} --text ANSWER`, or mend the goal's file, then `longhaul resume {run} --reread-goal`"
+        ),
+        (WaitFor::Repository | WaitFor::Provider, _) => format!("{reason}: `longhaul resume {run}`"),
+        // What an effect or an approval wants is told with its question, and a cap names itself.
+        (WaitFor::Outage | WaitFor::Work | WaitFor::Cap(_), _) => reason.clone(),
+    }
+}
+
+/// Without a cap of the run's own: what the rounds of plugins that may ask a model may use at most.
+fn tokens_of_all(state: &RunState, config: &Config) -> u64 {
+    let tokens = |part: &PluginConfig| if part.models.is_empty() { 0 } else { config.limits_of(part).tokens_max };
+    let rounds = state.features.len() as u64 * u64::from(state.limits.iterations_max);
+    let agent = config.agents.values().map(tokens).max().unwrap_or(0);
+    let round = agent.saturating_add(tokens(&config.evaluator));
+    tokens(&config.planner).saturating_add(rounds.saturating_mul(round))
+}
