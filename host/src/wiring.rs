@@ -118,7 +118,9 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
     crash.reach("store.after-open");
     // We hold the lock, so every check that left something here is over.
     longhaul_worktree::clear_scratch(&home.scratch());
-    let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
+    // Without a program, runs can be looked at; the work on them is refused where it would begin.
+    let program = own_program().unwrap_or_default();
+    let jail = Jail { program, arguments: vec!["compile-child".into()], limits: compile };
     let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
     let (store, changed_runs) = ChangeTrackingStore::new(Arc::new(store));
     let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
@@ -276,14 +278,12 @@ fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     );
 }
 
-pub use longhaul_models::set::ModelOptions;
-
 /// What this program gives to the models that it asks.
 pub fn model_environment() -> fault::Result<ProgramEnvironment> {
     Ok(ProgramEnvironment {
         variable,
         cache: cache()?,
-        child_command: vec![own_program()?.into_os_string(), "model-child".into()],
+        child_command: own_program().map_or_else(|_| Vec::new(), |program| vec![program.into(), "model-child".into()]),
         has_local: cfg!(feature = "local-model"),
     })
 }

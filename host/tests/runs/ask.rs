@@ -299,15 +299,15 @@ fn a_rust_program_asks_waiting_or_watching() {
 
 fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
     use futures_util::StreamExt as _;
-    use longhaul::ask::{AskClient, AskRequest, Dispatch, ask_blocking};
+    use longhaul::ask::{AskClient, AskRequest, Dispatch, ModelOptions, ask_blocking};
     use longhaul_core::stream::{Content, tag};
-    let home = longhaul::home::Home::find(Some(home)).expect("a data directory");
+    let home = longhaul::Home::find(Some(home)).expect("a data directory");
     let question = |goal: &str| AskRequest {
         directory: project.clone(),
         goal: goal.into(),
         dispatch: Dispatch::Agent("two".into()),
         plan: None,
-        models: longhaul::wiring::ModelOptions::default(),
+        models: ModelOptions::default(),
     };
     let answered = ask_blocking(&home, question("do alpha; put")).expect("answered");
     println!("said: {}", answered.synthesis.expect("an answer").answer);
