@@ -47,7 +47,7 @@ fn run(arguments: &[OsString]) -> Option<i32> {
     }
 }
 
-/// What the child serves that holds a local model.
+/// Arguments of the child that holds a local model.
 struct ModelChild {
     file: PathBuf,
     context_tokens_max: usize,
@@ -83,7 +83,7 @@ fn model(child: &ModelChild) -> i32 {
     }
 }
 
-/// Prints why the child ends.
+/// Prints the reason for the end of the child.
 #[cfg(feature = "local-model")]
 fn failed(text: &str) -> i32 {
     let _ = writeln!(std::io::stderr(), "{}", longhaul_core::text::message(text, 0));

@@ -75,7 +75,7 @@ fn list(top: &Path, folder: &Path, files: &mut Vec<Embedded>) -> io::Result<()> 
         }
         let place = entry.path();
         if let (true, Ok(target)) = (entry.file_type()?.is_symlink(), place.canonicalize()) {
-            // What a link leads to is not below the folder that is watched.
+            // The target of a link lies outside of the watched folder.
             println!("cargo::rerun-if-changed={}", target.display());
         }
         if place.is_dir() {
