@@ -3,27 +3,27 @@
 //! An [`AskClient`] opens a data directory or finds who owns it; what it asks is a run like any other, which survives
 //! its process. It decides nothing: who answers is [`Dispatch`]'s affair.
 //!
-//! A program that embeds this crate is not `longhaul` itself, which compiles plugins in a child of its own: name an
-//! installed one with the environment variable `LONGHAUL_PROGRAM`.
+//! The program that asks is its own child processes, if its `main` begins with [`run_child_if_asked`].
+//!
+//! [`run_child_if_asked`]: crate::run_child_if_asked
 
+use crate::children::expect_program;
 use crate::events;
-use crate::home::Home;
 use crate::wiring;
 use futures_util::Stream;
 use longhaul_api::operations::RunOperations as _;
-use longhaul_api::runs::ShowRun;
-use longhaul_api::runs::{RunRef, Status};
-use longhaul_api::seen::RunNotification;
+use longhaul_api::runs::{RunRef, ShowRun};
 use longhaul_client::Client;
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault;
 use longhaul_core::stream::StreamLine;
-use longhaul_core::work::Synthesis;
-use longhaul_harness::RunStatus;
+use longhaul_home::Home;
 use std::path::Path;
 
-pub use longhaul_api::runs::AskRequest;
-pub use longhaul_harness::Dispatch;
+pub use longhaul_api::runs::{AskRequest, Status};
+pub use longhaul_core::work::{Plan, Synthesis};
+pub use longhaul_harness::{Dispatch, RunStatus};
+pub use longhaul_models::set::ModelOptions;
 
 /// What an ask came to.
 #[derive(Clone, Debug)]
@@ -56,18 +56,7 @@ impl AskClient {
     /// When the question is refused, with what to do.
     pub async fn ask(&self, question: AskRequest) -> fault::Result<AskOutcome> {
         let run = self.begin(question).await?;
-        let (mut after, mut seen) = (0, self.0.watch(&run, 0).await?);
-        while let Some(one) = seen.recv().await {
-            match one {
-                RunNotification::Event(event) => after = event.number,
-                RunNotification::Token(_) | RunNotification::Lagged => {}
-                RunNotification::Dropped => seen = self.0.watch(&run, after).await?,
-                RunNotification::Gone(Some(why)) => {
-                    bail!("run {run} stopped: {why}; go on with `longhaul resume {run}`")
-                }
-                RunNotification::Gone(None) => break,
-            }
-        }
+        events::wait(&self.0, &run).await?;
         self.answered(run).await
     }
 
@@ -82,6 +71,7 @@ impl AskClient {
     }
 
     async fn begin(&self, question: AskRequest) -> fault::Result<RunId> {
+        expect_program(&self.0)?;
         Ok(self.0.begin_ask(question).await?.run)
     }
 

@@ -5,9 +5,11 @@ use futures_util::stream::unfold;
 use longhaul_api::seen::RunNotification;
 use longhaul_client::Client;
 use longhaul_core::RunId;
-use longhaul_core::fault;
-use longhaul_core::stream::{Content, StreamLine};
+use longhaul_core::fault::{self, bail};
 use tokio::sync::mpsc::Receiver;
+
+pub use longhaul_core::event::{Event, RunEvent};
+pub use longhaul_core::stream::{Content, LineKind, StreamLine, StreamToken};
 
 /// A run from the event `from` on, counted from 1; then whatever comes, until nobody works on the run. The last
 /// line says how it ended: [`Content::End`], or [`Content::Dropped`] for one who did not read, who may ask again
@@ -17,10 +19,29 @@ use tokio::sync::mpsc::Receiver;
 ///
 /// # Errors
 /// When the owner of the data directory is gone.
+#[doc(hidden)]
 pub async fn stream(client: &Client, run: &RunId, from: u64) -> fault::Result<impl Stream<Item = StreamLine> + use<>> {
     let after = from.saturating_sub(1);
     let seen = client.watch(run, after).await?;
     Ok(unfold(Reading { seen, run: run.clone(), after, is_over: false }, next))
+}
+
+/// Waits until nobody works on a run.
+///
+/// # Errors
+/// The error that interrupted it, or the owner of the data directory is gone.
+pub(crate) async fn wait(client: &Client, run: &RunId) -> fault::Result<()> {
+    let (mut after, mut seen) = (0, client.watch(run, 0).await?);
+    while let Some(one) = seen.recv().await {
+        match one {
+            RunNotification::Event(event) => after = event.number,
+            RunNotification::Token(_) | RunNotification::Lagged => {}
+            RunNotification::Dropped => seen = client.watch(run, after).await?,
+            RunNotification::Gone(Some(why)) => bail!("run {run} stopped: {why}; go on with `longhaul resume {run}`"),
+            RunNotification::Gone(None) => break,
+        }
+    }
+    Ok(())
 }
 
 /// Whoever takes the data directory next tells the rest.

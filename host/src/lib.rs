@@ -1,49 +1,107 @@
-//! A host for long-running agents: sandboxed components, journaled effects.
+//! Runs code that nobody trusts, and long-running agents whose effects are journaled, from a Rust program.
 //!
-//! The program `longhaul` is a thin view of [`service::Service`]; a Rust program can use the same.
+//! Untrusted code, with the feature `exec` alone:
+//!
+//! ```no_run
+//! use longhaul::exec::{Code, ExecError, Executor, ExecutorPaths, Job, compile_if_asked};
+//!
+//! fn main() -> Result<(), ExecError> {
+//!     // First of all: this program is also the child that compiles the interpreter.
+//!     compile_if_asked();
+//!     run()
+//! }
+//!
+//! #[tokio::main]
+//! async fn run() -> Result<(), ExecError> {
+//!     let executor = Executor::new(ExecutorPaths::usual()?)?;
+//!     let report = executor.run(Job::of(Code::Python("print(sum(range(10)))".into()))).await?;
+//!     print!("{}", report.stdout);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A run of a project, with the feature `runs`:
+//!
+//! ```no_run
+//! use futures_util::StreamExt as _;
+//! use longhaul::projects::{ProjectClient, RunOptions};
+//! use longhaul::{Home, run_child_if_asked};
+//! use std::path::Path;
+//!
+//! fn main() -> longhaul::Result<()> {
+//!     // First of all: this program is also the child that compiles plugins, and the one that runs checks.
+//!     run_child_if_asked();
+//!     run()
+//! }
+//!
+//! #[tokio::main]
+//! async fn run() -> longhaul::Result<()> {
+//!     let project = ProjectClient::open(&Home::find(None)?, Path::new("my-project")).await?;
+//!     let run = project.begin(RunOptions::default()).await?;
+//!     let mut lines = Box::pin(project.events(&run, 1).await?);
+//!     while let Some(line) = lines.next().await {
+//!         println!("{:?}", line.kind());
+//!     }
+//!     println!("{}", project.status(&run).await?.why);
+//!     project.close().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! | module | feature | for |
+//! |---|---|---|
+//! | [`exec`] | `exec` | jobs of untrusted code |
+//! | [`projects`] | `runs` | projects and their runs |
+//! | [`ask`] | `runs` | questions that agents answer |
+//! | [`events`] | `runs` | the stream of a run |
+//!
+//! The feature `server` adds the command line and the servers of the program `longhaul`. Every error is a [`Fault`] with
+//! its code, or an [`exec::ExecError`]; both say what to do. Modules that this page does not show are the program's own
+//! and change without notice.
 
 // What is printed goes through `cli::terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(feature = "runs")]
 pub mod ask;
+#[cfg(feature = "runs")]
+mod children;
+#[cfg(feature = "runs")]
 pub mod events;
+#[cfg(feature = "runs")]
 mod own_service;
+#[cfg(feature = "server")]
+#[doc(hidden)]
 pub mod owner;
+#[cfg(feature = "runs")]
 mod project_models;
+#[cfg(feature = "runs")]
+pub mod projects;
+#[cfg(feature = "runs")]
+#[doc(hidden)]
 pub mod wiring;
 
-pub use longhaul_api as api;
-pub use longhaul_checkpoints as checkpoint;
+#[cfg(feature = "runs")]
+pub use children::run_child_if_asked;
+#[cfg(feature = "server")]
+#[doc(hidden)]
 pub use longhaul_cli as cli;
+#[cfg(feature = "server")]
+#[doc(hidden)]
 pub use longhaul_cli::bombs;
+#[cfg(feature = "runs")]
+#[doc(hidden)]
 pub use longhaul_client as client;
-pub use longhaul_config as config;
-pub use longhaul_config::{powers, protect};
+#[cfg(feature = "runs")]
+pub use longhaul_core::RunId;
+pub use longhaul_core::fault::{Fault, FaultCode, Result};
+#[cfg(feature = "exec")]
 pub use longhaul_exec as exec;
-pub use longhaul_graph_runner as graphs;
-pub use longhaul_graph_runner::steps;
-pub use longhaul_home as home;
-pub use longhaul_home::{crash, logs};
-pub use longhaul_maintenance::{backup, gc};
-pub use longhaul_memory as memory;
-pub use longhaul_monitor as resources;
-pub use longhaul_notify as notify;
-pub use longhaul_plugins as plugins;
-pub use longhaul_plugins::manifest;
-pub use longhaul_preflight as check;
-pub use longhaul_records as records;
-pub use longhaul_run as run;
-pub use longhaul_security::{audit, identity, secrets, signing, trust};
+#[cfg(feature = "runs")]
+pub use longhaul_home::Home;
+#[cfg(feature = "server")]
+#[doc(hidden)]
 pub use longhaul_server as server;
+#[cfg(feature = "runs")]
+#[doc(hidden)]
 pub use longhaul_service as service;
-pub use longhaul_toolbox as toolbox;
-
-/// Agents, schedules and tasks: what is asked and answered of them, and what works on them.
-pub mod agents {
-    pub use longhaul_agents as record;
-    pub use longhaul_api::agents::{
-        AgentSummary, AgentView, AttemptView, FIRES, FIRES_MAX, PAGE, PAGE_MAX, ScheduleTally, ScheduleView,
-        SchedulerStatus, StatusFilter, TaskView,
-    };
-    pub use longhaul_scheduler::{AgentExecutor, AgentWork, Scheduler, SchedulerService};
-}

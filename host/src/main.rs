@@ -1,4 +1,4 @@
-//! The program: reads the arguments and hands over to `cli`, or to the child that they name.
+//! The program: does the work of the child that its arguments name, or reads them and hands over to `cli`.
 
 use clap::Parser;
 use longhaul::cli::{Cli, Exit};
@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
+    longhaul::run_child_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

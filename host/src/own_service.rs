@@ -2,10 +2,13 @@
 
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_api::seen::RunNotification;
-use longhaul_client::{Client, LocalService};
+#[cfg(feature = "server")]
+use longhaul_client::Client;
+use longhaul_client::LocalService;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_service::{Service, watch_here};
+#[cfg(feature = "server")]
 use std::any::Any;
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
@@ -14,6 +17,7 @@ use tokio::sync::mpsc::Sender;
 pub(crate) struct OwnService(pub(crate) Arc<Service>);
 
 /// The service behind a client; none where another process is the owner.
+#[cfg(feature = "server")]
 pub(crate) fn of(client: &Client) -> Option<&Arc<Service>> {
     let Client::Own { service, .. } = client else { return None };
     let service: &dyn Any = &**service;

@@ -1,9 +1,9 @@
 //! The program as the command line needs it: opens and owns data directories, starts the servers and the scheduler over
-//! the service, restores backups, serves a local model. It prints nothing and decides nothing about a run.
+//! the service, and restores backups. It prints nothing and decides nothing about a run.
 
 use crate::own_service;
 use crate::wiring;
-use longhaul_cli::{LocalModel, Owner, RunningScheduler, RunningServer, ServerStart};
+use longhaul_cli::{Owner, RunningScheduler, RunningServer, ServerStart};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::{self, bail};
@@ -68,10 +68,6 @@ impl Owner for ProgramOwner {
     fn has_local_model(&self) -> bool {
         cfg!(feature = "local-model")
     }
-
-    fn serve_model(&self, model: &LocalModel) -> Option<Result<(), String>> {
-        serve_model(model)
-    }
 }
 
 /// Sends notifications, and runs due schedules, from now on.
@@ -116,35 +112,4 @@ impl RunningScheduler for Schedules {
     async fn stop(self: Box<Self>) {
         self.0.stop().await;
     }
-}
-
-#[cfg(feature = "local-model")]
-fn serve_model(model: &LocalModel) -> Option<Result<(), String>> {
-    use longhaul_llama::{LoadOptions, serve};
-    use std::os::fd::BorrowedFd;
-    if let Err(error) = confine(model.memory_bytes_max) {
-        return Some(Err(format!("the memory limit could not be set: {error}")));
-    }
-    let LocalModel { file, context_tokens_max, memory_bytes_max } = model;
-    let options = LoadOptions { context_tokens_max: *context_tokens_max, memory_bytes_max: *memory_bytes_max };
-    // A file that was pulled by its digest is known; a file of the user may come from anybody.
-    let give_up_powers =
-        |file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors_and(file).map_err(|error| error.to_string());
-    let served = serve(file, &options, give_up_powers, std::io::stdin(), std::io::stdout());
-    Some(served.map_err(|error| error.to_string()))
-}
-
-/// Limit of private memory; a child that exceeds it dies and is started again. The model's own count stays below the
-/// limit; the rest is for threads and for buffers of inference.
-#[cfg(feature = "local-model")]
-fn confine(memory_bytes_max: u64) -> std::io::Result<()> {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    const BESIDE_BYTES: u64 = 768 << 20;
-    let max = Some(memory_bytes_max.saturating_add(BESIDE_BYTES));
-    Ok(setrlimit(Resource::Data, Rlimit { current: max, maximum: max })?)
-}
-
-#[cfg(not(feature = "local-model"))]
-fn serve_model(_: &LocalModel) -> Option<Result<(), String>> {
-    None
 }

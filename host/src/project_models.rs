@@ -2,13 +2,13 @@
 //!
 //! A run keeps the set that it began with, and does not ask here. A file whose powers nobody agreed to is refused.
 
-use crate::config::Config;
-use crate::trust;
+use longhaul_config::Config;
 use longhaul_core::fault;
 use longhaul_core::model::{Model, Models as _};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::Store;
 use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
+use longhaul_security::trust;
 use std::path::Path;
 use std::sync::Arc;
 

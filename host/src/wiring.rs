@@ -1,23 +1,14 @@
 //! The only place that names every concrete type: the machine's clock, the store, the engine, models.
 
-use crate::agents;
-use crate::audit::{AuditEvent, AuditLog};
-use crate::backup::{PreparedStore, RestoreOptions};
-use crate::checkpoint::RunShareFactory;
-use crate::crash::CrashPoints;
-use crate::home::{Home, Owned};
-use crate::memory::{MemoryFactory, Rememberer};
-use crate::notify::Notifier;
 use crate::own_service::OwnService;
-use crate::plugins::plugin_host::PluginHost;
-use crate::powers;
 use crate::project_models::ConfiguredModels;
-use crate::signing::Signer;
+use longhaul_checkpoints::RunShareFactory;
 use longhaul_client::Client;
 use longhaul_client::wire::{self, ForeignOwner};
 use longhaul_config::Config;
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
+use longhaul_config::powers;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
@@ -26,11 +17,19 @@ use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_graph_runner::Desk;
+use longhaul_home::crash::CrashPoints;
+use longhaul_home::{Home, Owned};
+use longhaul_maintenance::backup::{PreparedStore, RestoreOptions};
+use longhaul_memory::{MemoryFactory, Rememberer};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::{AdmissionController, Monitor};
+use longhaul_notify::Notifier;
+use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::index::ChangeTrackingStore;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_redis::{RedisMemory, SharedRuns};
+use longhaul_security::audit::{AuditEvent, AuditLog};
+use longhaul_security::signing::Signer;
 use longhaul_server::socket;
 use longhaul_service::{Service, ServiceParts};
 use longhaul_store::{RedbStore, StoreOptions};
@@ -119,7 +118,9 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
     crash.reach("store.after-open");
     // We hold the lock, so every check that left something here is over.
     longhaul_worktree::clear_scratch(&home.scratch());
-    let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits: compile };
+    // Without a program, runs can be looked at; the work on them is refused where it would begin.
+    let program = own_program().unwrap_or_default();
+    let jail = Jail { program, arguments: vec!["compile-child".into()], limits: compile };
     let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
     let (store, changed_runs) = ChangeTrackingStore::new(Arc::new(store));
     let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
@@ -128,7 +129,7 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
     let environment = model_environment()?;
     let of_projects: Arc<dyn ProjectModels> =
         Arc::new(ConfiguredModels { store: Arc::clone(&store), environment: environment.clone() });
-    let agents = agents::SchedulerService::new(
+    let agents = longhaul_scheduler::SchedulerService::new(
         Arc::clone(&store),
         Arc::clone(&clock),
         &home,
@@ -277,14 +278,12 @@ fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     );
 }
 
-pub use longhaul_models::set::ModelOptions;
-
 /// What this program gives to the models that it asks.
 pub fn model_environment() -> fault::Result<ProgramEnvironment> {
     Ok(ProgramEnvironment {
         variable,
         cache: cache()?,
-        child_command: vec![own_program()?.into_os_string(), "model-child".into()],
+        child_command: own_program().map_or_else(|_| Vec::new(), |program| vec![program.into(), "model-child".into()]),
         has_local: cfg!(feature = "local-model"),
     })
 }

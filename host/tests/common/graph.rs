@@ -2,9 +2,9 @@
 
 use super::{repository, test_cache};
 use longhaul::exec::{CompileLimits, Executor, ExecutorPaths, JobLimits};
-use longhaul::steps::{Blobs, Steps};
 use longhaul_core::Digest;
 use longhaul_graph::{Graph, NextStep, Python, Replay, ReplaySettings, ReportOutcome, Skip, StepId, StepReport};
+use longhaul_graph_runner::steps::{Blobs, Steps};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;

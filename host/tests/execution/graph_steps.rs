@@ -4,9 +4,9 @@
 
 use crate::common::graph::{Bench, EXECUTOR, Walked};
 use longhaul::exec::JobLimits;
-use longhaul::steps::{StepError, Steps};
 use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_graph::{KeptValues, NextStep, Skip, StepEnd, StepId};
+use longhaul_graph_runner::steps::{StepError, Steps};
 
 /// Runs the steps and compares the values of their last expressions, in order; a dash for a step without one.
 #[track_caller]

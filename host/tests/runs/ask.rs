@@ -299,15 +299,15 @@ fn a_rust_program_asks_waiting_or_watching() {
 
 fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
     use futures_util::StreamExt as _;
-    use longhaul::ask::{AskClient, AskRequest, Dispatch, ask_blocking};
+    use longhaul::ask::{AskClient, AskRequest, Dispatch, ModelOptions, ask_blocking};
     use longhaul_core::stream::{Content, tag};
-    let home = longhaul::home::Home::find(Some(home)).expect("a data directory");
+    let home = longhaul::Home::find(Some(home)).expect("a data directory");
     let question = |goal: &str| AskRequest {
         directory: project.clone(),
         goal: goal.into(),
         dispatch: Dispatch::Agent("two".into()),
         plan: None,
-        models: longhaul::wiring::ModelOptions::default(),
+        models: ModelOptions::default(),
     };
     let answered = ask_blocking(&home, question("do alpha; put")).expect("answered");
     println!("said: {}", answered.synthesis.expect("an answer").answer);
@@ -325,6 +325,26 @@ fn embedded(home: std::path::PathBuf, project: std::path::PathBuf) {
         last.expect("an event")
     });
     println!("said: {last}");
+}
+
+/// A test serves no child processes, like a program that embeds the crate and does not say that it does.
+#[test]
+fn a_rust_program_that_serves_no_children_may_look_and_is_told_what_to_write_before_it_begins_a_run() {
+    use longhaul::projects::{ProjectClient, RunOptions};
+    let lab = lab(CONFIG);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let refused = runtime.block_on(async {
+        let home = longhaul::Home::find(Some(lab.home())).expect("a data directory");
+        let project = ProjectClient::open(&home, &lab.project()).await.expect("open");
+        project.list().await.expect("projects can be listed");
+        let refused = project.begin(RunOptions::default()).await.expect_err("there is no program for the children");
+        project.close().await;
+        refused
+    });
+    assert_eq!(
+        refused.to_string(),
+        "this program cannot run the child processes of longhaul; begin its `main` with `longhaul::run_child_if_asked()`, or name an installed `longhaul` with LONGHAUL_PROGRAM"
+    );
 }
 
 /// The cases about whom a task is given to; the others are about code, records, hand-offs and schedules.

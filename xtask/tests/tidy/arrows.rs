@@ -9,6 +9,7 @@ use crate::tree::{none, read, repository};
 /// Which crates of ours a crate may depend on; `*` is all.
 const ARROWS: &[(&str, &[&str])] = &[
     ("embed-exec", &["longhaul-exec"]),
+    ("embed-run", &["longhaul"]),
     ("longhaul", &["*"]),
     ("longhaul-agents", &["longhaul-core"]),
     (

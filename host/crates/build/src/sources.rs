@@ -57,4 +57,21 @@ mod tests {
         assert_eq!(all.iter().filter(unwanted).count(), 0);
         assert_eq!(below("wit/v0.1").filter(|(path, _)| *path == "worlds.wit").count(), 1);
     }
+
+    /// Folders that lie in a linked folder come with it; one beside it needs a link of its own in `embedded`.
+    #[test]
+    fn every_part_of_an_sdk_has_its_link() {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let is_needless =
+            |name: &str| name.starts_with('.') || ["examples", "testkit", "tests", "target"].contains(&name);
+        for folder in ["sdk", "sdk/rust", "sdk/templates", "sdk/templates/rust"] {
+            for entry in std::fs::read_dir(top.join(folder)).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let (file, below) = (format!("{folder}/{name}"), format!("{folder}/{name}/"));
+                let is_carried = FILES.iter().any(|(path, _)| *path == file || path.starts_with(&below));
+                let is_lock = file == "sdk/rust/Cargo.lock";
+                assert!(is_carried || is_lock || is_needless(&name), "{file}; link it in host/crates/build/embedded");
+            }
+        }
+    }
 }

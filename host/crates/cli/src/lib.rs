@@ -76,7 +76,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use exit::Exit;
-pub use owner::{LocalModel, Owner, RunningScheduler, RunningServer, ServerStart};
+pub use owner::{Owner, RunningScheduler, RunningServer, ServerStart};
 
 /// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
 ///
@@ -396,7 +396,7 @@ impl Command {
 pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
     let command = match cli.command {
         Subcommands::Command(command) => command,
-        Subcommands::Child(child) => children::run(child, &*owner),
+        Subcommands::Child(child) => children::run(child),
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

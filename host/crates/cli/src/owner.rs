@@ -62,10 +62,6 @@ pub trait Owner: Send + Sync {
 
     /// Whether the program was built with a small language model.
     fn has_local_model(&self) -> bool;
-
-    /// Serves a local model on standard input and output, until the input ends; none where the program was built
-    /// without one. An error is the text for a person.
-    fn serve_model(&self, model: &LocalModel) -> Option<Result<(), String>>;
 }
 
 /// What a server is started with.
@@ -98,16 +94,6 @@ pub trait RunningServer: Send + Sync {
 pub trait RunningScheduler: Send {
     /// Stops it.
     async fn stop(self: Box<Self>);
-}
-
-/// A local model that a child process serves.
-pub struct LocalModel {
-    /// The file of the model.
-    pub file: PathBuf,
-    /// Most tokens of a context.
-    pub context_tokens_max: usize,
-    /// Most bytes of memory that the model may take.
-    pub memory_bytes_max: u64,
 }
 
 /// Waits as long as this process works on runs that no other terminal follows, then hands over.

@@ -30,7 +30,7 @@ use tokio::process::{Child, Command};
 /// The start of the child: this very binary, with arguments that lead to [`compile_child`].
 #[derive(Clone, Debug)]
 pub struct Jail {
-    /// The binary.
+    /// The binary. An empty path stands for none: then nothing is compiled, and what the cache holds can be loaded.
     pub program: PathBuf,
     /// Its first arguments.
     pub arguments: Vec<String>,
@@ -60,6 +60,9 @@ impl Jail {
     }
 
     fn start(&self, output: &Path) -> std::io::Result<Child> {
+        if self.program.as_os_str().is_empty() {
+            return Err(std::io::Error::other("this process has no program for it; name one with LONGHAUL_PROGRAM"));
+        }
         let limits = serde_json::to_string(&self.limits)?;
         Command::new(&self.program)
             .args(&self.arguments)

@@ -6,9 +6,11 @@
 //! the host's environment.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), longhaul_exec::ExecError> {
-//! use longhaul_exec::{Code, Executor, ExecutorPaths, Job};
+//! use longhaul_exec::{Code, ExecError, Executor, ExecutorPaths, Job, compile_if_asked};
 //!
+//! # async fn example() -> Result<(), ExecError> {
+//! // First of all in `main`: this program is also the child that compiles.
+//! compile_if_asked();
 //! let executor = Executor::new(ExecutorPaths::usual()?)?;
 //! let report = executor.run(Job::of(Code::Python("print(sum(range(10)))".into()))).await?;
 //! assert_eq!(report.stdout, "45\n");
@@ -27,7 +29,9 @@ mod report;
 pub use error::ExecError;
 pub use executor::Executor;
 pub use job::{Code, GraphLanguage, Job, JobLimits, SOURCE_BYTES_MAX};
-pub use longhaul_engine::CompileLimits;
+pub use longhaul_core::LimitHit;
+pub use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+pub use longhaul_engine::{CompileLimits, LoadError};
 pub use places::{ExecutorPaths, compile_if_asked};
 pub use program::component;
 pub use report::JobReport;

@@ -5,7 +5,7 @@
 use crate::error::ExecError;
 use longhaul_core::fault::Fault;
 use longhaul_engine::CompileLimits;
-use longhaul_home::{Home, own_program, plugin_directories};
+use longhaul_home::{Home, ServedChildren, own_compiler, plugin_directories, serve_children};
 use std::path::PathBuf;
 
 /// The paths of an executor.
@@ -26,14 +26,15 @@ impl ExecutorPaths {
     /// The paths of the command line: the user's cache, installed and shipped plugins, this very program.
     ///
     /// # Errors
-    /// When there is no home directory.
+    /// When there is no home directory, or `main` did not begin with [`compile_if_asked`] and `LONGHAUL_PROGRAM` names
+    /// no `longhaul` either.
     pub fn usual() -> Result<Self, ExecError> {
         let unknown = |error: Fault| ExecError::Host(format!("{error:#}"));
         let home = Home::find(None).map_err(unknown)?;
         Ok(Self {
             cache: longhaul_home::cache().map_err(unknown)?.join("compiled"),
             runtimes: plugin_directories(&home),
-            compiler: own_program().map_err(unknown)?,
+            compiler: own_compiler().map_err(unknown)?,
             compile_limits: CompileLimits::default(),
         })
     }
@@ -42,6 +43,7 @@ impl ExecutorPaths {
 /// If this process was started as a compiler, compiles and ends it. An embedder's `main` begins with this call, so that
 /// hostile modules are compiled in a bounded child, and not in the embedder itself.
 pub fn compile_if_asked() {
+    serve_children(ServedChildren::Compiler);
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, child, limits, text] = arguments.as_slice()
         && [child.as_str(), limits.as_str()] == ["compile-child", "--limits"]

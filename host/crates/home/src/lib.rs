@@ -12,5 +12,5 @@ mod plugin_directories;
 pub mod text_file;
 
 pub use directory::{Home, Owned, SocketAddress, VARIABLE, is_ours_alone};
-pub use machine::{MachineClock, cache, own_program, variable};
+pub use machine::{MachineClock, ServedChildren, cache, own_compiler, own_program, serve_children, variable};
 pub use plugin_directories::{PLUGINS_VARIABLE, plugin_directories};

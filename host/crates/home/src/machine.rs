@@ -1,10 +1,11 @@
 //! This machine and this process: the time, the environment, the cache of the user, the program itself.
 //!
-//! It keeps nothing between calls. An empty variable counts as unset.
+//! Between calls it keeps only which child processes `main` serves. An empty variable counts as unset.
 
 use longhaul_core::Clock;
-use longhaul_core::fault::{self, Context as _};
+use longhaul_core::fault::{self, Context as _, bail};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time of the machine.
@@ -26,14 +27,50 @@ pub fn cache() -> fault::Result<PathBuf> {
     cache_of(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
 }
 
-/// The path of this program, which is also the child that compiles, the one that serves a model, and the one that runs
-/// native checks. A program that only embeds the library names an installed one.
+/// The child processes that the `main` of this program serves when the program is started as one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServedChildren {
+    /// None: started as a child, the program would begin its own work once more.
+    None,
+    /// The compiler.
+    Compiler,
+    /// Every child of a run.
+    All,
+}
+
+/// The largest [`ServedChildren`] that this process was told.
+static SERVED: AtomicU8 = AtomicU8::new(ServedChildren::None as u8);
+
+/// Says what `main` serves. What was said before is not taken back.
+pub fn serve_children(children: ServedChildren) {
+    SERVED.fetch_max(children as u8, Ordering::Relaxed);
+}
+
+/// The program that is every child of a run: the compiler, a local model, a sandboxed program, the keeper of a server.
+/// It is this program, or the one that `LONGHAUL_PROGRAM` names.
 ///
 /// # Errors
-/// The system does not report the path of this program.
+/// This program does not serve children and none is named, or the system does not report its path.
 pub fn own_program() -> fault::Result<PathBuf> {
+    program_for(ServedChildren::All, "longhaul::run_child_if_asked()")
+}
+
+/// As [`own_program`], for the compiler alone.
+///
+/// # Errors
+/// As [`own_program`].
+pub fn own_compiler() -> fault::Result<PathBuf> {
+    program_for(ServedChildren::Compiler, "longhaul_exec::compile_if_asked()")
+}
+
+fn program_for(needed: ServedChildren, call: &str) -> fault::Result<PathBuf> {
     if let Some(program) = variable("LONGHAUL_PROGRAM") {
         return Ok(program.into());
+    }
+    if SERVED.load(Ordering::Relaxed) < needed as u8 {
+        bail!(
+            "this program cannot run the child processes of longhaul; begin its `main` with `{call}`, or name an installed `longhaul` with LONGHAUL_PROGRAM"
+        );
     }
     let path = std::env::current_exe().context("this program does not know where it is")?;
     // Linux appends this when the file was replaced while the program runs, as an update does: the new file is used.

@@ -6,7 +6,7 @@ use crate::common::fake::Kill;
 use crate::common::gated;
 use crate::common::lab::Lab;
 use crate::common::{DOER_CONFIG, THREE_FEATURES, repository};
-use longhaul::checkpoint::SnapshotStore;
+use longhaul_checkpoints::SnapshotStore;
 use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
