@@ -1,7 +1,7 @@
 //! Notifications in the store: each is written in the transaction of its event, and sent when it is due, within an
 //! hourly limit. Refuses to read the `[notify]` of an untrusted project.
 
-use crate::letter::{Notification, NotificationSubject};
+use crate::notification::{Notification, NotificationSubject};
 use crate::send;
 use longhaul_agents::ExecutionResult;
 use longhaul_config::notify::{NotificationChannel, NotificationEvent, NotifyConfig};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Notifications that one read returns. Those that are done are deleted after an hour.
-const LETTERS_MAX: usize = 1_000;
+const NOTIFICATIONS_MAX: usize = 1_000;
 
 /// The time for which a notification that is done counts for the limit of its project, or of the data directory.
 const HOUR_MS: u64 = 3_600_000;
@@ -258,7 +258,7 @@ impl Notifier {
         match tokio::time::timeout(LAST_POST, last).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!("notifications could not be sent: {error:#}"),
-            Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
+            Err(_) => tracing::warn!("notifications are left for the next process that works on a run or on schedules"),
         }
     }
 
@@ -399,8 +399,8 @@ impl Post<'_> {
 
 /// Every notification, by run or task, and their keys.
 fn notifications(store: &dyn Store) -> fault::Result<(Vec<StoredNotification>, Vec<Key>)> {
-    let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a letter is damaged");
+    let found = store.scan(Table::States, &prefix(), None, NOTIFICATIONS_MAX)?;
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a notification is damaged");
     let notifications = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<_>>()?;
     Ok((notifications, found.into_iter().map(|(key, _)| Key::from_bytes(key)).collect()))
 }

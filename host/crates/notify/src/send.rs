@@ -4,7 +4,7 @@
 //! may well be in a private network, which the guard refuses for names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use crate::letter::{Notification, NotificationSubject};
+use crate::notification::{Notification, NotificationSubject};
 use longhaul_config::notify::{EmailConfig, NotificationChannel, NotificationEvent, NotifyConfig, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::variable;

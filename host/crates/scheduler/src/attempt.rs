@@ -1,9 +1,9 @@
 //! One attempt at a task: it loads the agent's artifact, executes its code, summarises and saves the result. The end of
 //! the task, the new artifact, and the scheduler's new state are one transaction.
 
-use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows::{self, ScheduleTransaction};
 use crate::schedules;
+use crate::service::{SchedulerService, StateGuard, lock};
 use crate::summary;
 use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt, end_by_hand, outcome};
 use futures_util::FutureExt as _;

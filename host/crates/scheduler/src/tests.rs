@@ -1,8 +1,8 @@
 //! The scheduler service over a store in memory, with a scripted agent executor and a clock that the test moves.
 
-use crate::desk::{SchedulerService, lock};
 use crate::rows::{self, ScheduleTransaction};
 use crate::scheduler::Scheduler;
+use crate::service::{SchedulerService, lock};
 use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt};
 use longhaul_agents::{
     Admission, AdmissionDecision, AdmissionRequest, AgentCode, AgentPatch, Artifact, ExecutionResult, NewAgent,
@@ -586,7 +586,7 @@ async fn without_a_scheduler_nothing_fires_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
+async fn a_chain_runs_through_the_service_and_a_circle_is_refused() {
     let agent_executor = told(|work, _| match work.agent().name.as_str() {
         "bad" => ExecutionResult::failed("no", false),
         _ => printed("well"),
