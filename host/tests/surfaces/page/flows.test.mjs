@@ -387,8 +387,8 @@ test("a schedule is added, run now, paused and removed, and its agent shows what
   await go("#/agents");
   await page.getByRole("link", { name: "reporter" }).click();
   // The source of the agent, folded above, has these words, too.
-  const handedOn = page.getByRole("region", { name: "Hand-off", exact: true });
-  await handedOn.getByText("counted <b>41</b>", { exact: true }).waitFor();
+  const artifact = page.getByRole("region", { name: "Artifact", exact: true });
+  await artifact.getByText("counted <b>41</b>", { exact: true }).waitFor();
   assert.equal(await page.locator("main b b, main pre b").count(), 0, "what code printed is text");
   await button("Run it").click();
   await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();
