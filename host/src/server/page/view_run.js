@@ -160,7 +160,7 @@ function runHead(run, part, newest, refresh) {
       h("span", { class: "muted" }, "begun ", when(run.created_ms)),
       tokens > 0 && h("span", { class: "muted" }, `${short(tokens)} tokens`),
       costNote(usage) && h("span", { class: "muted" }, costNote(usage), cap && ` of ${money(cap)}`),
-      run.wakes_at_ms && h("span", { class: "tone-wait" }, "tries again ", when(run.wakes_at_ms)),
+      run.wakes_at_ms && h("span", { class: "tone-wait" }, "next attempt ", when(run.wakes_at_ms)),
     ),
     run.why && !["working", "planning"].includes(run.status) && h("p", { class: "why" }, run.why),
     run.answer &&
