@@ -58,7 +58,7 @@ fn print(swept: &GcReport) {
         outln!("{verb} {runs} with {rows}: {}", names.join(", "));
     }
     if swept.trees > 0 || swept.tree_bytes > 0 {
-        outln!("{verb} {} of nobody; trees took {} bytes in all", counted(swept.trees, "tree"), swept.tree_bytes);
+        outln!("{verb} {}; all trees took {} bytes", counted(swept.trees, "orphaned tree"), swept.tree_bytes);
     }
     match (&swept.content, &swept.content_kept_for) {
         (Some(content), _) => outln!(

@@ -89,7 +89,7 @@ fn microdollars(cost: f64) -> u64 {
 }
 
 fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
-    write!(to, "<h2>Who used what</h2>\n<table><tr><th>agent<th>plugin")?;
+    write!(to, "<h2>Usage by agent</h2>\n<table><tr><th>agent<th>plugin")?;
     for heading in ["calls", "failed", "time", "tokens", "cost", "fuel"] {
         write!(to, "<th class=\"number\">{heading}")?;
     }

@@ -113,7 +113,7 @@ fn commits(report: &RunReport, to: &mut String) -> std::fmt::Result {
 fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(
         to,
-        "\n## Who used what\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
+        "\n## Usage by agent\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
     )?;
     for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
         let (tokens, cost) = (used.usage.tokens(), used.usage.cost_text());

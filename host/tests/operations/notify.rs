@@ -224,7 +224,7 @@ fn a_kill_around_a_letter_loses_none_and_repeats_it_under_its_id() {
 #[test]
 fn what_tells_nobody_is_refused_with_its_line() {
     let ran = lab(&json!([]), "per_hour_max = 3").run(&["run"]);
-    common::refused(&ran, &["[notify] tells nobody"]);
+    common::refused(&ran, &["[notify] has no channel"]);
 }
 
 /// A data directory with this `[notify]`, and an agent in Python with a schedule that fires by hand alone.
@@ -331,7 +331,7 @@ fn a_kill_around_the_letter_of_a_task_loses_none_and_repeats_it_under_its_id() {
 fn a_data_directory_that_tells_nobody_has_no_server_and_its_tasks_end_all_the_same() {
     let lab = scheduled("per_hour_max = 3", FAILS, "0");
     let ran = lab.run(&["serve", "--listen", "127.0.0.1:0"]);
-    common::refused(&ran, &["server.toml", "[notify] tells nobody"]);
+    common::refused(&ran, &["server.toml", "[notify] has no channel"]);
     let mut worker = scheduler(&lab);
     for count in 1..=2 {
         lab.run(&["schedule", "run-now", "s"]).expect(0);
@@ -339,5 +339,5 @@ fn a_data_directory_that_tells_nobody_has_no_server_and_its_tasks_end_all_the_sa
     }
     worker.interrupt();
     let ran = worker.wait().expect(0);
-    assert_eq!(ran.said().matches("tells nobody").count(), 1, "said once: {}", ran.said());
+    assert_eq!(ran.said().matches("has no channel").count(), 1, "said once: {}", ran.said());
 }

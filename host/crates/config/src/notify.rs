@@ -127,10 +127,10 @@ impl NotifyConfig {
     /// Refuses settings that could reach nobody, or somebody else.
     pub fn check(&self) -> fault::Result<()> {
         if self.ways().is_empty() {
-            bail!("[notify] tells nobody; add command, webhook or [notify.email]");
+            bail!("[notify] has no channel; add command, webhook or [notify.email]");
         }
         if self.attempts_max == 0 || self.per_hour_max == 0 {
-            bail!("[notify] attempts_max and per_hour_max are at least 1; to tell nobody, remove [notify]");
+            bail!("[notify] attempts_max and per_hour_max are at least 1; to send nothing, remove [notify]");
         }
         if self.webhook.is_some() && self.webhook_env.is_some() {
             bail!("[notify] has webhook and webhook_env; write one of them");
@@ -183,7 +183,7 @@ mod tests {
     fn what_could_reach_nobody_or_somebody_else_is_refused() {
         check("command = [\"notify-send\"]", "");
         check("webhook = \"https://a.example/x\"", "");
-        check("", "tells nobody");
+        check("", "has no channel");
         check("command = [\"x\"]\nattempts_max = 0", "at least 1");
         check("webhook = \"file:///etc/passwd\"", "is no address");
         check("webhook = \"https://a.example\"\nwebhook_env = \"A\"", "one of them");

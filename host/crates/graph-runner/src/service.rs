@@ -125,7 +125,7 @@ impl GraphService {
             return Ok(self.look(&name, |opened| views::look(opened, &task))??);
         }
         if name.contains(OF_AGENT) {
-            bail!("`{name}` is an agent's, which nobody else changes; export it, and make a graph of your own");
+            bail!("`{name}` belongs to an agent and is read-only; export it, and make a graph of your own");
         }
         let slot = self.slot(&name);
         let mut place = slot.lock().await;

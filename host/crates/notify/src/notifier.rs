@@ -118,7 +118,7 @@ impl Notifier {
                 // A TOML error spans several lines.
                 let complaint = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
                 if known.complaint.as_deref() != Some(complaint.as_str()) {
-                    tracing::warn!("who is told of tasks that failed stays as it was: {complaint}");
+                    tracing::warn!("[notify] of the data directory stays as it was: {complaint}");
                     known.complaint = Some(complaint);
                 }
                 if !known.was_read {
@@ -368,7 +368,7 @@ impl Post<'_> {
         if let Some(config) = &config
             && let Err(error) = trust::expect(&*self.notifier.store, &record.directory, config)
         {
-            tracing::warn!(run = %record.run, "nobody is told: {error:#}");
+            tracing::warn!(run = %record.run, "no notification is sent: {error:#}");
             return Ok(None);
         }
         Ok(config.and_then(|config| config.notify).map(|notify| (notify, record.directory)))

@@ -24,7 +24,7 @@ import {
 } from "./ui.js";
 
 const OUTCOMES = [
-  ["open", "nobody knows yet"],
+  ["open", "not known yet"],
   ["success", "right"],
   ["partial", "right in part"],
   ["failure", "wrong"],

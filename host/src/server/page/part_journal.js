@@ -54,7 +54,7 @@ async function invocations(ctx, place, run) {
           may("run") && page.total > 0 && button("Replay all", { small: true, run: () => replay(run, null) }),
         ),
         page.total === 0
-          ? empty("Nobody worked yet.")
+          ? empty("No agent has worked yet.")
           : table(
               "Invocations",
               [

@@ -46,7 +46,7 @@ export async function show(ctx) {
       });
       redraw(
         none,
-        page.total === 0 && empty("Nobody waits for an answer."),
+        page.total === 0 && empty("No call waits for an answer."),
         page.total > page.items.length && h("p", { class: "hint" }, `The first ${page.items.length} of ${page.total}.`),
       );
     },

@@ -273,7 +273,7 @@ function askProject(project) {
     const goal = area("", { name: "goal", rows: "5" });
     const dispatch = select(
       [
-        ["auto", "whoever fits"],
+        ["auto", "the agent that fits"],
         ["route", "one agent"],
         ["plan", "a plan of tasks"],
       ],
