@@ -297,7 +297,7 @@ fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model
         an agent of nothing
             GOAL.md: feature `a` asks for the agent `helpr`, which is not in [agents]; did you mean `helper`?
         no check and no criterion
-            GOAL.md: feature `a` has neither criteria nor checks, so its end could not be judged; add one
+            GOAL.md: feature `a` has neither criteria nor checks, so its completion could not be judged; add one
         free words and nobody to plan
             longhaul.toml:10: [planner] names no models, and `GOAL.md` writes no features; add: models = ["NAME"], or write `## Feature: TITLE` sections
     "#]]

@@ -83,7 +83,7 @@ function card(run, one, refresh) {
           small: true,
           kind: "danger",
           run: () =>
-            confirm("Forget it", `${one.key} is removed and no run hears of it again.`, "Forget", async () => {
+            confirm("Forget it", `${one.key} is removed, and no run gets it again.`, "Forget", async () => {
               await api.forget(run, one.key, one.shelf);
               toast("Forgotten.");
               await refresh();

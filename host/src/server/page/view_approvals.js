@@ -76,7 +76,7 @@ const COLUMNS = [
       h("span", { class: "sub" }, row.agent),
     ],
   },
-  { name: "What became of it", cell: (row) => [status(row.standing), h("span", { class: "sub" }, row.words)] },
+  { name: "Outcome", cell: (row) => [status(row.standing), h("span", { class: "sub" }, row.words)] },
   { name: "Run", cell: (row) => link(`#/runs/${row.run}`, mono(row.run)) },
   { name: "Asked", numeric: true, cell: (row) => when(row.at_ms) },
 ];
