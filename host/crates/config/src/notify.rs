@@ -109,14 +109,14 @@ fn default_sendmail() -> Vec<String> {
 
 impl NotifyConfig {
     /// The configured channels.
-    pub fn ways(&self) -> Vec<NotificationChannel> {
+    pub fn channels(&self) -> Vec<NotificationChannel> {
         let webhook = self.webhook.is_some() || self.webhook_env.is_some();
-        let ways = [
+        let channels = [
             (NotificationChannel::Command, !self.command.is_empty()),
             (NotificationChannel::Webhook, webhook),
             (NotificationChannel::Email, self.email.is_some()),
         ];
-        ways.into_iter().filter_map(|(way, is_there)| is_there.then_some(way)).collect()
+        channels.into_iter().filter_map(|(channel, is_there)| is_there.then_some(channel)).collect()
     }
 
     /// The wait after so many attempts, in milliseconds.
@@ -124,9 +124,9 @@ impl NotifyConfig {
         self.retry_wait_ms.saturating_mul(4_u64.saturating_pow(attempts.saturating_sub(1)))
     }
 
-    /// Refuses settings that could reach nobody, or somebody else.
+    /// Refuses settings without a recipient, and addresses that could name another one.
     pub fn check(&self) -> fault::Result<()> {
-        if self.ways().is_empty() {
+        if self.channels().is_empty() {
             bail!("[notify] has no channel; add command, webhook or [notify.email]");
         }
         if self.attempts_max == 0 || self.per_hour_max == 0 {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_reach_nobody_or_somebody_else_is_refused() {
+    fn settings_without_a_recipient_or_with_a_forged_one_are_refused() {
         check("command = [\"notify-send\"]", "");
         check("webhook = \"https://a.example/x\"", "");
         check("", "has no channel");

@@ -31,11 +31,11 @@ const ENVIRONMENT: [&str; 9] =
 /// The recipient's error, or a timeout.
 pub async fn send(
     notification: &Notification,
-    way: NotificationChannel,
+    channel: NotificationChannel,
     config: &NotifyConfig,
     directory: &Path,
 ) -> fault::Result<()> {
-    match way {
+    match channel {
         NotificationChannel::Command => run(&config.command, &json(notification)?, directory).await,
         NotificationChannel::Webhook => post(notification, &address(config)?).await,
         NotificationChannel::Email => {
