@@ -47,7 +47,7 @@ fn page(report: &RunReport, to: &mut String) -> std::fmt::Result {
     let took = span(last_ms.saturating_sub(*created_ms));
     writeln!(
         to,
-        "<p class=\"about\">From {} to {} UTC ({took}); taken up again {} times. Used: {}.</p>",
+        "<p class=\"about\">From {} to {} UTC ({took}); resumed {} times. Used: {}.</p>",
         moment(*created_ms),
         moment(*last_ms),
         report.resumes,

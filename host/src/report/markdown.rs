@@ -31,7 +31,7 @@ fn sections(report: &RunReport, to: &mut String) -> std::fmt::Result {
     let took = span(report.last_ms.saturating_sub(report.created_ms));
     writeln!(
         to,
-        "From {from} to {to_end} UTC ({took}); taken up again {} times. Used: {}.",
+        "From {from} to {to_end} UTC ({took}); resumed {} times. Used: {}.",
         report.resumes,
         used_words(used)
     )?;
