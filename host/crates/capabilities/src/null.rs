@@ -48,7 +48,7 @@ impl Approvals for NullServices {
     }
 
     async fn decide(&self, intent: &Intent) -> Result<(CallDecision, Batch), Undecided> {
-        let reason = format!("no person could approve of `{}.{}` here", intent.call.tool, intent.call.function);
+        let reason = format!("there is nobody who could approve of `{}.{}`", intent.call.tool, intent.call.function);
         Err(Undecided::Unavailable(Outage { reason, retry_after_ms: None }))
     }
 
@@ -113,7 +113,7 @@ impl Delegate for NullServices {
 #[async_trait::async_trait]
 impl Graphs for NullServices {
     async fn ask(&self, _owner: &InvocationId, _name: &str, _ask: GraphOperation) -> StagedAnswer {
-        GraphError::Failed("graphs are not available here".to_owned()).into()
+        GraphError::Failed("nobody keeps graphs here".to_owned()).into()
     }
 }
 
