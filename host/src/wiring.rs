@@ -16,7 +16,7 @@ use longhaul_core::shared::RunShare;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
-use longhaul_graph_runner::Desk;
+use longhaul_graph_runner::GraphService;
 use longhaul_home::crash::CrashPoints;
 use longhaul_home::{Home, Owned};
 use longhaul_maintenance::backup::{PreparedStore, RestoreOptions};
@@ -138,7 +138,7 @@ fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fa
         Arc::clone(&of_projects),
     );
     agents.admit_by(Arc::new(AdmissionController(resources.clone())));
-    let graphs = Arc::new(Desk::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
+    let graphs = Arc::new(GraphService::new(Arc::clone(&store), Arc::clone(&clock), &home, of_projects));
     let host = Arc::new(PluginHost::new(owned, store, clock, engine, crash));
     let memories: Arc<dyn MemoryFactory> = Arc::new(Backends);
     let rememberer = Rememberer::new(Arc::clone(&host), Arc::clone(&memories), environment.clone());

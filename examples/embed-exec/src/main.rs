@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 const SOURCES: [&str; 3] = ["print(sum(range(CONTEXT['n'])))", "while True: pass", "print(open('/etc/passwd').read())"];
 
-/// Instructions of a job: about a second of computing.
+/// Fuel of a job, about one unit per instruction: about a second of computing.
 const FUEL_MAX: u64 = 1_000_000_000;
 
 fn main() -> ExitCode {

@@ -37,11 +37,11 @@ if times <= CONTEXT["config"]["fails"]:
     sys.exit(3)
 "#;
 
-struct Desk {
+struct AgentLab {
     lab: Lab,
 }
 
-impl Desk {
+impl AgentLab {
     fn new() -> Self {
         let lab = Lab::empty();
         fs::create_dir_all(lab.path("work")).expect("ours");
@@ -129,18 +129,18 @@ fn every_case_of_executors_holds() {
 fn execute_case(case: &Value) {
     let id = case["id"].as_str().expect("an id");
     let wanted = executor_cases::wanted(case);
-    let desk = Desk::new();
+    let bench = AgentLab::new();
     let timeout = (case["timeout_s"].as_u64().expect("seconds") * 1_000).to_string();
     let limits = ["--timeout-ms", timeout.as_str()];
     match &wanted {
-        Wanted::Runs(source) => desk.agent("case", source, &limits),
+        Wanted::Runs(source) => bench.agent("case", source, &limits),
         Wanted::Inactive => {
-            desk.agent("case", "", &limits);
-            desk.lab.run(&["agent", "deactivate", "case"]).expect(0);
+            bench.agent("case", "", &limits);
+            bench.lab.run(&["agent", "deactivate", "case"]).expect(0);
         }
         Wanted::Unknown => {}
     }
-    let (ran, result) = desk.execute("case");
+    let (ran, result) = bench.execute("case");
     let (expected, error) = (&case["expected"], result["error_message"].as_str().unwrap_or_default());
     for (field, value) in expected.as_object().expect("an object") {
         let text = || value.as_str().expect("text");
@@ -150,7 +150,7 @@ fn execute_case(case: &Value) {
             "exit_code" => result["exit_code"] == *value,
             "error" | "error_contains" => error.contains(text()),
             "duration_min_s" => result["duration_seconds"].as_f64() >= value.as_f64(),
-            "task_status" => desk.tasks(&[])[0]["status"] == *value,
+            "task_status" => bench.tasks(&[])[0]["status"] == *value,
             "context" => result["stdout"].as_str() == Some("{}\n"),
             "original" => true,
             other => panic!("{id}: `{other}` is not known"),
@@ -164,32 +164,32 @@ fn execute_case(case: &Value) {
             (&json!(-1), &json!("before\n"), format!("Timeout after {} seconds", case["timeout_s"]).as_str())
         );
     }
-    assert_eq!(desk.tasks(&[]).len(), 1, "{id}: each execution is a task");
+    assert_eq!(bench.tasks(&[]).len(), 1, "{id}: each execution is a task");
 }
 
 #[test]
 fn one_agent_runs_again_and_again_and_what_it_hands_on_stays_as_large_as_it_was() {
     let runs: u64 = std::env::var("LONGHAUL_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20);
-    let desk = Desk::new();
-    desk.agent("counter", COUNTING, &[]);
-    let worker = desk.working();
+    let bench = AgentLab::new();
+    bench.agent("counter", COUNTING, &[]);
+    let worker = bench.working();
     let mut sizes = Vec::new();
     for run in 1..=runs {
-        let (ran, result) = desk.execute("counter");
+        let (ran, result) = bench.execute("counter");
         assert_eq!(ran.code(), Some(0), "{result:#}");
         if run == 1 || run % 10 == 0 {
-            sizes.push(desk.artifact("counter").to_string().len());
+            sizes.push(bench.artifact("counter").to_string().len());
         }
     }
-    let artifact = desk.artifact("counter");
+    let artifact = bench.artifact("counter");
     assert_eq!((&artifact["run_count"], &artifact["state"]["n"]), (&json!(runs), &json!(runs)), "{artifact:#}");
     assert!(sizes.iter().all(|size| *size < sizes[0] + 100), "{sizes:?}");
-    let history = desk.lab.json(&["agent", "artifact", "history", "counter"]);
+    let history = bench.lab.json(&["agent", "artifact", "history", "counter"]);
     assert_eq!(history["artifacts"].as_array().map(Vec::len), Some(usize::try_from(runs.min(20)).unwrap_or(20)));
-    assert_eq!(desk.lab.json(&["agent", "tasks", "counter", "--limit", "1"])["total_count"], json!(runs));
+    assert_eq!(bench.lab.json(&["agent", "tasks", "counter", "--limit", "1"])["total_count"], json!(runs));
     // The owner says of all of it what a command says that has the data directory to itself.
-    desk.lab.run(&["schedule", "add", "s", "--agent", "counter", "--cron", "0 0 1 1 *"]).expect(0);
-    let task = desk.tasks(&["--limit", "1"])[0]["id"].as_str().expect("a name").to_owned();
+    bench.lab.run(&["schedule", "add", "s", "--agent", "counter", "--cron", "0 0 1 1 *"]).expect(0);
+    let task = bench.tasks(&["--limit", "1"])[0]["id"].as_str().expect("a name").to_owned();
     let questions: [&[&str]; 6] = [
         &["agent", "show", "counter"],
         &["agent", "list"],
@@ -198,30 +198,30 @@ fn one_agent_runs_again_and_again_and_what_it_hands_on_stays_as_large_as_it_was(
         &["schedule", "tasks", "--limit", "1"],
         &["agent", "artifact", "history", "counter"],
     ];
-    let whole = desk.lab.json(&["schedule", "tasks", "--task", &task]);
+    let whole = bench.lab.json(&["schedule", "tasks", "--task", &task]);
     assert_eq!(whole["attempts"][0]["result"]["success"], true, "{whole:#}");
-    let over_socket = questions.map(|question| desk.lab.json(question));
+    let over_socket = questions.map(|question| bench.lab.json(question));
     worker.interrupt();
     worker.wait().expect(0);
-    assert_eq!(questions.map(|question| desk.lab.json(question)), over_socket);
+    assert_eq!(questions.map(|question| bench.lab.json(question)), over_socket);
     println!("{runs} runs; bytes of what is handed on: {sizes:?}");
 }
 
 #[test]
 fn a_kill_at_any_point_of_the_loop_neither_loses_a_run_nor_counts_it_twice() {
     let setup = || {
-        let desk = Desk::new();
-        desk.agent("counter", COUNTING, &[]);
-        desk.lab.run(&["schedule", "add", "s", "--agent", "counter", "--paused"]).expect(0);
-        desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-        desk
+        let bench = AgentLab::new();
+        bench.agent("counter", COUNTING, &[]);
+        bench.lab.run(&["schedule", "add", "s", "--agent", "counter", "--paused"]).expect(0);
+        bench.lab.run(&["schedule", "run-now", "s"]).expect(0);
+        bench
     };
     let points = {
-        let desk = setup();
-        let log = desk.lab.path("points");
-        let mut worker = desk.work(&[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]);
+        let bench = setup();
+        let log = bench.lab.path("points");
+        let mut worker = bench.work(&[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]);
         worker.wait_for("working");
-        desk.wait_until("all over", |tasks| tasks.iter().all(is_over));
+        bench.wait_until("all over", |tasks| tasks.iter().all(is_over));
         worker.interrupt();
         worker.wait().expect(0);
         let points = fs::read_to_string(&log).expect("points were reached");
@@ -233,8 +233,8 @@ fn a_kill_at_any_point_of_the_loop_neither_loses_a_run_nor_counts_it_twice() {
     }
     let mut kills = 0;
     for point in &chosen {
-        let desk = setup();
-        let mut worker = desk.work(&[("LONGHAUL_CRASH_AT", point)]);
+        let bench = setup();
+        let mut worker = bench.work(&[("LONGHAUL_CRASH_AT", point)]);
         let since = Instant::now();
         // A point that is passed at the end is reached by ending it.
         while worker.is_running() && since.elapsed() < Duration::from_secs(20) {
@@ -244,19 +244,19 @@ fn a_kill_at_any_point_of_the_loop_neither_loses_a_run_nor_counts_it_twice() {
             std::thread::sleep(Duration::from_millis(20));
         }
         kills += u32::from(worker.wait().was_killed());
-        let tasks = desk.work_off();
+        let tasks = bench.work_off();
         assert_eq!(statuses(&tasks), BTreeMap::from([("counter".to_owned(), "completed".to_owned())]), "{point}");
-        let artifact = desk.artifact("counter");
+        let artifact = bench.artifact("counter");
         let counted = (&artifact["run_count"], &artifact["state"]["n"], &artifact["version"]);
         assert_eq!(counted, (&json!(1), &json!(1), &json!(1)), "{point}: {artifact:#}");
         let id = tasks[0]["id"].as_str().expect("a name");
-        let whole = desk.lab.json(&["schedule", "tasks", "--task", id]);
+        let whole = bench.lab.json(&["schedule", "tasks", "--task", id]);
         let attempts = whole["attempts"].as_array().expect("a list");
-        assert!(desk.executed() <= attempts.len() && attempts.len() <= 2, "{point}: {whole:#}");
+        assert!(bench.executed() <= attempts.len() && attempts.len() <= 2, "{point}: {whole:#}");
         if let [first, _] = &attempts[..] {
             assert_eq!(first["outcome"]["failed"]["error"], "the host ended while it ran", "{point}: {whole:#}");
         }
-        let tally = &desk.lab.json(&["schedule", "show", "s"])["tally"];
+        let tally = &bench.lab.json(&["schedule", "show", "s"])["tally"];
         assert_eq!((&tally["tasks"], &tally["completed"]), (&json!(1), &json!(1)), "{point}: {tally}");
     }
     println!("killed at {kills} of {} points", chosen.len());
@@ -275,38 +275,38 @@ fn choose(points: &[String]) -> BTreeSet<String> {
 
 #[test]
 fn a_task_that_failed_is_tried_again_behind_a_kill() {
-    let desk = Desk::new();
-    desk.agent("late", FAILING_FIRST, &["--config", r#"{"fails": 1}"#]);
-    desk.lab.run(&["schedule", "add", "s", "--agent", "late", "--paused"]).expect(0);
-    desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-    let mut worker = desk.working();
-    let tasks = desk.wait_until("waiting for its retry", |tasks| tasks[0]["attempts"][0]["outcome"].is_object());
+    let bench = AgentLab::new();
+    bench.agent("late", FAILING_FIRST, &["--config", r#"{"fails": 1}"#]);
+    bench.lab.run(&["schedule", "add", "s", "--agent", "late", "--paused"]).expect(0);
+    bench.lab.run(&["schedule", "run-now", "s"]).expect(0);
+    let mut worker = bench.working();
+    let tasks = bench.wait_until("waiting for its retry", |tasks| tasks[0]["attempts"][0]["outcome"].is_object());
     assert_eq!(tasks[0]["status"], "pending", "{tasks:#?}");
     assert!(worker.kill());
     worker.wait();
-    let tasks = desk.work_off();
+    let tasks = bench.work_off();
     assert_eq!((&tasks[0]["status"], &tasks[0]["retry_count"]), (&json!("completed"), &json!(1)), "{tasks:#?}");
-    assert_eq!(desk.executed(), 2);
+    assert_eq!(bench.executed(), 2);
     let id = tasks[0]["id"].as_str().expect("a name");
-    let whole = desk.lab.json(&["schedule", "tasks", "--task", id]);
+    let whole = bench.lab.json(&["schedule", "tasks", "--task", id]);
     assert_eq!(whole["attempts"][0]["result"]["exit_code"], 3, "{whole:#}");
     assert_eq!(whole["attempts"][1]["result"]["stdout"], "time 2\n", "{whole:#}");
-    assert_eq!(desk.artifact("late")["run_count"], 1);
+    assert_eq!(bench.artifact("late")["run_count"], 1);
 }
 
 #[test]
 fn a_task_that_fails_each_time_has_four_attempts_and_can_be_seen() {
-    let desk = Desk::new();
-    desk.agent("never", "import sys\nprint('x')\nsys.exit(1)", &[]);
-    desk.lab.run(&["schedule", "add", "s", "--agent", "never", "--paused", "--retries-max", "1"]).expect(0);
-    desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-    let tasks = desk.work_off();
+    let bench = AgentLab::new();
+    bench.agent("never", "import sys\nprint('x')\nsys.exit(1)", &[]);
+    bench.lab.run(&["schedule", "add", "s", "--agent", "never", "--paused", "--retries-max", "1"]).expect(0);
+    bench.lab.run(&["schedule", "run-now", "s"]).expect(0);
+    let tasks = bench.work_off();
     assert_eq!((&tasks[0]["status"], &tasks[0]["retry_count"]), (&json!("failed"), &json!(1)), "{tasks:#?}");
     let id = tasks[0]["id"].as_str().expect("a name");
-    refused(&desk.lab.run(&["schedule", "retry", id]), &["exceeded max retry attempts (1/1)"]);
-    assert_eq!(desk.tasks(&["--status", "failed"]).len(), 1);
-    assert_eq!(desk.tasks(&["--status", "completed"]).len(), 0);
-    let artifact = desk.artifact("never");
+    refused(&bench.lab.run(&["schedule", "retry", id]), &["exceeded max retry attempts (1/1)"]);
+    assert_eq!(bench.tasks(&["--status", "failed"]).len(), 1);
+    assert_eq!(bench.tasks(&["--status", "completed"]).len(), 0);
+    let artifact = bench.artifact("never");
     assert_eq!(
         (&artifact["run_count"], &artifact["state"]["recent_errors"][0]["error"]),
         (&json!(1), &json!("it ended with exit code 1"))
@@ -315,12 +315,12 @@ fn a_task_that_fails_each_time_has_four_attempts_and_can_be_seen() {
 
 #[test]
 fn agents_run_after_each_other_as_their_ends_say() {
-    let desk = Desk::new();
-    desk.agent("first", COUNTING, &[]);
-    desk.agent("then", "print(1)", &[]);
-    desk.agent("otherwise", "print(1)", &[]);
-    desk.agent("broken", "raise ValueError('x')", &[]);
-    desk.agent("rescue", "print(1)", &[]);
+    let bench = AgentLab::new();
+    bench.agent("first", COUNTING, &[]);
+    bench.agent("then", "print(1)", &[]);
+    bench.agent("otherwise", "print(1)", &[]);
+    bench.agent("broken", "raise ValueError('x')", &[]);
+    bench.agent("rescue", "print(1)", &[]);
     for args in [
         &["s", "--agent", "first", "--cron", "0 0 1 1 *", "--timezone", "Europe/Berlin"][..],
         &["1", "--agent", "then", "--after", "first"],
@@ -328,68 +328,68 @@ fn agents_run_after_each_other_as_their_ends_say() {
         &["3", "--agent", "broken", "--after", "then", "--when", "always", "--retries-max", "0"],
         &["4", "--agent", "rescue", "--after", "broken", "--when", "failure"],
     ] {
-        desk.lab.run(&[&["schedule", "add"], args].concat()).expect(0);
+        bench.lab.run(&[&["schedule", "add"], args].concat()).expect(0);
     }
-    desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-    let worker = desk.working();
-    let tasks = desk.wait_until("four over", |tasks| tasks.len() == 4 && tasks.iter().all(is_over));
+    bench.lab.run(&["schedule", "run-now", "s"]).expect(0);
+    let worker = bench.working();
+    let tasks = bench.wait_until("four over", |tasks| tasks.len() == 4 && tasks.iter().all(is_over));
     worker.interrupt();
     worker.wait().expect(0);
     let expected = [("first", "completed"), ("then", "completed"), ("broken", "failed"), ("rescue", "completed")];
     let expected: BTreeMap<String, String> =
         expected.map(|(agent, status)| (agent.to_owned(), status.to_owned())).into();
     assert_eq!(statuses(&tasks), expected);
-    let circle = desk.lab.run(&["schedule", "add", "5", "--agent", "first", "--after", "rescue"]);
+    let circle = bench.lab.run(&["schedule", "add", "5", "--agent", "first", "--after", "rescue"]);
     refused(&circle, &["rescue -> first -> then -> broken", "take one `after` away"]);
-    let shown = desk.lab.json(&["schedule", "show", "s", "--fires", "3"]);
+    let shown = bench.lab.json(&["schedule", "show", "s", "--fires", "3"]);
     assert_eq!(shown["next_ms"].as_array().map(Vec::len), Some(3), "{shown}");
 }
 
 #[test]
 fn an_ask_that_a_kill_cut_off_is_gone_on_with_and_not_asked_twice() {
-    let desk = Desk::new();
-    let project = desk.lab.project();
+    let bench = AgentLab::new();
+    let project = bench.lab.project();
     fs::create_dir_all(&project).expect("ours");
-    fs::write(project.join("longhaul.toml"), ASKED_CONFIG.replace("{server}", &desk.lab.fake.address)).expect("ours");
-    desk.lab.run(&["agent", "add", "asker", "--ask", "do alpha; put; put"]).expect(0);
-    desk.lab.run(&["schedule", "add", "s", "--agent", "asker", "--paused"]).expect(0);
-    desk.lab.run(&["schedule", "run-now", "s"]).expect(0);
-    let worker = desk.work(&[]);
-    desk.lab.fake.kill_at(Kill { pid: worker.pid(), kind: "model", number: 2, happens: true });
+    fs::write(project.join("longhaul.toml"), ASKED_CONFIG.replace("{server}", &bench.lab.fake.address)).expect("ours");
+    bench.lab.run(&["agent", "add", "asker", "--ask", "do alpha; put; put"]).expect(0);
+    bench.lab.run(&["schedule", "add", "s", "--agent", "asker", "--paused"]).expect(0);
+    bench.lab.run(&["schedule", "run-now", "s"]).expect(0);
+    let worker = bench.work(&[]);
+    bench.lab.fake.kill_at(Kill { pid: worker.pid(), kind: "model", number: 2, happens: true });
     assert!(worker.wait().was_killed());
-    desk.lab.fake.settle();
-    let tasks = desk.work_off();
+    bench.lab.fake.settle();
+    let tasks = bench.work_off();
     assert_eq!(tasks[0]["status"], "completed", "{tasks:#?}");
     let id = tasks[0]["id"].as_str().expect("a name");
-    let whole = desk.lab.json(&["schedule", "tasks", "--task", id]);
+    let whole = bench.lab.json(&["schedule", "tasks", "--task", id]);
     assert_eq!(whole["attempts"].as_array().map(Vec::len), Some(1), "{whole:#}");
-    let runs = desk.lab.runs();
+    let runs = bench.lab.runs();
     assert_eq!(runs.len(), 1, "{runs:?}");
     assert_eq!(whole["attempts"][0]["run"], json!(runs[0]), "{whole:#}");
     assert!(
         whole["attempts"][0]["result"]["stdout"].as_str().is_some_and(|text| text.starts_with("alpha ")),
         "{whole:#}"
     );
-    let artifact = desk.artifact("asker");
+    let artifact = bench.artifact("asker");
     assert_eq!(artifact["run_count"], 1, "{artifact:#}");
     // The next one is told what this one left, and is a run of its own.
-    let (ran, result) = desk.execute("asker");
+    let (ran, result) = bench.execute("asker");
     assert_eq!(ran.code(), Some(0), "{result:#}");
-    assert_eq!(desk.lab.runs().len(), 2);
-    let asked = desk.lab.fake.last_request().to_string();
+    assert_eq!(bench.lab.runs().len(), 2);
+    let asked = bench.lab.fake.last_request().to_string();
     assert!(asked.contains("previous_output"), "{asked}");
 }
 
 #[test]
 fn a_program_and_javascript_are_agents_too_and_their_code_is_kept() {
-    let desk = Desk::new();
-    let lab = &desk.lab;
+    let bench = AgentLab::new();
+    let lab = &bench.lab;
     fs::write(lab.path("a.js"), "console.log(JSON.stringify({state: {n: (CONTEXT.n || 0) + 2}}))").expect("ours");
     lab.run(&["agent", "add", "js", "--js", "a.js", "--description", "two at a time"]).expect(0);
     for _ in 0..2 {
-        assert_eq!(desk.execute("js").1["success"], json!(true));
+        assert_eq!(bench.execute("js").1["success"], json!(true));
     }
-    assert_eq!(desk.artifact("js")["state"]["n"], 4);
+    assert_eq!(bench.artifact("js")["state"]["n"], 4);
     let hello = "(module (import \"wasi_snapshot_preview1\" \"fd_write\" (func $w (param i32 i32 i32 i32) (result i32))) \
         (memory (export \"memory\") 1) (data (i32.const 16) \"hello\\n\") (func (export \"_start\") \
         (i32.store (i32.const 0) (i32.const 16)) (i32.store (i32.const 4) (i32.const 6)) \
@@ -397,7 +397,7 @@ fn a_program_and_javascript_are_agents_too_and_their_code_is_kept() {
     fs::write(lab.path("a.wasm"), wat::parse_str(hello).expect("a module")).expect("ours");
     lab.run(&["agent", "add", "wasm", "--wasm", "a.wasm"]).expect(0);
     fs::remove_file(lab.path("a.wasm")).expect("ours");
-    assert_eq!(desk.execute("wasm").1["stdout"], "hello\n");
+    assert_eq!(bench.execute("wasm").1["stdout"], "hello\n");
     let listed = lab.json(&["agent", "list"]);
     assert_eq!((&listed["total_count"], &listed["agents"][0]["description"]), (&json!(2), &json!("two at a time")));
     let shown = lab.run(&["agent", "show", "js"]).expect(0).stdout;
@@ -406,9 +406,9 @@ fn a_program_and_javascript_are_agents_too_and_their_code_is_kept() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_to_do() {
-    let desk = Desk::new();
-    let lab = &desk.lab;
-    desk.agent("a", "print(1)", &[]);
+    let bench = AgentLab::new();
+    let lab = &bench.lab;
+    bench.agent("a", "print(1)", &[]);
     let long = "x".repeat(65);
     let big = json!({"n": "x".repeat(1 << 20)}).to_string();
     fs::write(lab.path("big.json"), &big).expect("ours");
@@ -461,9 +461,9 @@ fn what_cannot_be_is_refused_with_what_to_do() {
 
 #[test]
 fn a_schedule_is_seen_switched_off_and_on_and_removed() {
-    let desk = Desk::new();
-    let lab = &desk.lab;
-    desk.agent("a", "print(1)", &[]);
+    let bench = AgentLab::new();
+    let lab = &bench.lab;
+    bench.agent("a", "print(1)", &[]);
     let added = lab.run(&["schedule", "add", "s", "--agent", "a", "--every", "10m"]).expect(0);
     assert!(added.stdout.contains("schedule s: is there; next 20"), "{}", added.said());
     assert!(added.stderr.contains("no scheduler works now"), "{}", added.said());
@@ -475,13 +475,13 @@ fn a_schedule_is_seen_switched_off_and_on_and_removed() {
     assert_eq!(lab.json(&["schedule", "resume", "s"])["next_ms"].as_array().map(Vec::len), Some(5));
     lab.run(&["schedule", "run-now", "s"]).expect(0);
     lab.run(&["schedule", "remove", "s"]).expect(0);
-    let tasks = desk.tasks(&[]);
+    let tasks = bench.tasks(&[]);
     assert_eq!((&tasks[0]["status"], &tasks[0]["attempts"]), (&json!("failed"), &json!([])), "{tasks:#?}");
     assert_eq!(lab.json(&["schedule", "skipped", "s"])["skipped"][0]["why"], "withdrawn");
     lab.run(&["agent", "remove", "a"]).expect(0);
     // A scheduler that is told for how long ends by itself, and is the only one.
     lab.run(&["schedule", "work", "--for", "1s"]).expect(0);
-    let first = desk.working();
+    let first = bench.working();
     refused(&lab.run(&["schedule", "work"]), &["another longhaul owns"]);
     first.interrupt();
     first.wait().expect(0);

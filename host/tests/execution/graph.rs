@@ -501,5 +501,5 @@ iterations_max = 1
     let name = text(&listed, "name");
     assert!(name.ends_with("/f-all/1/generate#main") && listed["of_agent"] == true, "{listed}");
     lab.run(&["graph", "show", name]).expect(0);
-    refused(&lab.run(&["graph", "add", name, "s", "--source", "x = 1"]), &["is an agent's, which nobody else changes"]);
+    refused(&lab.run(&["graph", "add", name, "s", "--source", "x = 1"]), &["belongs to an agent and is read-only"]);
 }

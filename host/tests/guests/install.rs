@@ -69,7 +69,7 @@ fn nothing_is_installed_that_nobody_agreed_to() {
     let output = unasked.stdin(Stdio::null()).output().expect("it starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("to ask the models that you name"));
-    one_line(&String::from_utf8_lossy(&output.stderr), "there is nobody to ask; read what it asks for and add --yes");
+    one_line(&String::from_utf8_lossy(&output.stderr), "no person can be asked; read what it asks for and add --yes");
 
     // At a real terminal.
     for (answer, installed) in [("n\n", false), ("\n", false), ("y\n", true)] {

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 /// How long a scheduler may take for what a test has it do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A project with one call that asks, and this `[notify]`, in which `{letters}` is a file beside the project.
+/// A project with one call that asks, and this `[notify]`, in which `{notifications}` is a file beside the project.
 fn lab(calls: &Value, notify: &str) -> Lab {
     let lab = gated::lab(calls, &json!([]));
-    let notify = notify.replace("{notifications}", &lab.path("letters").display().to_string());
+    let notify = notify.replace("{notifications}", &lab.path("notifications").display().to_string());
     change(&lab, |text| format!("{text}\n[notify]\n{notify}\n"));
     lab
 }
@@ -36,7 +36,7 @@ const COMMAND: &str = "command = [\"sh\", \"-c\", \"cat >> '{notifications}'\"]"
 
 /// What the command was told.
 fn notifications(lab: &Lab) -> Vec<Value> {
-    let text = std::fs::read_to_string(lab.path("letters")).unwrap_or_default();
+    let text = std::fs::read_to_string(lab.path("notifications")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
@@ -185,7 +185,7 @@ fn a_mailbox_gets_a_message_by_the_machines_own_mail_program() {
         &secret(),
         "[notify.email]\nto = [\"ops@b.example\"]\nfrom = \"l@b.example\"\nsendmail = [\"{notifications}.sh\", \"-t\"]",
     );
-    let program = lab.path("letters.sh");
+    let program = lab.path("notifications.sh");
     let message = lab.path("message");
     std::fs::write(
         &program,
@@ -224,7 +224,7 @@ fn a_kill_around_a_letter_loses_none_and_repeats_it_under_its_id() {
 #[test]
 fn what_tells_nobody_is_refused_with_its_line() {
     let ran = lab(&json!([]), "per_hour_max = 3").run(&["run"]);
-    common::refused(&ran, &["[notify] tells nobody"]);
+    common::refused(&ran, &["[notify] has no channel"]);
 }
 
 /// A data directory with this `[notify]`, and an agent in Python with a schedule that fires by hand alone.
@@ -232,7 +232,7 @@ fn scheduled(notify: &str, source: &str, retries_max: &str) -> Lab {
     let lab = Lab::empty();
     std::fs::create_dir_all(lab.home()).expect("ours");
     std::fs::set_permissions(lab.home(), std::fs::Permissions::from_mode(0o700)).expect("ours");
-    let notify = notify.replace("{notifications}", &lab.path("letters").display().to_string());
+    let notify = notify.replace("{notifications}", &lab.path("notifications").display().to_string());
     std::fs::write(lab.home().join("server.toml"), format!("[notify]\n{notify}\n")).expect("ours");
     std::fs::write(lab.path("agent.py"), source).expect("ours");
     lab.run(&["agent", "add", "a", "--python", "agent.py", "--timeout-ms", "2000"]).expect(0);
@@ -257,7 +257,7 @@ fn wait_until(worker: &mut Started, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Has a scheduler work until so many letters were sent, and end then.
+/// Has a scheduler work until so many notifications were sent, and end then.
 #[track_caller]
 fn told_by_a_scheduler(lab: &Lab, times: usize) -> Vec<Value> {
     let mut worker = scheduler(lab);
@@ -292,7 +292,7 @@ fn a_task_that_failed_for_good_is_told_in_the_data_directory_with_the_limit_and_
         assert_eq!(told[0][field], value, "{field}: {told:?}");
     }
     assert!(told[0].get("text").is_none() && told[0].get("run").is_none(), "{told:?}");
-    let at = std::fs::read_to_string(lab.path("letters.at")).expect("it ran");
+    let at = std::fs::read_to_string(lab.path("notifications.at")).expect("it ran");
     assert_eq!(std::path::Path::new(at.trim()), lab.home().canonicalize().expect("ours"));
     let words = lab.run(&["schedule", "tasks", "--task", id]).expect(0);
     assert!(words.stdout.contains(id), "{}", words.said());
@@ -331,7 +331,7 @@ fn a_kill_around_the_letter_of_a_task_loses_none_and_repeats_it_under_its_id() {
 fn a_data_directory_that_tells_nobody_has_no_server_and_its_tasks_end_all_the_same() {
     let lab = scheduled("per_hour_max = 3", FAILS, "0");
     let ran = lab.run(&["serve", "--listen", "127.0.0.1:0"]);
-    common::refused(&ran, &["server.toml", "[notify] tells nobody"]);
+    common::refused(&ran, &["server.toml", "[notify] has no channel"]);
     let mut worker = scheduler(&lab);
     for count in 1..=2 {
         lab.run(&["schedule", "run-now", "s"]).expect(0);
@@ -339,5 +339,5 @@ fn a_data_directory_that_tells_nobody_has_no_server_and_its_tasks_end_all_the_sa
     }
     worker.interrupt();
     let ran = worker.wait().expect(0);
-    assert_eq!(ran.said().matches("tells nobody").count(), 1, "said once: {}", ran.said());
+    assert_eq!(ran.said().matches("has no channel").count(), 1, "said once: {}", ran.said());
 }

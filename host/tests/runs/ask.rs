@@ -103,7 +103,7 @@ fn a_correction_reaches_the_agent_at_its_next_step_and_a_replay_hears_it_again()
     assert!(answer(&ran).contains("(Human guidance: in capital letters)"), "{}", ran.said());
     assert_eq!(events(&lab, "steered").len(), 1);
     lab.run(&["replay"]).expect(0);
-    refused(&lab.run(&["steer", ":answer", "too late"]), &["nothing is worked on"]);
+    refused(&lab.run(&["steer", ":answer", "too late"]), &["no work is active"]);
 }
 
 #[test]

@@ -232,15 +232,15 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
     common::refused(&import(&changed, &["--signer", &key]), &["is unsigned, and not signed by"]);
     assert!(other.runs().is_empty());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
-    assert!(shown.contains(&format!("signed by {key}, who is unknown here")), "{shown}");
+    assert!(shown.contains(&format!("signed by {key}, which is unknown here")), "{shown}");
     // Whom it is from, and what it asked for there, is told where a person reads it.
     let taken = import(&file, &["--signer", &key]).expect(0);
-    let from = format!("the checkpoint is signed by {key}, who is unknown here\n");
+    let from = format!("the checkpoint is signed by {key}, which is unknown here\n");
     let asked = "its longhaul.toml, which is not used here, asks for: [tools.poster] reaches http://127.0.0.1:";
     assert!(taken.stderr.contains(&from) && taken.stderr.contains(asked), "{}", taken.said());
     assert!(!taken.stdout.contains(&key), "{}", taken.said());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
-    assert!(shown.contains("who is known here"), "{shown}");
+    assert!(shown.contains("which is known here"), "{shown}");
 }
 
 /// Leave that somebody gave on another machine used to be leave here: whoever can write a checkpoint could give it.

@@ -40,7 +40,7 @@ fn memories(lab: &Lab, args: &[&str]) -> Vec<Value> {
     printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// Shelf, key and value of each.
+/// Scope, key and value of each.
 fn short(memories: &[Value]) -> Vec<String> {
     let one = |one: &Value| {
         let value = one["note"]["value"].get("summary").unwrap_or(&one["note"]["value"]);

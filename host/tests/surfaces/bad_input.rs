@@ -297,7 +297,7 @@ fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model
         an agent of nothing
             GOAL.md: feature `a` asks for the agent `helpr`, which is not in [agents]; did you mean `helper`?
         no check and no criterion
-            GOAL.md: feature `a` has neither criteria nor checks, so nobody could tell when it is done; add one
+            GOAL.md: feature `a` has neither criteria nor checks, so its completion could not be judged; add one
         free words and nobody to plan
             longhaul.toml:10: [planner] names no models, and `GOAL.md` writes no features; add: models = ["NAME"], or write `## Feature: TITLE` sections
     "#]]
@@ -468,7 +468,7 @@ fn a_full_file_system_parks_or_ends_a_run_that_goes_on_with_room_again() {
             let resumed = command(&["resume"]);
             if resumed.code() == Some(5) {
                 // There was room to announce an effect, and none for what came of it: that is a person's to say.
-                assert!(resumed.said().contains("nobody knows whether it happened"), "{}", resumed.said());
+                assert!(resumed.said().contains("it is unknown whether it happened"), "{}", resumed.said());
                 command(&["answer", "--happened", "{}"]).expect(0);
                 command(&["resume"]).expect(0);
             } else {

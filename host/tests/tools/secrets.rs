@@ -136,7 +136,7 @@ fn a_secret_that_nothing_is_granted_yet_is_set_for_a_tool_and_a_host() {
     let here = format!("http://127.0.0.1:{port}");
     let set = |more: &[&str]| lab.run(&[&["secrets", "set", "github"], more].concat());
     let nobody =
-        ["grants the secret `github` to nobody yet", "longhaul secrets set github --tool NAME --host https://HOST"];
+        ["grants the secret `github` to no plugin yet", "longhaul secrets set github --tool NAME --host https://HOST"];
     refused(&set(&[]), &nobody);
     refused(&set(&["--host", &here]), &nobody);
     refused(&set(&["--tool", "poster"]), &["[tools.poster] is not granted the secret `github` yet", "add --host"]);
@@ -277,7 +277,7 @@ fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     let run = |args: &[&str]| lab.start_with(args, &[("LONGHAUL_TRUST", "")]).wait();
     write(&notified);
     let expected =
-        ["asks for powers that nobody here agreed to", "[notify] starts `touch", "`longhaul trust`", "--trust"];
+        ["asks for powers without an agreement here", "[notify] starts `touch", "`longhaul trust`", "--trust"];
     refused(&run(&["run"]), &expected);
     assert!(lab.runs().is_empty() && !ran.exists() && seen.lock().expect("nobody panicked").is_empty());
     // At a terminal it is shown and asked; a no is a no.
@@ -400,12 +400,12 @@ fn what_is_changed_behind_an_agreement_is_asked_about_again() {
         (
             "plugin = \"poster\"",
             "plugin = \"./evil.wasm\"",
-            "powers that nobody here agreed to since (+ [tools.poster] is the plugin `./evil.wasm`",
+            "powers than were agreed to here (+ [tools.poster] is the plugin `./evil.wasm`",
         ),
         (
             "approval = { default = \"ask\" }",
             "",
-            "holds runs back less than it did when somebody agreed to it (- [tools.poster] asks a person before calls)",
+            "restricts runs less than it did when it was agreed to (- [tools.poster] asks a person before calls)",
         ),
         ("paths = [\"/deploy/**\"]", "", "(- [protect] protects `/deploy/**`)"),
         ("\"sh\", ", "\"bash\", ", "(+ [notify] starts `bash ./tell.sh` outside the sandbox)"),
@@ -423,7 +423,7 @@ fn what_is_changed_behind_an_agreement_is_asked_about_again() {
     std::fs::remove_dir_all(lab.project()).expect("ours");
     lab.make_project("project", &agreed, "# Another goal\n");
     write(&script, "true\n");
-    refused(&run(&["run"]), &["asks for powers that nobody here agreed to (+ "]);
+    refused(&run(&["run"]), &["asks for powers without an agreement here (+ "]);
     assert!(lab.runs().is_empty() && seen.lock().expect("nobody panicked").is_empty());
 }
 
@@ -442,7 +442,7 @@ fn a_goal_that_is_read_again_is_one_that_somebody_agreed_to() {
     std::fs::write(lab.project().join("longhaul.toml"), moved).expect("ours");
     lab.git(&["commit", "-qam", "another goal"]);
     let ran = run(&["resume", "--reread-goal"]);
-    refused(&ran, &["asks for powers that nobody here agreed to (+ [project] reads ../other.md as the goal)"]);
+    refused(&ran, &["asks for powers without an agreement here (+ [project] reads ../other.md as the goal)"]);
     assert_eq!(ran.stdout, "", "nothing was read");
     assert_eq!(lab.newest().expect("a run")["features"].as_array().map(Vec::len), Some(1));
     let read = run(&["resume", "--reread-goal", "--trust"]);

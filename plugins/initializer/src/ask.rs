@@ -99,7 +99,7 @@ fn steps(
         }
     }
     Err(PlanError::Failed(format!(
-        "the model gave no usable plan in {} tries; the last one: {}; choose a stronger model for \
+        "the model gave no usable plan in {} attempts; the last one: {}; choose a stronger model for \
          the planner, or write the features into the goal as `## Feature: TITLE` sections",
         settings.tries_max,
         json::cut(&wrong, 500),

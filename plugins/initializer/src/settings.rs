@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) features_max: usize,
     /// Default: the model's own in the first try, and 0.2 in each further one.
     pub(crate) temperature: Option<f32>,
-    /// Default 0; each further try adds 1.
+    /// Default 0; each retry adds 1.
     pub(crate) seed: u32,
     /// Default: the operator's limit.
     pub(crate) output_tokens_max: Option<u32>,

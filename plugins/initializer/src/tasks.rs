@@ -158,7 +158,7 @@ fn reply<T: serde::de::DeserializeOwned, M>(
         }
     }
     Err(PlanError::Failed(format!(
-        "the model gave nothing usable in {} tries; the last one: {}; choose a stronger model for the planner",
+        "the model gave nothing usable in {} attempts; the last one: {}; choose a stronger model for the planner",
         settings.tries_max,
         json::cut(&wrong, 500),
     )))

@@ -1,4 +1,4 @@
-# What was given up stays so until it is begun anew.
+# An abandoned project stays abandoned until it is started anew.
 
 longhaul run --plan-only > ../ran
 longhaul abandon --reason 'too dear'

@@ -35,8 +35,8 @@ pub struct ApprovalPolicy {
     pub rules: Vec<PolicyRule>,
     /// The mode of calls with outside effects after the agent heard untrusted text: of the web, of an MCP server, of an
     /// agent that heard such. Default `ask`, with the source shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub when_heard: Option<PolicyMode>,
+    #[serde(rename = "when_heard", alias = "when_untrusted", skip_serializing_if = "Option::is_none")]
+    pub when_untrusted: Option<PolicyMode>,
 }
 
 /// One line of `rules`.
@@ -52,8 +52,8 @@ pub struct PolicyRule {
     /// The mode of matching calls.
     pub then: PolicyMode,
     /// The mode of these calls after untrusted text; it overrides that of the whole policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when_heard: Option<PolicyMode>,
+    #[serde(rename = "when_heard", alias = "when_untrusted", default, skip_serializing_if = "Option::is_none")]
+    pub when_untrusted: Option<PolicyMode>,
 }
 
 /// The reason why a policy is refused.
@@ -153,14 +153,14 @@ impl ApprovalPolicy {
     /// The mode of a call with outside effects after its agent heard untrusted text: that of the strictest matching
     /// rule, or else that of the policy.
     #[must_use]
-    pub fn when_heard(&self, function: &str, arguments: &Arguments) -> PolicyMode {
+    pub fn when_untrusted(&self, function: &str, arguments: &Arguments) -> PolicyMode {
         let about = self.rules.iter().filter(|rule| rule.function.as_deref().is_none_or(|name| name == function));
-        let matching: Vec<&PolicyRule> = about.filter(|rule| rule.when_heard.is_some()).collect();
-        let default = self.when_heard.unwrap_or(PolicyMode::Ask);
+        let matching: Vec<&PolicyRule> = about.filter(|rule| rule.when_untrusted.is_some()).collect();
+        let default = self.when_untrusted.unwrap_or(PolicyMode::Ask);
         if matching.iter().any(|rule| rule.is_eluded(arguments)) {
             return default.max(PolicyMode::Ask);
         }
-        let mode = |rule: &&PolicyRule| rule.when_heard.filter(|mode| rule.matches_for(*mode, arguments));
+        let mode = |rule: &&PolicyRule| rule.when_untrusted.filter(|mode| rule.matches_for(*mode, arguments));
         matching.iter().filter_map(mode).max().unwrap_or(default)
     }
 }

@@ -23,7 +23,7 @@ const ELEMENTS_DEFAULT: usize = 100;
 const ELEMENTS_MAX: usize = 300;
 
 /// Tasks whose last address is known after their browser ended; for others only "none is open" is reported.
-const DESKS_MAX: usize = 1_000;
+const SESSIONS_MAX: usize = 1_000;
 
 /// Bytes of a text that is typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
@@ -67,7 +67,7 @@ impl Browser {
 
     fn browser_session(&self, caller: &InvocationId) -> Arc<BrowserSession> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.len() >= DESKS_MAX {
+        if open.len() >= SESSIONS_MAX {
             open.retain(|_, browser_session| browser_session.at.try_lock().map_or(true, |at| at.session.is_some()));
         }
         Arc::clone(open.entry(caller.clone()).or_default())
@@ -82,7 +82,7 @@ impl Browser {
             _ => None,
         };
         let done =
-            timeout(Duration::from_millis(ms), self.at_desk(asked, caller, seat, &browser_session, &mut at)).await;
+            timeout(Duration::from_millis(ms), self.perform(asked, caller, seat, &browser_session, &mut at)).await;
         at.used_at = Some(Instant::now());
         match done
             .unwrap_or(Err(BrowserError::TimedOut { what: "the page keeps the browser busy, which was ended", ms }))
@@ -95,7 +95,7 @@ impl Browser {
         }
     }
 
-    async fn at_desk(
+    async fn perform(
         &self,
         asked: Asked,
         caller: &InvocationId,
@@ -147,11 +147,11 @@ impl Browser {
     }
 
     fn end_who_rested_longest(&self) -> bool {
-        let desks: Vec<Arc<BrowserSession>> = {
+        let sessions: Vec<Arc<BrowserSession>> = {
             let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.values().cloned().collect()
         };
-        let resting = desks
+        let resting = sessions
             .iter()
             .filter_map(|browser_session| browser_session.at.try_lock().ok())
             .filter(|at| at.session.is_some());

@@ -82,7 +82,7 @@ fn read_goal() -> fault::Result<String> {
 pub(super) async fn steer(context: &Context, args: SteerArgs) -> fault::Result<Exit> {
     let (run, task) = named(context, &args.to);
     let affected = context.steer_run(SteerRun { run, task, text: args.text }).await?;
-    print_done(context, &affected, "told at its next step")
+    print_done(context, &affected, "gets the text at its next step")
 }
 
 /// `longhaul cancel`.

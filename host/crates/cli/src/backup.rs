@@ -26,7 +26,7 @@ pub struct RestoreArgs {
     file: PathBuf,
     #[command(flatten)]
     accept: AcceptArgs,
-    /// Restore API tokens, too. Whoever holds one of them can use the API.
+    /// Restore API tokens, too. Each of them gives access to the API.
     #[arg(long)]
     with_tokens: bool,
     /// Restore server.toml with the programs that it names, and the trust in files of projects.

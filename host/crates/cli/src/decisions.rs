@@ -105,7 +105,7 @@ pub async fn run(
         }
         DecisionsCommand::Feedback(FeedbackArgs { id, outcome, score, lesson }) => {
             if outcome.is_none() && score.is_none() && lesson.is_none() {
-                bail!("say what came of it: --outcome success, --score 0.5 or --lesson TEXT");
+                bail!("give the outcome: --outcome success, --score 0.5 or --lesson TEXT");
             }
             if score.is_some_and(f64::is_nan) {
                 bail!("a score is a number from -1 to 1");

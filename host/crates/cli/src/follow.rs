@@ -121,7 +121,7 @@ pub async fn attach(context: &Context, which: RunRef, after: u64, form: OutputFo
     let run = status.summary.run.clone();
     if client.is_owner() && broke_off(&status.summary) {
         owner::hand_over(client).await;
-        bail!("nobody works on run {run}; go on with it with `longhaul resume {run}`");
+        bail!("no process works on run {run}; go on with it with `longhaul resume {run}`");
     }
     let (_, progress) = caught_up(&client, &RunRef::Named(run.to_string()), after).await;
     let (view, person) = (RunDisplay::new(form, false, run.clone(), progress), Person::default());

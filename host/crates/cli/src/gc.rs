@@ -50,7 +50,7 @@ fn print(swept: &GcReport) {
         Some(memories) => {
             outln!("{verb} {} and {} of memory", counted(swept.checkpoints, "checkpoint"), counted(memories, "entry"));
         }
-        None => outln!("{verb} {}, and entries of memory that are over", counted(swept.checkpoints, "checkpoint")),
+        None => outln!("{verb} {}, and expired entries of memory", counted(swept.checkpoints, "checkpoint")),
     }
     if !swept.runs.is_empty() {
         let names: Vec<_> = swept.runs.iter().map(ToString::to_string).collect();
@@ -58,11 +58,11 @@ fn print(swept: &GcReport) {
         outln!("{verb} {runs} with {rows}: {}", names.join(", "));
     }
     if swept.trees > 0 || swept.tree_bytes > 0 {
-        outln!("{verb} {} of nobody; trees took {} bytes in all", counted(swept.trees, "tree"), swept.tree_bytes);
+        outln!("{verb} {}; all trees took {} bytes", counted(swept.trees, "orphaned tree"), swept.tree_bytes);
     }
     match (&swept.content, &swept.content_kept_for) {
         (Some(content), _) => outln!(
-            "{verb} {} contents that nothing names, of {}: {} bytes of the store, which uses them again",
+            "{verb} {} unreferenced contents of {}: {} bytes of the store, which uses them again",
             content.removed,
             content.removed + content.kept,
             content.bytes

@@ -224,7 +224,7 @@ enum Command {
         #[command(flatten)]
         run: RunArg,
         /// The reason, for the record.
-        #[arg(long, default_value = "given up by the operator")]
+        #[arg(long, default_value = "abandoned by the operator")]
         reason: String,
     },
     /// Answer the question that a run or a feature waits for.

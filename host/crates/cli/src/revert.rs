@@ -39,8 +39,11 @@ fn told(reverted: &RevertOutcome) -> String {
     if reverted.is_nothing() {
         return format!("run {run} is at {} already", messages::short(to));
     }
-    let mut text =
-        format!("run {run} is back at {}; {} left behind", messages::short(to), messages::count(left.len(), "commit"));
+    let mut text = format!(
+        "run {run} is back at {}; {} left the branch",
+        messages::short(to),
+        messages::count(left.len(), "commit")
+    );
     if let Some(kept_as) = kept_as {
         text.push_str(&format!("\n  kept as {kept_as}"));
     }

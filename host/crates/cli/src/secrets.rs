@@ -137,8 +137,8 @@ fn bound(
     let granted = if tools.is_empty() { granted_now(&config, name) } else { granted_to(&config, name, &tools)? };
     if granted.is_empty() {
         bail!(
-            "{FILE} grants the secret `{name}` to nobody yet; say who may send it where: longhaul secrets set {name} \
-             --tool NAME --host https://HOST; or write first, under [tools.NAME]: \
+            "{FILE} grants the secret `{name}` to no plugin yet; name the table and the host: longhaul secrets set \
+             {name} --tool NAME --host https://HOST; or write first, under [tools.NAME]: \
              secrets = [{{ name = \"{name}\", hosts = [\"https://HOST\"] }}]"
         );
     }
@@ -151,7 +151,7 @@ fn bound(
     let hosts = if hosts.is_empty() { own_hosts } else { hosts };
     if let Some(one) = granted.iter().find(|one| hosts.is_empty() && !one.is_program) {
         bail!(
-            "[{}] is not granted the secret `{name}` yet, so nobody can tell where it may go; add --host https://HOST",
+            "[{}] is not granted the secret `{name}` yet, so its hosts are unknown; add --host https://HOST",
             one.table
         );
     }

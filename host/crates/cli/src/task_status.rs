@@ -11,7 +11,7 @@ pub enum StatusArg {
     Running,
     /// It was done.
     Completed,
-    /// It failed, and is not tried again by itself.
+    /// It failed, without another automatic retry.
     Failed,
 }
 

@@ -82,10 +82,10 @@ pub struct TrajectoryFilterArgs {
     /// Take only trajectories of this agent.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Take only trajectories that somebody rated or corrected.
+    /// Take only trajectories with a rating or a correction.
     #[arg(long, conflicts_with = "unannotated")]
     annotated: bool,
-    /// Take only trajectories that nobody rated or corrected.
+    /// Take only trajectories without a rating or a correction.
     #[arg(long)]
     unannotated: bool,
     /// Take only trajectories with this rating or a better one.

@@ -109,14 +109,14 @@ fn default_sendmail() -> Vec<String> {
 
 impl NotifyConfig {
     /// The configured channels.
-    pub fn ways(&self) -> Vec<NotificationChannel> {
+    pub fn channels(&self) -> Vec<NotificationChannel> {
         let webhook = self.webhook.is_some() || self.webhook_env.is_some();
-        let ways = [
+        let channels = [
             (NotificationChannel::Command, !self.command.is_empty()),
             (NotificationChannel::Webhook, webhook),
             (NotificationChannel::Email, self.email.is_some()),
         ];
-        ways.into_iter().filter_map(|(way, is_there)| is_there.then_some(way)).collect()
+        channels.into_iter().filter_map(|(channel, is_there)| is_there.then_some(channel)).collect()
     }
 
     /// The wait after so many attempts, in milliseconds.
@@ -124,13 +124,13 @@ impl NotifyConfig {
         self.retry_wait_ms.saturating_mul(4_u64.saturating_pow(attempts.saturating_sub(1)))
     }
 
-    /// Refuses settings that could reach nobody, or somebody else.
+    /// Refuses settings without a recipient, and addresses that could name another one.
     pub fn check(&self) -> fault::Result<()> {
-        if self.ways().is_empty() {
-            bail!("[notify] tells nobody; add command, webhook or [notify.email]");
+        if self.channels().is_empty() {
+            bail!("[notify] has no channel; add command, webhook or [notify.email]");
         }
         if self.attempts_max == 0 || self.per_hour_max == 0 {
-            bail!("[notify] attempts_max and per_hour_max are at least 1; to tell nobody, remove [notify]");
+            bail!("[notify] attempts_max and per_hour_max are at least 1; to send nothing, remove [notify]");
         }
         if self.webhook.is_some() && self.webhook_env.is_some() {
             bail!("[notify] has webhook and webhook_env; write one of them");
@@ -180,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn what_could_reach_nobody_or_somebody_else_is_refused() {
+    fn settings_without_a_recipient_or_with_a_forged_one_are_refused() {
         check("command = [\"notify-send\"]", "");
         check("webhook = \"https://a.example/x\"", "");
-        check("", "tells nobody");
+        check("", "has no channel");
         check("command = [\"x\"]\nattempts_max = 0", "at least 1");
         check("webhook = \"file:///etc/passwd\"", "is no address");
         check("webhook = \"https://a.example\"\nwebhook_env = \"A\"", "one of them");

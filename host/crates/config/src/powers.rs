@@ -144,10 +144,12 @@ mod tests {
             &tool("confirm_effects = true\nhosts = [\"https://a.example\"]"),
             "[tools.t] is believed what it says of its effects",
         );
-        one(
-            &tool("approval = { when_heard = \"allow\" }"),
-            "[tools.t] lets calls pass after untrusted words were heard",
-        );
+        for name in ["when_untrusted", "when_heard"] {
+            one(
+                &tool(&format!("approval = {{ {name} = \"allow\" }}")),
+                "[tools.t] lets calls pass after untrusted words were heard",
+            );
+        }
         let shell = |settings: &str| {
             format!("[tools.s]\nplugin = \"builtin:shell\"\nsettings = {{ programs = [\"ls\"], {settings} }}")
         };

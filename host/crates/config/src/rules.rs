@@ -67,7 +67,9 @@ impl Config {
 
     fn check_agents(&self) -> fault::Result<()> {
         if self.agents.is_empty() {
-            bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
+            bail!(
+                "there is no agent `code`, which takes what no other agent does; add [agents.code] plugin = \"react\""
+            );
         }
         Ok(())
     }
@@ -106,7 +108,9 @@ impl Config {
     /// Checks the fields that only a run with a repository needs.
     pub fn check_run(&self) -> fault::Result<()> {
         if !self.agents.contains_key("code") {
-            bail!("there is no agent `code`, who takes what no other does; add [agents.code] plugin = \"react\"");
+            bail!(
+                "there is no agent `code`, which takes what no other agent does; add [agents.code] plugin = \"react\""
+            );
         }
         Ok(())
     }

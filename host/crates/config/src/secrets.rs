@@ -35,7 +35,9 @@ pub fn check(table: &str, secrets: &[SecretConfig]) -> fault::Result<()> {
         check_name(name).with_context(|| format!("[{table}] secrets"))?;
         header(secret).with_context(|| format!("[{table}] secrets"))?;
         if secret.hosts.is_empty() {
-            bail!("[{table}] secrets: `{name}` may go nowhere; add: hosts = [\"https://api.example.com\"]");
+            bail!(
+                "[{table}] secrets: `{name}` has no host that it may go to; add: hosts = [\"https://api.example.com\"]"
+            );
         }
         let readable = secret.hosts.iter().find(|host| !host.is_secure() && !host.is_this_machine());
         if let Some(host) = readable {
@@ -77,7 +79,7 @@ mod tests {
         assert_eq!(said("tools.x", fine), None);
         assert!(said("agents.x", fine).unwrap().contains("only tools reach hosts"));
         assert!(said("tools.x", "name = \"g\"\nhosts = [\"http://a.com\"]").unwrap().contains("readable"));
-        assert!(said("tools.x", "name = \"g\"\nhosts = []").unwrap().contains("may go nowhere"));
+        assert!(said("tools.x", "name = \"g\"\nhosts = []").unwrap().contains("has no host"));
         assert!(said("tools.x", "name = \"../g\"\nhosts = [\"https://a.com\"]").unwrap().contains("1 to 64"));
         assert!(
             said("tools.x", "name = \"g\"\nhosts = [\"https://a.com\"]\nheader = \"a b\"").unwrap().contains("no name")

@@ -48,7 +48,7 @@ impl Written {
     }
 }
 
-/// `[notify]` of a data directory; none: nobody is notified. A fault elsewhere in the file is a fault here, too.
+/// `[notify]` of a data directory; none: no notifications are sent. A fault elsewhere in the file is a fault here, too.
 pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
     Ok(Written::read(home)?.notify)
 }
@@ -99,7 +99,7 @@ impl ServerSettings {
         Ok(Written::read(home)?.server)
     }
 
-    /// Refuses a server open to a network, and numbers that would admit nobody.
+    /// Refuses a server open to a network, and numbers that would admit no request.
     pub fn check(&self) -> fault::Result<()> {
         if !self.tokens && !self.listen.ip().is_loopback() {
             bail!(

@@ -43,14 +43,14 @@ macro_rules! rule {
 }
 
 /// A rule for any memory backend, a component or not.
-macro_rules! shelf_rule {
+macro_rules! backend_rule {
     ($id:literal, $check:path, $says:literal) => {
         ConformRule {
             id: $id,
             says: $says,
             roles: MEMORY,
             check: |probe| Box::pin($check(TestedBackend::of(probe))),
-            own: Some(|shelf| Box::pin($check(shelf))),
+            own: Some(|backend| Box::pin($check(backend))),
         }
     };
 }
@@ -72,13 +72,13 @@ pub fn rules() -> &'static [ConformRule] {
         rule!("cancel", ALL, every::cancel, "a call that is cancelled stops promptly"),
         rule!("effects", TOOL, tool::effects, "an effect weaker than `acts` is backed by imports and asks"),
         rule!("read-only", TOOL, tool::read_only, "a function that says `read-only` changes nothing"),
-        shelf_rule!("memory-refuses", memory::refuses, "a value that is no JSON is refused and not kept"),
-        shelf_rule!("memory-keeps", memory::keeps, "what was put is got, after a reopening too"),
-        shelf_rule!("memory-lists", memory::lists, "keys are listed by prefix, page by page"),
-        shelf_rule!("memory-searches", memory::searches, "a search keeps to its namespace and its limit"),
-        shelf_rule!("memory-expires", memory::expires, "what expired is not found any more"),
-        shelf_rule!("memory-isolates", memory::isolates, "a namespace sees nothing of another"),
-        shelf_rule!("memory-odd-keys", memory::odd_keys, "any key and namespace is kept apart"),
+        backend_rule!("memory-refuses", memory::refuses, "a value that is no JSON is refused and not kept"),
+        backend_rule!("memory-keeps", memory::keeps, "what was put is got, after a reopening too"),
+        backend_rule!("memory-lists", memory::lists, "keys are listed by prefix, page by page"),
+        backend_rule!("memory-searches", memory::searches, "a search keeps to its namespace and its limit"),
+        backend_rule!("memory-expires", memory::expires, "what expired is not found any more"),
+        backend_rule!("memory-isolates", memory::isolates, "a namespace sees nothing of another"),
+        backend_rule!("memory-odd-keys", memory::odd_keys, "any key and namespace is kept apart"),
         rule!(
             "answers-json",
             ALL,

@@ -265,7 +265,8 @@ impl Proxy {
     async fn connect(&self, way: &CheckedRoute) -> Result<TcpStream, EgressError> {
         let ms = self.guard.caps.connect_ms_max;
         let connected = timeout(Duration::from_millis(ms), TcpStream::connect(way.addresses())).await;
-        let connected = connected.map_err(|_| EgressError::TimedOut { what: "nobody accepted the connection", ms })?;
+        let connected =
+            connected.map_err(|_| EgressError::TimedOut { what: "the server did not accept the connection", ms })?;
         connected.map_err(|error| EgressError::Unconnected(error.to_string()))
     }
 

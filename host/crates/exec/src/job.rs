@@ -55,7 +55,7 @@ pub struct JobLimits {
     pub timeout_ms: u64,
     /// All linear memory, in bytes. Default 256 MiB, of which Python's image takes 20, measured by printing one line.
     pub memory_bytes_max: u64,
-    /// Instructions, in wasmtime's fuel. Default 1 000 000 000 000, about ten minutes of computing.
+    /// Fuel, about one unit per instruction. Default 1 000 000 000 000, about ten minutes of computing.
     pub fuel_max: u64,
     /// Bytes that are kept of standard output, and as many of standard error. Default 1 MiB. Output beyond that is
     /// dropped, and the code continues.

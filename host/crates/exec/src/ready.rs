@@ -1,7 +1,7 @@
 //! Warm instances: made ahead of the jobs that need them.
 //!
-//! There is one shelf for each language: a job takes an instance, and its place is refilled off the job's path, when no
-//! other job came for a moment, or when half of the shelf is empty. An instance serves one job and is dropped. While it
+//! There is one pool for each language: a job takes an instance, and its place is refilled off the job's path, when no
+//! other job came for a moment, or when half of the pool is empty. An instance serves one job and is dropped. While it
 //! waits it runs [`rehearsal`], a source of the host: this leaves a warmer heap in an interpreter, and nothing that a
 //! job could tell from a fresh start except time, fuel and addresses.
 
@@ -18,10 +18,10 @@ use std::time::Duration;
 /// The time for which no job may come before places are refilled.
 const REST: Duration = Duration::from_millis(2);
 
-/// The shelves.
+/// The pools of all languages.
 #[derive(Clone, Default)]
 pub(crate) struct WarmPool {
-    shelves: Arc<Mutex<HashMap<GraphLanguage, LanguagePool>>>,
+    pools: Arc<Mutex<HashMap<GraphLanguage, LanguagePool>>>,
 }
 
 struct LanguagePool {
@@ -54,59 +54,59 @@ impl WarmPool {
     /// A waiting instance that fits the job, if there is one: a job without grants, with the same limits.
     pub(crate) fn take(&self, job: &Job) -> Option<(WarmInstance, Console)> {
         let language = job.code.language();
-        let mut shelves = self.lock();
-        let shelf = shelves.get_mut(&language)?;
-        if shelf.limits != job.limits || !job.directories.is_empty() || !job.hosts.is_empty() {
+        let mut pools = self.lock();
+        let pool = pools.get_mut(&language)?;
+        if pool.limits != job.limits || !job.directories.is_empty() || !job.hosts.is_empty() {
             return None;
         }
         // The newest instance: more of it is in the processor caches.
-        shelf.waiting.pop()
+        pool.waiting.pop()
     }
 
-    /// Refills the shelf of a language after a job has ended: two instances in one address space delay each other when
+    /// Refills the pool of a language after a job has ended: two instances in one address space delay each other when
     /// pages are touched for the first time. It also retries instances that could not be made before.
     pub(crate) fn restock(&self, language: GraphLanguage) {
         let Some(jobs) = self.note_job(language) else { return };
         let ready = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(REST).await;
-            ready.refill_all(language, |shelf| shelf.jobs == jobs);
+            ready.refill_all(language, |pool| pool.jobs == jobs);
         });
-        self.refill_all(language, |shelf| 2 * (shelf.waiting.len() + shelf.making) < shelf.count);
+        self.refill_all(language, |pool| 2 * (pool.waiting.len() + pool.making) < pool.count);
     }
 
     fn note_job(&self, language: GraphLanguage) -> Option<u64> {
-        let mut shelves = self.lock();
-        let shelf = shelves.get_mut(&language)?;
-        shelf.jobs += 1;
-        Some(shelf.jobs)
+        let mut pools = self.lock();
+        let pool = pools.get_mut(&language)?;
+        pool.jobs += 1;
+        Some(pool.jobs)
     }
 
     /// Starts to make the missing instances, if it is time.
     fn refill_all(&self, language: GraphLanguage, is_time: impl Fn(&LanguagePool) -> bool) {
-        let mut shelves = self.lock();
-        let Some(shelf) = shelves.get_mut(&language).filter(|shelf| is_time(shelf)) else { return };
-        for _ in shelf.waiting.len() + shelf.making..shelf.count {
-            shelf.making += 1;
-            let (ready, plugin, limits) = (self.clone(), Arc::clone(&shelf.plugin), shelf.limits.clone());
+        let mut pools = self.lock();
+        let Some(pool) = pools.get_mut(&language).filter(|pool| is_time(pool)) else { return };
+        for _ in pool.waiting.len() + pool.making..pool.count {
+            pool.making += 1;
+            let (ready, plugin, limits) = (self.clone(), Arc::clone(&pool.plugin), pool.limits.clone());
             tokio::spawn(async move { ready.refill(language, &plugin, &limits).await });
         }
     }
 
     async fn refill(&self, language: GraphLanguage, plugin: &Plugin, limits: &JobLimits) {
         let made = make(language, plugin, limits).await;
-        // Another shelf may be there by now.
-        let mut shelves = self.lock();
-        let Some(shelf) = shelves.get_mut(&language).filter(|shelf| shelf.limits == *limits) else { return };
-        shelf.making = shelf.making.saturating_sub(1);
+        // Another pool may be there by now.
+        let mut pools = self.lock();
+        let Some(pool) = pools.get_mut(&language).filter(|pool| pool.limits == *limits) else { return };
+        pool.making = pool.making.saturating_sub(1);
         match made {
-            Ok(made) => shelf.waiting.push(made),
+            Ok(made) => pool.waiting.push(made),
             Err(error) => tracing::warn!("an instance could not be made ahead: {error}"),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<GraphLanguage, LanguagePool>> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

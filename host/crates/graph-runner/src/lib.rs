@@ -7,7 +7,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `desk.rs` | the service: reads, creates, changes and removes graphs |
+//! | `service.rs` | the service: reads, creates, changes and removes graphs |
 //! | `task.rs`, `perform.rs` | the operations on one graph, and their execution |
 //! | `work.rs` | one change in progress |
 //! | `run.rs`, `runner.rs` | the run of stale steps, and their interpreter |
@@ -20,16 +20,16 @@
 
 mod advice;
 mod agents;
-mod desk;
 mod errors;
 mod mend;
 mod opened;
 mod perform;
 mod run;
 mod runner;
+mod service;
 pub mod steps;
 mod task;
 mod views;
 mod work;
 
-pub use desk::Desk;
+pub use service::GraphService;

@@ -149,7 +149,7 @@ pub struct StepReport {
     pub values: BTreeMap<VariableName, String>,
     /// From the start of its instance to its end, in microseconds.
     pub duration_us: u64,
-    /// Instructions, in wasmtime's fuel.
+    /// Fuel, about one unit per instruction.
     pub fuel_used: u64,
     /// The most memory that it held, in bytes.
     pub memory_bytes_peak: u64,

@@ -80,7 +80,7 @@ pub enum Input {
     PauseRequested,
     /// The operator resumes the run: after a pause, before the end of a wait, or after it ended incomplete.
     Resume {
-        /// Failing features may be tried again, [`HarnessLimits::feature_attempts_max`] times.
+        /// Failing features may be retried, [`HarnessLimits::feature_attempts_max`] times.
         retry_failing: bool,
         /// New caps, if they changed.
         limits: Option<HarnessLimits>,

@@ -159,7 +159,7 @@ pub enum PlanError {
         evaluator: String,
     },
     /// The feature has nothing to judge it by.
-    #[error("feature `{feature}` has neither criteria nor checks, so nobody could tell when it is done; add one")]
+    #[error("feature `{feature}` has neither criteria nor checks, so its completion could not be judged; add one")]
     NothingToJudge {
         /// The feature.
         feature: String,

@@ -130,7 +130,7 @@ pub enum OrderRefusal {
     #[error("an ask has no branch and no checks; name a run of `longhaul run`")]
     NoBranch,
     /// No work is active that could be corrected.
-    #[error("nothing is worked on that could be corrected; `longhaul status` shows how the run stands")]
+    #[error("no work is active that could be corrected; `longhaul status` shows the status of the run")]
     NothingToSteer,
     /// There is no open question.
     #[error("no question is open {}; `longhaul status` shows what the run waits for", .feature.as_ref().map_or("for the run".to_owned(), |id| format!("for feature `{id}`")))]
@@ -139,7 +139,7 @@ pub enum OrderRefusal {
         feature: Option<String>,
     },
     /// The answer was already used.
-    #[error("the answer was used, or there was none; `longhaul status` shows how the run stands")]
+    #[error("the answer was used, or there was none; `longhaul status` shows the status of the run")]
     AnswerUsed,
     /// There are several open questions.
     #[error("{} questions are open, of {}; say which one with --feature", .features.len(), .features.join(", "))]

@@ -42,7 +42,7 @@ pub(crate) fn question(
     let ImportCall { name, summary, at_ms, .. } = asked;
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let text = format!(
-        "plugin `{}` was cut off in `{name}` {summary}, started {}, and nobody knows whether it happened{why}; \
+        "plugin `{}` was cut off in `{name}` {summary}, started {}, and it is unknown whether it happened{why}; \
          answer entry {entry} of {invocation} with one of: `happened` and its output, `did-not-happen` to do it now, \
          `skip` to go on without it",
         began.plugin,

@@ -44,7 +44,7 @@ pub enum McpError {
         found: String,
     },
     /// No person approved its description of its tools.
-    #[error("nobody has approved of the tools of the MCP server `{server}` yet (their digest is {found})")]
+    #[error("the tools of the MCP server `{server}` are not approved yet (their digest is {found})")]
     Unapproved {
         /// The server.
         server: String,

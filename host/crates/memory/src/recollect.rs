@@ -39,7 +39,7 @@ pub async fn recollect(memory: &dyn MemoryBackend, config: &MemoryConfig, projec
     match told(memory, config, project, task).await {
         Ok(told) => told,
         Err(error) => {
-            tracing::warn!(project, "nothing is told of earlier runs: {error}");
+            tracing::warn!(project, "memories of earlier runs are left out: {error}");
             None
         }
     }

@@ -127,7 +127,7 @@ impl Rememberer {
     /// Remembers a run, if that is due.
     pub async fn remember_run(&self, run: &RunId) {
         if let Err(error) = self.remember(run).await {
-            tracing::warn!(%run, "what the run came to is remembered later: {error:#}");
+            tracing::warn!(%run, "the outcome of the run is remembered later: {error:#}");
         }
     }
 
@@ -139,7 +139,7 @@ impl Rememberer {
         }
         let _alone = self.alone.lock().await;
         let Some(bytes) = store.get(Table::States, &key(run))? else { return Ok(()) };
-        let due: Due = serde_json::from_slice(&bytes).context("what is to be remembered is damaged")?;
+        let due: Due = serde_json::from_slice(&bytes).context("the stored order to remember a run is damaged")?;
         let stored = record::load(store, run)?.with_context(|| format!("run {run} is gone"))?;
         let config = stored.record.config_now()?;
         trust::expect(store, &stored.record.directory, &config)?;

@@ -116,16 +116,16 @@ impl Model for Cached {
         if request.temperature.is_some_and(|temperature| temperature > 0.0) && request.seed.is_none() {
             return self.inner.ask(request, heard, cost).await;
         }
-        let (shelf, own) = (Arc::clone(&self.cache), request.clone());
-        if let Ok(Some(mut reply)) = tokio::task::spawn_blocking(move || shelf.get(&own)).await {
+        let (cache, own) = (Arc::clone(&self.cache), request.clone());
+        if let Ok(Some(mut reply)) = tokio::task::spawn_blocking(move || cache.get(&own)).await {
             heard(&reply.text);
             (reply.usage.cost_microdollars, reply.usage.cost_unknown) = (0.0, false);
             reply.notes.clear();
             return Ok(route::cached(reply, &self.name, self.info().id));
         }
         let reply = self.inner.ask(request, heard, cost).await?;
-        let (shelf, own, kept) = (Arc::clone(&self.cache), request.clone(), reply.clone());
-        let put = tokio::task::spawn_blocking(move || shelf.put(&own, &kept)).await;
+        let (cache, own, kept) = (Arc::clone(&self.cache), request.clone(), reply.clone());
+        let put = tokio::task::spawn_blocking(move || cache.put(&own, &kept)).await;
         if let Ok(Err(error)) = put {
             tracing::warn!(model = %self.name, %error, "a reply could not be kept in the cache");
         }

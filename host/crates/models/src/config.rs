@@ -269,8 +269,8 @@ impl ModelConfig {
         if self.cache {
             let bytes_max = self.cache_bytes_max.unwrap_or(CACHE_BYTES_MAX);
             let directory = surroundings.cache.join("replies");
-            let shelf = ReplyCache::new(&directory, self.identity(name, surroundings)?, bytes_max);
-            model = Arc::new(Cached::new(model, name, shelf));
+            let cache = ReplyCache::new(&directory, self.identity(name, surroundings)?, bytes_max);
+            model = Arc::new(Cached::new(model, name, cache));
         }
         Ok(model)
     }

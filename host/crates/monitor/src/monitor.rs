@@ -321,7 +321,7 @@ async fn every(interval: Duration, monitor: Weak<Monitor>, act: fn(&Arc<Monitor>
         let Some(monitor) = monitor.upgrade() else { return };
         // A pass that has not begun is cancelled as the program ends.
         if tokio::task::spawn_blocking(move || act(&monitor)).await.is_err_and(|error| error.is_panic()) {
-            tracing::warn!("a look at what is used broke off");
+            tracing::warn!("a measurement of resources broke off");
         }
     }
 }

@@ -9,13 +9,13 @@
 //! | module | holds |
 //! |---|---|
 //! | `notifier` | notifications in the store, and their delivery when they are due |
-//! | [`letter`] | the content of a notification |
+//! | [`notification`] | the content of a notification |
 //! | `send` | the delivery of one notification on one channel: a command, a webhook, a mailbox |
 //!
 //! A notification names its run or task and the command to type. This crate refuses to include text of agents, which
 //! may hold secrets or prompts, unless the operator allows it, and it changes nothing about a run or a task.
 
-pub mod letter;
+pub mod notification;
 mod notifier;
 mod send;
 

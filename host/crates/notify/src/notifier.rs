@@ -1,7 +1,7 @@
 //! Notifications in the store: each is written in the transaction of its event, and sent when it is due, within an
 //! hourly limit. Refuses to read the `[notify]` of an untrusted project.
 
-use crate::letter::{Notification, NotificationSubject};
+use crate::notification::{Notification, NotificationSubject};
 use crate::send;
 use longhaul_agents::ExecutionResult;
 use longhaul_config::notify::{NotificationChannel, NotificationEvent, NotifyConfig};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Notifications that one read returns. Those that are done are deleted after an hour.
-const LETTERS_MAX: usize = 1_000;
+const NOTIFICATIONS_MAX: usize = 1_000;
 
 /// The time for which a notification that is done counts for the limit of its project, or of the data directory.
 const HOUR_MS: u64 = 3_600_000;
@@ -42,13 +42,15 @@ const LAST_POST: Duration = Duration::from_secs(20);
 struct StoredNotification {
     #[serde(rename = "letter")]
     notification: Notification,
-    ways: Vec<Delivery>,
+    #[serde(rename = "ways")]
+    deliveries: Vec<Delivery>,
 }
 
 /// A notification on one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Delivery {
-    way: NotificationChannel,
+    #[serde(rename = "way")]
+    channel: NotificationChannel,
     attempts: u32,
     /// The time of the next attempt, or of the last one.
     due_ms: u64,
@@ -118,7 +120,7 @@ impl Notifier {
                 // A TOML error spans several lines.
                 let complaint = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
                 if known.complaint.as_deref() != Some(complaint.as_str()) {
-                    tracing::warn!("who is told of tasks that failed stays as it was: {complaint}");
+                    tracing::warn!("[notify] of the data directory stays as it was: {complaint}");
                     known.complaint = Some(complaint);
                 }
                 if !known.was_read {
@@ -205,8 +207,8 @@ fn told(config: &NotifyConfig, text: &str) -> Option<String> {
 /// Adds a notification that waits to be sent on each channel.
 fn put(batch: Batch, config: &NotifyConfig, notification: Notification) -> fault::Result<Batch> {
     let due_ms = notification.at_ms;
-    let waits = |way| Delivery { way, attempts: 0, due_ms, state: DeliveryState::Waits };
-    let stored = StoredNotification { ways: config.ways().into_iter().map(waits).collect(), notification };
+    let waits = |channel| Delivery { channel, attempts: 0, due_ms, state: DeliveryState::Waits };
+    let stored = StoredNotification { deliveries: config.channels().into_iter().map(waits).collect(), notification };
     Ok(batch.put(Table::States, key(&stored.notification), serde_json::to_vec(&stored)?))
 }
 
@@ -258,7 +260,7 @@ impl Notifier {
         match tokio::time::timeout(LAST_POST, last).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!("notifications could not be sent: {error:#}"),
-            Err(_) => tracing::warn!("letters are left for the next process that works on a run or on schedules"),
+            Err(_) => tracing::warn!("notifications are left for the next process that works on a run or on schedules"),
         }
     }
 
@@ -270,7 +272,7 @@ impl Notifier {
         for (at, stored) in notifications.iter().enumerate() {
             let now_ms = self.clock.now_ms();
             let waits = |one: &&Delivery| one.state == DeliveryState::Waits;
-            match stored.ways.iter().filter(waits).map(|one| one.due_ms).min() {
+            match stored.deliveries.iter().filter(waits).map(|one| one.due_ms).min() {
                 None if stored.notification.at_ms.saturating_add(HOUR_MS) < now_ms => {
                     forget(&*self.store, &keys[at]).await?
                 }
@@ -304,25 +306,25 @@ impl Post<'_> {
         }
         let Some((config, directory)) = self.config(&stored.notification.about)? else {
             // No channel is configured any more.
-            stored.ways.clear();
+            stored.deliveries.clear();
             return self.keep(&stored).await.map(|()| None);
         };
         stored.notification.suppressed = self.suppressed(&stored.notification.about);
-        let is_new = stored.ways.iter().all(|one| one.attempts == 0);
+        let is_new = stored.deliveries.iter().all(|one| one.attempts == 0);
         let over = is_new && self.sent(&stored.notification) >= config.per_hour_max;
-        for at in 0..stored.ways.len() {
-            let one = &stored.ways[at];
+        for at in 0..stored.deliveries.len() {
+            let one = &stored.deliveries[at];
             if one.state != DeliveryState::Waits || one.due_ms > self.notifier.clock.now_ms() {
                 continue;
             }
             if over {
-                stored.ways[at].state = DeliveryState::Suppressed;
+                stored.deliveries[at].state = DeliveryState::Suppressed;
                 continue;
             }
             self.attempt(&mut stored, at, &config, &directory).await?;
         }
         self.keep(&stored).await?;
-        Ok(stored.ways.iter().filter(|one| one.state == DeliveryState::Waits).map(|one| one.due_ms).min())
+        Ok(stored.deliveries.iter().filter(|one| one.state == DeliveryState::Waits).map(|one| one.due_ms).min())
     }
 
     async fn attempt(
@@ -332,20 +334,20 @@ impl Post<'_> {
         config: &NotifyConfig,
         directory: &Path,
     ) -> fault::Result<()> {
-        let one = &mut stored.ways[at];
+        let one = &mut stored.deliveries[at];
         one.attempts += 1;
         one.due_ms = self.notifier.clock.now_ms().saturating_add(config.wait_ms(one.attempts));
-        let (way, attempts) = (one.way, one.attempts);
+        let (channel, attempts) = (one.channel, one.attempts);
         // Counted before it is sent: a kill in the middle must not make it a first attempt again.
         self.keep(stored).await?;
         self.notifier.crash.reach("notify.before-send");
-        let sent = send::send(&stored.notification, way, config, directory).await;
+        let sent = send::send(&stored.notification, channel, config, directory).await;
         self.notifier.crash.reach("notify.after-send");
-        stored.ways[at].state = match sent {
+        stored.deliveries[at].state = match sent {
             Ok(()) => DeliveryState::Sent,
             Err(error) => {
                 let of = stored.notification.about.name();
-                tracing::warn!(of, "attempt {attempts} to tell by {way}: {error:#}");
+                tracing::warn!(of, "attempt {attempts} to notify by {channel}: {error:#}");
                 if attempts >= config.attempts_max { DeliveryState::GivenUp } else { DeliveryState::Waits }
             }
         };
@@ -368,7 +370,7 @@ impl Post<'_> {
         if let Some(config) = &config
             && let Err(error) = trust::expect(&*self.notifier.store, &record.directory, config)
         {
-            tracing::warn!(run = %record.run, "nobody is told: {error:#}");
+            tracing::warn!(run = %record.run, "no notification is sent: {error:#}");
             return Ok(None);
         }
         Ok(config.and_then(|config| config.notify).map(|notify| (notify, record.directory)))
@@ -377,7 +379,7 @@ impl Post<'_> {
     /// Notifications that share the limit with this one and were sent in the hour before it.
     fn sent(&self, notification: &Notification) -> u32 {
         let since = notification.at_ms.saturating_sub(HOUR_MS);
-        let left = |one: &&StoredNotification| one.ways.iter().any(|sending| sending.attempts > 0);
+        let left = |one: &&StoredNotification| one.deliveries.iter().any(|sending| sending.attempts > 0);
         let counted = |one: &&StoredNotification| {
             one.notification.about.counted_with() == notification.about.counted_with()
                 && one.notification.at_ms >= since
@@ -391,7 +393,7 @@ impl Post<'_> {
         let is_suppressed = |one: &&StoredNotification| {
             one.notification.about.counted_with() == about.counted_with()
                 && one.notification.at_ms >= since
-                && one.ways.iter().any(|sending| sending.state == DeliveryState::Suppressed)
+                && one.deliveries.iter().any(|sending| sending.state == DeliveryState::Suppressed)
         };
         u32::try_from(self.notifications.iter().filter(is_suppressed).count()).unwrap_or(u32::MAX)
     }
@@ -399,8 +401,8 @@ impl Post<'_> {
 
 /// Every notification, by run or task, and their keys.
 fn notifications(store: &dyn Store) -> fault::Result<(Vec<StoredNotification>, Vec<Key>)> {
-    let found = store.scan(Table::States, &prefix(), None, LETTERS_MAX)?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a letter is damaged");
+    let found = store.scan(Table::States, &prefix(), None, NOTIFICATIONS_MAX)?;
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a notification is damaged");
     let notifications = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<_>>()?;
     Ok((notifications, found.into_iter().map(|(key, _)| Key::from_bytes(key)).collect()))
 }

@@ -4,7 +4,7 @@
 //! may well be in a private network, which the guard refuses for names. Like the guard it refuses proxies of the
 //! environment, redirects and retries.
 
-use crate::letter::{Notification, NotificationSubject};
+use crate::notification::{Notification, NotificationSubject};
 use longhaul_config::notify::{EmailConfig, NotificationChannel, NotificationEvent, NotifyConfig, check_address};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::variable;
@@ -31,11 +31,11 @@ const ENVIRONMENT: [&str; 9] =
 /// The recipient's error, or a timeout.
 pub async fn send(
     notification: &Notification,
-    way: NotificationChannel,
+    channel: NotificationChannel,
     config: &NotifyConfig,
     directory: &Path,
 ) -> fault::Result<()> {
-    match way {
+    match channel {
         NotificationChannel::Command => run(&config.command, &json(notification)?, directory).await,
         NotificationChannel::Webhook => post(notification, &address(config)?).await,
         NotificationChannel::Email => {

@@ -161,7 +161,7 @@ fn servers(found: &mut Findings, host: &Arc<PluginHost>, config: &Config) {
         }
         if let Ok(false) = longhaul_mcp::is_approved(&*host.store, config.scope(), name, server) {
             let text = format!(
-                "[mcp.{name}] nobody has approved of its tools yet; look at them and approve: longhaul mcp accept {name}"
+                "[mcp.{name}] its tools are not approved yet; look at them and approve: longhaul mcp accept {name}"
             );
             found.at(&format!("mcp.{name}"), &text);
         }

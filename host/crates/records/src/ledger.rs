@@ -136,7 +136,7 @@ impl Ledger {
             && let Err(error) = self.store.commit(self.put(Batch::new(), row)).await
         {
             // The answer will not be stored either, and that ends the invocation.
-            tracing::warn!(%invocation, "what a cut off call held could not be stored: {error}");
+            tracing::warn!(%invocation, "the reservation of an interrupted call could not be stored: {error}");
         }
         row.is_some()
     }

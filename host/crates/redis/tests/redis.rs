@@ -53,56 +53,59 @@ async fn the_backend_passes_the_rules_of_the_conformance_kit() {
 #[tokio::test]
 async fn a_letter_of_a_pattern_is_a_letter() {
     let server = RedisServer::start();
-    let shelf = memory(&RedisConfig::at(&server.url()), &clock());
+    let backend = memory(&RedisConfig::at(&server.url()), &clock());
     for key in ["*", "a*", "ab", "a?", "[a-z]", "{x}", "a\0*"] {
-        shelf.put("n*", entry(key, key)).await.expect("kept");
+        backend.put("n*", entry(key, key)).await.expect("kept");
     }
-    shelf.put("nx", entry("ab", "elsewhere")).await.expect("kept");
-    let listed = shelf.list("n*", "a*", None, 10).await.expect("listed");
+    backend.put("nx", entry("ab", "elsewhere")).await.expect("kept");
+    let listed = backend.list("n*", "a*", None, 10).await.expect("listed");
     assert_eq!((listed.keys, listed.next), (vec!["a*".to_owned()], None));
-    assert!(shelf.delete("n*", "*").await.expect("deleted"));
-    assert_eq!(shelf.list("n*", "", None, 10).await.expect("listed").keys, ["[a-z]", "a\0*", "a*", "a?", "ab", "{x}"]);
-    assert!(shelf.get("nx", "ab").await.expect("read").is_some(), "another namespace is untouched");
+    assert!(backend.delete("n*", "*").await.expect("deleted"));
+    assert_eq!(
+        backend.list("n*", "", None, 10).await.expect("listed").keys,
+        ["[a-z]", "a\0*", "a*", "a?", "ab", "{x}"]
+    );
+    assert!(backend.get("nx", "ab").await.expect("read").is_some(), "another namespace is untouched");
 }
 
 /// When two machines stored one fact at once, one used to be lost.
 #[tokio::test]
 async fn an_entry_is_replaced_only_where_it_is_still_the_one_that_was_seen() {
     let (server, clock) = (RedisServer::start(), clock());
-    let shelf = memory(&RedisConfig::at(&server.url()), &clock);
+    let backend = memory(&RedisConfig::at(&server.url()), &clock);
     let (one, two, odd) = (entry("k", "one"), entry("k", "two"), entry("k", "\"\\ \u{7f}é\u{1f600}/\n"));
-    assert!(shelf.replace("n", None, one.clone()).await.expect("asked"));
-    assert!(!shelf.replace("n", None, two.clone()).await.expect("asked"), "somebody was quicker");
-    assert!(!shelf.replace("n", Some(&two), odd.clone()).await.expect("asked"));
-    assert!(shelf.replace("n", Some(&one), odd.clone()).await.expect("asked"));
-    assert!(shelf.replace("n", Some(&odd), two.clone()).await.expect("asked"), "whatever letters it has");
-    assert_eq!(shelf.get("n", "k").await.expect("read"), Some(two.clone()));
-    assert_eq!(shelf.list("n", "", None, 9).await.expect("listed").keys, ["k"]);
+    assert!(backend.replace("n", None, one.clone()).await.expect("asked"));
+    assert!(!backend.replace("n", None, two.clone()).await.expect("asked"), "somebody was quicker");
+    assert!(!backend.replace("n", Some(&two), odd.clone()).await.expect("asked"));
+    assert!(backend.replace("n", Some(&one), odd.clone()).await.expect("asked"));
+    assert!(backend.replace("n", Some(&odd), two.clone()).await.expect("asked"), "whatever letters it has");
+    assert_eq!(backend.get("n", "k").await.expect("read"), Some(two.clone()));
+    assert_eq!(backend.list("n", "", None, 9).await.expect("listed").keys, ["k"]);
     // An entry that is expired by the host's clock counts as none, even while the server has it.
     clock.advance_ms(86_401_000);
-    assert!(!shelf.replace("n", Some(&two), one.clone()).await.expect("asked"));
-    assert!(shelf.replace("n", None, one).await.expect("asked"));
+    assert!(!backend.replace("n", Some(&two), one.clone()).await.expect("asked"));
+    assert!(backend.replace("n", None, one).await.expect("asked"));
 }
 
 #[tokio::test]
 async fn what_has_no_lifetime_of_its_own_lives_a_day_also_on_the_server() {
     let (server, clock) = (RedisServer::start(), clock());
     let config = RedisConfig::at(&server.url());
-    let shelf = memory(&config, &clock);
-    shelf.put("n", entry("k", "v")).await.expect("kept");
+    let backend = memory(&config, &clock);
+    backend.put("n", entry("k", "v")).await.expect("kept");
     // The server's answer is `:SECONDS`; it counts down from a day.
     let left = server.ask(&["TTL", "longhaul:m:1:n:k"]);
     let left: u64 =
         left.lines().next().and_then(|line| line.strip_prefix(':')).expect("a number").parse().expect("one");
     assert!((86_300..=86_400).contains(&left), "{left}");
     clock.advance_ms(86_399_000);
-    assert!(shelf.get("n", "k").await.expect("read").is_some());
+    assert!(backend.get("n", "k").await.expect("read").is_some());
     clock.advance_ms(2_000);
-    assert!(shelf.get("n", "k").await.expect("read").is_none());
+    assert!(backend.get("n", "k").await.expect("read").is_none());
     #[expect(clippy::cast_precision_loss, reason = "a time")]
     let over = MemoryEntry { expires_at_ms: Some(clock.now_ms() as f64), ..entry("now", "v") };
-    shelf.put("n", over).await.expect("taken");
-    assert!(shelf.get("n", "now").await.expect("read").is_none(), "a lifetime of 0 is over at once");
+    backend.put("n", over).await.expect("taken");
+    assert!(backend.get("n", "now").await.expect("read").is_none(), "a lifetime of 0 is over at once");
 }
 
 #[tokio::test]

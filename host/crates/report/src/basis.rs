@@ -51,7 +51,7 @@ impl RestsOn {
             Self::Junit => "a report in the form of JUnit, which the code under test could write",
             Self::TestNames => "tests by name without counterexamples, which the code under test could report",
             Self::Reading => "an evaluator that read the work",
-            Self::Person => "a person, who took it as it is",
+            Self::Person => "a person, who accepted the work as it is",
             Self::RunBefore => "the verdict of the run before, and checks that still pass",
         }
     }

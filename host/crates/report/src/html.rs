@@ -47,7 +47,7 @@ fn page(report: &RunReport, to: &mut String) -> std::fmt::Result {
     let took = span(last_ms.saturating_sub(*created_ms));
     writeln!(
         to,
-        "<p class=\"about\">From {} to {} UTC ({took}); taken up again {} times. Used: {}.</p>",
+        "<p class=\"about\">From {} to {} UTC ({took}); resumed {} times. Used: {}.</p>",
         moment(*created_ms),
         moment(*last_ms),
         report.resumes,
@@ -89,7 +89,7 @@ fn microdollars(cost: f64) -> u64 {
 }
 
 fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
-    write!(to, "<h2>Who used what</h2>\n<table><tr><th>agent<th>plugin")?;
+    write!(to, "<h2>Usage by agent</h2>\n<table><tr><th>agent<th>plugin")?;
     for heading in ["calls", "failed", "time", "tokens", "cost", "fuel"] {
         write!(to, "<th class=\"number\">{heading}")?;
     }

@@ -236,8 +236,8 @@ fn lines(events: &[RunEvent], text: impl Fn(&Event) -> Option<String>) -> Vec<Ti
 fn reset(event: &Event) -> Option<String> {
     let told = serde_json::to_value(event).ok()?;
     let what = match told["type"].as_str()? {
-        "context_reset" => "begun anew",
-        "context_compacted" => "made shorter",
+        "context_reset" => "reset",
+        "context_compacted" => "compacted",
         _ => return None,
     };
     let fields = told.as_object()?.iter().filter(|(name, _)| *name != "type");

@@ -31,7 +31,7 @@ fn sections(report: &RunReport, to: &mut String) -> std::fmt::Result {
     let took = span(report.last_ms.saturating_sub(report.created_ms));
     writeln!(
         to,
-        "From {from} to {to_end} UTC ({took}); taken up again {} times. Used: {}.",
+        "From {from} to {to_end} UTC ({took}); resumed {} times. Used: {}.",
         report.resumes,
         used_words(used)
     )?;
@@ -113,7 +113,7 @@ fn commits(report: &RunReport, to: &mut String) -> std::fmt::Result {
 fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(
         to,
-        "\n## Who used what\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
+        "\n## Usage by agent\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
     )?;
     for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
         let (tokens, cost) = (used.usage.tokens(), used.usage.cost_text());

@@ -11,7 +11,7 @@ pub enum ResourceError {
         pid: u32,
     },
     /// The system refuses permission.
-    #[error("process {pid} belongs to somebody else; end it as its user, or as root")]
+    #[error("process {pid} belongs to another user; end it as its user, or as root")]
     NotOurs {
         /// The number of the process.
         pid: u32,

@@ -87,7 +87,7 @@ impl WorkExecutor {
     }
 
     /// The workspace of a feature's session, and the commit that its work started from.
-    async fn desk_of(&self, state: &RunState, work: &Work) -> fault::Result<(Arc<Workspace>, Option<String>)> {
+    async fn workspace_of(&self, state: &RunState, work: &Work) -> fault::Result<(Arc<Workspace>, Option<String>)> {
         if self.record.ask.is_some() {
             return Ok((self.workspace(0).await?, Some(String::new())));
         }

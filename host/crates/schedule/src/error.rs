@@ -68,7 +68,7 @@ pub enum ScheduleError {
         max: u32,
     },
     /// Only a failed task can be retried.
-    #[error("task `{task}` is {status}, and only a failed task can be tried again")]
+    #[error("task `{task}` is {status}, and only a failed task can be retried")]
     NotFailed {
         /// The task.
         task: String,

@@ -40,7 +40,7 @@ pub enum When {
     /// It completed.
     #[default]
     Success,
-    /// It failed, and is not tried again.
+    /// It failed, and has no retry left.
     Failure,
     /// Either end.
     Always,

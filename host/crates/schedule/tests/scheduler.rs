@@ -265,7 +265,7 @@ fn a_chain_runs_as_its_ends_say() {
     };
     assert_eq!(follows(AttemptOutcome::Completed), "any good");
     assert_eq!(follows(AttemptOutcome::Failed { error: String::new(), retryable: false }), "any bad");
-    assert_eq!(follows(failed()), "agent-a", "it is tried again first");
+    assert_eq!(follows(failed()), "agent-a", "it is retried first");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The artifacts of agents: inspection and changes by people.
 
-use crate::desk::SchedulerService;
 use crate::rows::{self, ScheduleTransaction};
+use crate::service::SchedulerService;
 use longhaul_agents::{AgentError, ArtifactHead, NewArtifactVersion};
 use longhaul_api::agents::{ArtifactList, ClearArtifact, HandedArtifact, SetArtifact, ShowArtifact};
 use longhaul_core::Name;

@@ -1,9 +1,9 @@
 //! One attempt at a task: it loads the agent's artifact, executes its code, summarises and saves the result. The end of
 //! the task, the new artifact, and the scheduler's new state are one transaction.
 
-use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows::{self, ScheduleTransaction};
 use crate::schedules;
+use crate::service::{SchedulerService, StateGuard, lock};
 use crate::summary;
 use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt, end_by_hand, outcome};
 use futures_util::FutureExt as _;
@@ -181,7 +181,7 @@ impl SchedulerService {
         }
         let head = rows::head(&*self.store, name)?;
         if let Some(other) = lock(&self.by_hand).get(name) {
-            let reason = format!("task `{other}` of the same agent, which somebody asked for");
+            let reason = format!("task `{other}` of the same agent, which was started by hand");
             return Ok(PreparedAttempt::Wait { reason, for_ms: BUSY_WAIT_MS });
         }
         let wanted = AdmissionRequest {
@@ -304,7 +304,7 @@ impl SchedulerService {
         let now = match rows::head(&*self.store, name) {
             Ok(now) => now,
             Err(error) => {
-                result.notes.push(format!("nothing was handed on: {error:#}"));
+                result.notes.push(format!("the artifact was not kept: {error:#}"));
                 return None;
             }
         };
@@ -312,7 +312,7 @@ impl SchedulerService {
         let is_changed = now.version != work.head.version;
         let printed = handed.printed.state.clone().filter(|_| result.success);
         if is_changed && printed.is_some() {
-            let note = "what its agent hands on was changed while it ran, so the state that it printed was not taken";
+            let note = "the artifact of its agent was changed while it ran, so the state that it printed was not kept";
             result.notes.push(note.to_owned());
         }
         if result.truncated && result.success && printed.is_none() {
@@ -340,7 +340,7 @@ impl SchedulerService {
                 (result.success, result.retryable) = (false, false);
                 result.error_message = Some(error.clone());
                 next(before, result, compress::summary("", Some(&error)))
-                    .map_err(|error| result.notes.push(format!("nothing was handed on: {error}")))
+                    .map_err(|error| result.notes.push(format!("the artifact was not kept: {error}")))
                     .ok()
             }
         }

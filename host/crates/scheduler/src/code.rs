@@ -1,6 +1,6 @@
 //! Runs an agent's code in the sandbox. Refuses an agent that is an ask or a run: it has no code of its own.
 
-use crate::desk::SchedulerService;
+use crate::service::SchedulerService;
 use crate::work::AgentWork;
 use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_exec::{Code as Source, ExecError, Executor, ExecutorPaths, Job, JobLimits, JobReport};

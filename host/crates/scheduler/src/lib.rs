@@ -6,7 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `desk` | the scheduler service: the lock, and the state behind it |
+//! | `service` | the scheduler service: the lock, and the state behind it |
 //! | `rows` | the stored rows, and their changes |
 //! | `records` | agents: created, changed, removed |
 //! | `artifacts` | artifacts, inspected and changed by people |
@@ -25,17 +25,17 @@
 mod artifacts;
 mod attempt;
 mod code;
-mod desk;
 mod records;
 mod rows;
 mod scheduler;
 mod schedules;
+mod service;
 mod summary;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod work;
 
-pub use desk::SchedulerService;
 pub use scheduler::Scheduler;
+pub use service::SchedulerService;
 pub use work::{AgentExecutor, AgentWork};

@@ -1,7 +1,7 @@
 //! Agents: created, changed, enabled and disabled, removed.
 
-use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows::{self, ScheduleTransaction};
+use crate::service::{SchedulerService, StateGuard, lock};
 use base64::Engine as _;
 use longhaul_agents::{AgentCode, AgentError, AgentPatch, AgentRecord, NewAgent, WASM_BYTES_MAX};
 use longhaul_api::agents::{

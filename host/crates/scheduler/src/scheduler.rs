@@ -3,8 +3,8 @@
 //! One scheduler works in the process that owns the data directory. It sleeps until something is due, changes, or ends,
 //! and never for long, since the clock of a machine may jump. It reads no clock but that of the scheduler service.
 
-use crate::desk::{SchedulerService, lock};
 use crate::rows::ScheduleTransaction;
+use crate::service::{SchedulerService, lock};
 use crate::work::{AgentExecutor, NewAttempt};
 use longhaul_core::fault::{self, bail};
 use longhaul_schedule::{ScheduledTask, SchedulerInput, TaskStatus};

@@ -1,7 +1,7 @@
 //! Schedules: created, changed and inspected.
 
-use crate::desk::{SchedulerService, StateGuard, lock};
 use crate::rows;
+use crate::service::{SchedulerService, StateGuard, lock};
 use crate::work::BY_HAND;
 use longhaul_agents::{AgentError, ExecutionResult};
 use longhaul_api::agents::{

@@ -1,7 +1,7 @@
 //! Tasks: listed, inspected and retried.
 
-use crate::desk::{SchedulerService, StateGuard};
 use crate::rows::{self, ScheduleTransaction};
+use crate::service::{SchedulerService, StateGuard};
 use crate::work::{self, BY_HAND};
 use longhaul_api::agents::{AttemptView, ListTasks, PAGE_MAX, TaskList, TaskView};
 use longhaul_core::fault::{self, Fault, bail};

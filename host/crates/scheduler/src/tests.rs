@@ -1,8 +1,8 @@
 //! The scheduler service over a store in memory, with a scripted agent executor and a clock that the test moves.
 
-use crate::desk::{SchedulerService, lock};
 use crate::rows::{self, ScheduleTransaction};
 use crate::scheduler::Scheduler;
+use crate::service::{SchedulerService, lock};
 use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt};
 use longhaul_agents::{
     Admission, AdmissionDecision, AdmissionRequest, AgentCode, AgentPatch, Artifact, ExecutionResult, NewAgent,
@@ -251,7 +251,7 @@ async fn live(bench: &mut Bench, end_ms: u64) {
 }
 
 async fn account(bench: &Bench, commits: u64) {
-    let artifact = bench.artifact("a").await.expect("something is handed on");
+    let artifact = bench.artifact("a").await.expect("an artifact");
     let counted = artifact.state["n"].as_u64().unwrap_or_default();
     let ((tasks, _), tally) = (bench.tasks(None, None).await, bench.tally("s").await);
     let fires = (bench.clock.now_ms() - HandClock::START_MS) / MINUTE;
@@ -260,7 +260,7 @@ async fn account(bench: &Bench, commits: u64) {
     assert_eq!(tally.tasks + skipped + open, fires, "killed at commit {commits}: {tally:?}, {open} open");
     assert_eq!(artifact.run_count, tally.tasks, "killed at commit {commits}: each task that ended is one run");
     assert_eq!(counted, tally.completed, "killed at commit {commits}: each completed one counted once");
-    assert_eq!(tally.failed, 0, "killed at commit {commits}: what failed was tried again");
+    assert_eq!(tally.failed, 0, "killed at commit {commits}: what failed was retried");
     assert!(tasks.iter().all(|task| task.status != TaskStatus::Running), "killed at commit {commits}: {tasks:?}");
     let attempts: u64 = tasks.iter().map(|task| task.attempts.len() as u64).sum();
     let executed = bench.agent_executor.executed.load(Ordering::SeqCst);
@@ -586,7 +586,7 @@ async fn without_a_scheduler_nothing_fires_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_chain_runs_through_the_desk_and_a_circle_is_refused() {
+async fn a_chain_runs_through_the_service_and_a_circle_is_refused() {
     let agent_executor = told(|work, _| match work.agent().name.as_str() {
         "bad" => ExecutionResult::failed("no", false),
         _ => printed("well"),
@@ -721,7 +721,7 @@ async fn a_task_that_failed_for_good_is_told_once_and_no_other() {
         bench.put(by_hand(agent, agent, 1)).await;
         bench.fire(agent).await;
     }
-    assert!(notifications(&*store).is_empty(), "what failed is tried again");
+    assert!(notifications(&*store).is_empty(), "what failed is retried");
     bench.scheduler_service.remove_schedule(name("withdrawn")).await.expect("it was there");
     bench.pass(2_000).await;
     let (failed, _) = bench.tasks(Some("never"), Some(StatusFilter::Failed)).await;

@@ -92,8 +92,8 @@ impl std::fmt::Display for Signer {
         match self {
             Self::Nobody => write!(formatter, "unsigned"),
             Self::Own { key } => write!(formatter, "signed here, by {key}"),
-            Self::Known { key } => write!(formatter, "signed by {key}, who is known here"),
-            Self::Unknown { key } => write!(formatter, "signed by {key}, who is unknown here"),
+            Self::Known { key } => write!(formatter, "signed by {key}, which is known here"),
+            Self::Unknown { key } => write!(formatter, "signed by {key}, which is unknown here"),
         }
     }
 }

@@ -63,9 +63,9 @@ pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> fault::Re
     let standing = of_file(store, directory, config, &powers::of_project(config, directory))?;
     let Some(beyond) = standing.beyond.filter(|_| !standing.is_trusted) else { return Ok(()) };
     let asks = match (standing.is_new, beyond.starts_with('+')) {
-        (true, _) => "asks for powers that nobody here agreed to",
-        (false, true) => "asks for more powers that nobody here agreed to since",
-        (false, false) => "holds runs back less than it did when somebody agreed to it",
+        (true, _) => "asks for powers without an agreement here",
+        (false, true) => "asks for more powers than were agreed to here",
+        (false, false) => "restricts runs less than it did when it was agreed to",
     };
     bail!(Fault::conflict(format!(
         "longhaul.toml {asks} ({beyond}); look at it and agree with `longhaul trust`, or in a script add --trust"
@@ -301,7 +301,7 @@ mod tests {
         std::fs::remove_dir_all(&place).expect("ours");
         longhaul_worktree::new_project_with(&place, "p", &[("other.txt", "x")]).expect("made");
         let refused = expect(&store, &place, &config).expect_err("another project").to_string();
-        assert!(refused.contains("asks for powers that nobody here agreed to (+ [notify] starts `a`"), "{refused}");
+        assert!(refused.contains("asks for powers without an agreement here (+ [notify] starts `a`"), "{refused}");
         let claimed = identity::claim(&store, &place, "p", &[2; 32]).await.expect("claimed");
         assert!(expect(&store, &place, &config).is_err(), "also once it is known");
         agree(&store, &place, &claimed.id, &powers::of_project(&config, &place), 2).await.expect("kept");

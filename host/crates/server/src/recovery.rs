@@ -67,11 +67,11 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
         match service.call(request).await {
             Ok(_) => {
                 held.remove(&run);
-                tracing::info!(%run, "a run that was broken off goes on");
+                tracing::info!(%run, "an interrupted run goes on");
             }
             Err(error) => {
                 let wait = held.get(&run).map_or(RETRY_WAIT, |held| (held.wait * 2).min(RETRY_WAIT_MAX));
-                tracing::warn!(%run, "a run that was broken off cannot go on, and is tried again in {wait:?}: {error:#}");
+                tracing::warn!(%run, "an interrupted run cannot go on; the next attempt is in {wait:?}: {error:#}");
                 held.insert(run, BlockedRun { wait, again: Instant::now() + wait });
             }
         }

@@ -109,7 +109,7 @@ async fn admit(peer: std::io::Result<u32>, reader: &mut BufReader<UnixStream>, t
                 "the socket answers the user {own} alone, and you are {uid}; run longhaul as that user"
             ));
         }
-        Err(error) => return Err(format!("the system does not say who calls ({error}); try again")),
+        Err(error) => return Err(format!("the system does not name the user of the client ({error}); try again")),
     }
     let mut shown = Vec::new();
     // The caller decides how much it sends.

@@ -203,7 +203,7 @@ impl Service {
                 return Ok(ExecutionResult { success: true, stdout, ..ExecutionResult::default() });
             }
             RunStatus::Parked => {
-                format!("run {run} waits for somebody: {}; answer it, then: longhaul resume {run}", status.why)
+                format!("run {run} waits for a person: {}; answer it, then: longhaul resume {run}", status.why)
             }
             RunStatus::Paused => format!("run {run} is paused; go on with `longhaul resume {run}`"),
             RunStatus::Incomplete => format!("run {run} ended, and {passing} of {kept} pass: {}", status.why),

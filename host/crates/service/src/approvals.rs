@@ -75,7 +75,7 @@ impl Service {
         let run = before.subject.invocation.run();
         if self.is_over(&run)? {
             bail!(Fault::conflict(format!(
-                "run {run} is over, so nobody waits for an answer; `longhaul status {run}` shows how it ended"
+                "run {run} is over, so no call waits for an answer; `longhaul status {run}` shows how it ended"
             )));
         }
         let at_ms = self.host.clock.now_ms();
@@ -90,7 +90,7 @@ impl Service {
                 answered.push(passed);
             }
         }
-        self.host.store.commit(batch).await.context("somebody else answered at the same time")?;
+        self.host.store.commit(batch).await.context("another answer arrived at the same time")?;
         self.host.crash.reach("approval.answered");
         for one in &answered {
             self.note_answer(one).await?;

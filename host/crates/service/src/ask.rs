@@ -36,7 +36,7 @@ impl Service {
         let directory =
             directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
         if goal.len() > GOAL_BYTES_MAX {
-            bail!("what is asked has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
+            bail!("the question has {} bytes, more than {GOAL_BYTES_MAX}; name files instead", goal.len());
         }
         let text = longhaul_config::of_config(&directory).ok();
         let mut config = Config::read(&directory)?;

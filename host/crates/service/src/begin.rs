@@ -137,7 +137,7 @@ fn refuse_second(before: Option<&StoredRun>, again: bool) -> fault::Result<()> {
         Abandoned if again => Ok(()),
         Abandoned => {
             bail!(Fault::conflict(format!(
-                "project `{project}` was given up with run {run}; start it anew with `longhaul run --again`"
+                "project `{project}` was abandoned with run {run}; start it anew with `longhaul run --again`"
             )))
         }
         Paused => bail!(Fault::conflict(format!(

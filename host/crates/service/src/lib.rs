@@ -121,7 +121,7 @@ pub struct ServiceParts {
     /// Of which runs something was written.
     pub changed_runs: Arc<ChangedRuns>,
     /// Graphs of steps of code.
-    pub graphs: Arc<longhaul_graph_runner::Desk>,
+    pub graphs: Arc<longhaul_graph_runner::GraphService>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<longhaul_scheduler::SchedulerService>,
     /// What the program gives to the models that it asks.
@@ -142,7 +142,7 @@ pub struct ServiceParts {
 
 /// Carries out operations for one data directory.
 pub struct Service {
-    graphs: Arc<longhaul_graph_runner::Desk>,
+    graphs: Arc<longhaul_graph_runner::GraphService>,
     agents: Arc<longhaul_scheduler::SchedulerService>,
     environment: ProgramEnvironment,
     notifier: Arc<Notifier>,

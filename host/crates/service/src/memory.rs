@@ -50,7 +50,7 @@ impl Service {
         let mut all = std::mem::take(&mut *self.remembering.lock().unwrap_or_else(PoisonError::into_inner));
         let ended = async { while all.join_next().await.is_some() {} };
         if tokio::time::timeout(REMEMBERED_WAIT, ended).await.is_err() {
-            tracing::warn!("what runs came to is remembered later: it takes longer than {REMEMBERED_WAIT:?}");
+            tracing::warn!("the outcomes of runs are remembered later: it takes longer than {REMEMBERED_WAIT:?}");
         }
     }
 

@@ -187,7 +187,7 @@ async fn live_holding(
         .live_until(first, async {
             keeper.abort();
             if let Err(error) = shared.leave(host, &lease).await {
-                tracing::warn!(run = lease.key, "other machines do not see how the run stands: {error:#}");
+                tracing::warn!(run = lease.key, "other machines do not see the status of the run: {error:#}");
             }
         })
         .await;

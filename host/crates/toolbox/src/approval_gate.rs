@@ -50,9 +50,9 @@ impl ApprovalGate {
         if let PolicyVerdict::Deny(denial) = verdict {
             return Ok(Ok((CallDecision::Denied(denial), taken_back(known)?)));
         }
-        let when_heard = self.when_heard(gate, intent);
-        if when_heard == PolicyMode::Deny {
-            return Ok(Ok((CallDecision::Denied(gate.refused_when_heard(intent)), taken_back(known)?)));
+        let when_untrusted = self.when_untrusted(gate, intent);
+        if when_untrusted == PolicyMode::Deny {
+            return Ok(Ok((CallDecision::Denied(gate.refused_when_untrusted(intent)), taken_back(known)?)));
         }
         if let Some(approval) = &known
             && let Some((decision, used)) = approval.used(&subject, self.environment.clock.now_ms())?
@@ -63,7 +63,7 @@ impl ApprovalGate {
             PolicyVerdict::Allow => Some("the operator's policy".to_owned()),
             _ => self.rule_for(gate, &intent.call, &subject)?,
         };
-        let heard = match when_heard {
+        let heard = match when_untrusted {
             PolicyMode::Allow => Vec::new(),
             _ => self.not_allowed(gate, intent, &subject)?,
         };
@@ -95,8 +95,8 @@ impl ApprovalGate {
     }
 
     /// The policy for a call after what its agent has read.
-    fn when_heard(&self, gate: &ToolGate, intent: &Intent) -> PolicyMode {
-        gate.when_heard(intent, |destination| self.tools.has_reached(destination))
+    fn when_untrusted(&self, gate: &ToolGate, intent: &Intent) -> PolicyMode {
+        gate.when_untrusted(intent, |destination| self.tools.has_reached(destination))
     }
 
     /// The sources of untrusted text that no rule of the run allows this call to follow. A rule allows them for the
@@ -152,13 +152,13 @@ impl ApprovalGate {
 impl Approvals for ApprovalGate {
     fn is_free(&self, intent: &Intent) -> bool {
         self.gate(&intent.call)
-            .is_ok_and(|gate| gate.is_free(&intent.call) && self.when_heard(gate, intent) == PolicyMode::Allow)
+            .is_ok_and(|gate| gate.is_free(&intent.call) && self.when_untrusted(gate, intent) == PolicyMode::Allow)
     }
 
     fn asks(&self, intent: &Intent) -> bool {
         // The call of an unknown tool is decided about, and refused there.
         let Ok(gate) = self.gate(&intent.call) else { return true };
-        match (gate.verdict(&intent.call), self.when_heard(gate, intent)) {
+        match (gate.verdict(&intent.call), self.when_untrusted(gate, intent)) {
             (PolicyVerdict::Ask, _) | (PolicyVerdict::Allow, PolicyMode::Ask) => true,
             // Other work of the run may have asked about its destination meanwhile.
             (PolicyVerdict::Allow, PolicyMode::Allow) => {

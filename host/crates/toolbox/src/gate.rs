@@ -99,7 +99,7 @@ impl ToolGate {
 
     /// The policy for a call after what its agent has read; `reached` says whether a destination was approved before in
     /// this run. Work in the tree is never outside: its files, its checks, its commits.
-    pub fn when_heard(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> PolicyMode {
+    pub fn when_untrusted(&self, intent: &Intent, reached: impl Fn(&str) -> bool) -> PolicyMode {
         if intent.heard.is_empty() || !self.reaches_out() {
             return PolicyMode::Allow;
         }
@@ -110,7 +110,7 @@ impl ToolGate {
         if self.only_reads(intent) && !is_new {
             return PolicyMode::Allow;
         }
-        self.policy.when_heard(&intent.call.function, &arguments)
+        self.policy.when_untrusted(&intent.call.function, &arguments)
     }
 
     /// Whether a call changes nothing: the operator vouches for its tool, or its hosts are granted for GET and HEAD
@@ -147,11 +147,11 @@ impl ToolGate {
     }
 
     /// The refusal of a call that may not follow untrusted text.
-    pub fn refused_when_heard(&self, intent: &Intent) -> Denial {
+    pub fn refused_when_untrusted(&self, intent: &Intent) -> Denial {
         let call = format!("{}.{}", intent.call.tool, intent.call.function);
         Denial {
             reason: format!("`{call}` acts outwards, and untrusted words were heard from {}", intent.heard.join(", ")),
-            fix: format!("write [{}.approval] when_heard = \"ask\" in longhaul.toml", self.table),
+            fix: format!("write [{}.approval] when_untrusted = \"ask\" in longhaul.toml", self.table),
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
             let intent = Intent { invocation, entry: 0, call, effect, reads, heard: vec!["web".into()] };
             let gate = ToolGate::of("reader", &part, &PinnedPlugins::new(), true);
             let reached = |destination: &str| ["https://a.example", "the tool `reader`"].contains(&destination);
-            assert_eq!(gate.when_heard(&intent, reached), expected, "{text} {effect:?} {reads} {arguments}");
+            assert_eq!(gate.when_untrusted(&intent, reached), expected, "{text} {effect:?} {reads} {arguments}");
         };
         let (acts, read) = (EffectClass::Acts, EffectClass::ReadOnly);
         let (any, get) = ("hosts = [\"https://a.example\"]", "hosts = [\"GET,HEAD https://a.example\"]");

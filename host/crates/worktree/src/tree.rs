@@ -26,7 +26,7 @@ pub struct Tree {
     dir: PathBuf,
     caps: TreeCaps,
     known: Arc<Known>,
-    shelf: SpareSlot,
+    spare: SpareSlot,
 }
 
 /// A tree, with notes for a person.
@@ -56,7 +56,7 @@ impl Tree {
         let dir = std::path::absolute(dir).map_err(TreeError::io("find", dir))?;
         remove_left_over(&dir)?;
         let is_there = std::fs::symlink_metadata(&dir).is_ok();
-        let tree = Self { dir, caps: caps.clone(), known: Arc::default(), shelf: SpareSlot::default() };
+        let tree = Self { dir, caps: caps.clone(), known: Arc::default(), spare: SpareSlot::default() };
         if is_there {
             // Refuses anything but a directory.
             tree.root()?;
@@ -70,7 +70,7 @@ impl Tree {
     /// The tree in `dir`, now or once it is checked out.
     #[must_use]
     pub fn in_dir(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), shelf: SpareSlot::default() }
+        Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), spare: SpareSlot::default() }
     }
 
     /// Its directory.
@@ -80,8 +80,8 @@ impl Tree {
     }
 
     /// The slot of the copy for its checks.
-    pub(crate) fn shelf(&self) -> &SpareSlot {
-        &self.shelf
+    pub(crate) fn spare(&self) -> &SpareSlot {
+        &self.spare
     }
 
     /// All differences to the commit `parent`.

@@ -264,7 +264,7 @@ fn age_ms(text: &str) -> u64 {
 
 fn a_purge_by_age(case: &Value, found: &[&str]) {
     let (store, clock) = (MemoryStore::new(), HandClock::at(HandClock::START_MS));
-    let shelf = SnapshotStore::new(&store, &clock);
+    let snapshots = SnapshotStore::new(&store, &clock);
     let age_max_ms = number::<u64>(found[0]) * DAY_MS;
     let mut ages: Vec<(&str, u64)> = found[1].split(", ").map(|age| (age, age_ms(age))).collect();
     // Saved one after the other, so that at the end their ages are those of the case.
@@ -274,11 +274,11 @@ fn a_purge_by_age(case: &Value, found: &[&str]) {
     for (name, age) in &ages {
         clock.advance_ms(now_ms - age - passed);
         passed = now_ms - age;
-        block_on(shelf.save(name, b"{}".to_vec(), now_ms + DAY_MS)).expect("saved");
+        block_on(snapshots.save(name, b"{}".to_vec(), now_ms + DAY_MS)).expect("saved");
     }
     clock.advance_ms(now_ms - passed);
-    assert_eq!(json!(block_on(shelf.purge(age_max_ms)).expect("purged")), case["expected_removed"]);
-    let mut left: Vec<String> = shelf.list().expect("listed").into_iter().map(|saved| saved.key).collect();
+    assert_eq!(json!(block_on(snapshots.purge(age_max_ms)).expect("purged")), case["expected_removed"]);
+    let mut left: Vec<String> = snapshots.list().expect("listed").into_iter().map(|saved| saved.key).collect();
     let mut young: Vec<&str> = ages.iter().filter(|(_, age)| *age <= age_max_ms).map(|(name, _)| *name).collect();
     left.sort_unstable();
     young.sort_unstable();
@@ -288,13 +288,13 @@ fn a_purge_by_age(case: &Value, found: &[&str]) {
 fn a_lifetime(case: &Value, found: &[&str]) {
     let [lifetime, first, second] = [0, 1, 2].map(|at| number::<u64>(found[at]) * SECOND_MS);
     let (store, clock) = (MemoryStore::new(), HandClock::at(HandClock::START_MS));
-    let shelf = SnapshotStore::new(&store, &clock);
-    block_on(shelf.save("k", b"{}".to_vec(), lifetime)).expect("saved");
-    let seen = || if shelf.read("k").expect("read").is_some() { "present" } else { "absent" };
+    let snapshots = SnapshotStore::new(&store, &clock);
+    block_on(snapshots.save("k", b"{}".to_vec(), lifetime)).expect("saved");
+    let seen = || if snapshots.read("k").expect("read").is_some() { "present" } else { "absent" };
     clock.advance_ms(first);
     let before = seen();
     clock.advance_ms(second - first);
     assert_eq!(json!([before, seen()]), case["expected"]);
-    block_on(shelf.save("at once", b"{}".to_vec(), 0)).expect("saved");
-    assert!(shelf.read("at once").expect("read").is_none(), "0 is over at once");
+    block_on(snapshots.save("at once", b"{}".to_vec(), 0)).expect("saved");
+    assert!(snapshots.read("at once").expect("read").is_none(), "0 is over at once");
 }

@@ -100,8 +100,8 @@ test("a run is started from its project and is seen as it goes, word by word", a
   await button("Start a run").click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Start" }).click();
-  await dialog.getByText("was given up with run").waitFor();
-  await dialog.getByLabel("Also if the project was given up").check();
+  await dialog.getByText("was abandoned with run").waitFor();
+  await dialog.getByLabel("Also if the project was abandoned").check();
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/#\/runs\/r-/);
   run = /r-[0-9a-f]+/.exec(page.url())[0];
@@ -323,7 +323,7 @@ test("entries of the journal are opened one by one, and a replay comes to the sa
   await entry.click();
   await page.locator(".entry[open] .entry-body").waitFor();
   await button("Replay").click();
-  await page.getByText("each came to the same").waitFor();
+  await page.getByText("each gave the same result").waitFor();
 });
 
 test("the report is read here and kept as a file", async () => {
@@ -343,7 +343,7 @@ test("the report is read here and kept as a file", async () => {
     assert.match(file.suggestedFilename(), new RegExp(`\\.${name}$`));
     assert.ok(readFileSync(await file.path(), "utf8").length > 100, name);
   }
-  await page.locator("tbody").getByText("Go back to it").first().waitFor();
+  await page.locator("tbody").getByText("Revert to it").first().waitFor();
 });
 
 test("a schedule is added, run now, paused and removed, and its agent shows what it came to", async (t) => {
@@ -387,8 +387,8 @@ test("a schedule is added, run now, paused and removed, and its agent shows what
   await go("#/agents");
   await page.getByRole("link", { name: "reporter" }).click();
   // The source of the agent, folded above, has these words, too.
-  const handedOn = page.getByRole("region", { name: "Hand-off", exact: true });
-  await handedOn.getByText("counted <b>41</b>", { exact: true }).waitFor();
+  const artifact = page.getByRole("region", { name: "Artifact", exact: true });
+  await artifact.getByText("counted <b>41</b>", { exact: true }).waitFor();
   assert.equal(await page.locator("main b b, main pre b").count(), 0, "what code printed is text");
   await button("Run it").click();
   await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();

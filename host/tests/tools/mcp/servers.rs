@@ -147,7 +147,7 @@ fn a_call_whose_server_does_not_answer_waits_for_a_person_where_it_may_have_acte
     for reason in ["did not answer in 1000 ms (call_ms_max)", "broke off"] {
         let ran = if reason.starts_with("did") { lab.run(&["run"]) } else { lab.run(&["resume"]) }.expect(5);
         let question = lab.newest().expect("a run")["question"].as_str().expect("a question").to_owned();
-        assert!(question.contains("nobody knows whether it happened") && question.contains(reason), "{}", ran.said());
+        assert!(question.contains("it is unknown whether it happened") && question.contains(reason), "{}", ran.said());
         lab.run(&["answer", "--happened", "{\"done\":true}"]).expect(0);
     }
     lab.run(&["resume"]).expect(0);
@@ -192,7 +192,7 @@ fn the_tools_of_a_server_are_approved_before_an_agent_has_them() {
     let said = said.replace(r#"{"type":"object"}"#, schema);
     let calls = [("mcp-fake", "echo", json!({ "a": 1 }))];
     let lab = unapproved(&said, "", &calls);
-    refused(&lab.run(&["run"]), &["[mcp.fake] nobody has approved of its tools", "longhaul mcp accept fake"]);
+    refused(&lab.run(&["run"]), &["[mcp.fake] its tools are not approved yet", "longhaul mcp accept fake"]);
     // Nobody is there to be asked; what was to be looked at is shown.
     let shown = lab.run(&["mcp", "accept", "fake"]).expect(1);
     for part in [

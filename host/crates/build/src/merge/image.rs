@@ -180,7 +180,7 @@ impl<'l, 'a> Plan<'l, 'a> {
             match provider {
                 Provider::Host { module, name } => {
                     let at = self.imports.iter().position(|(m, n, _)| (*m, *n) == (module, name));
-                    return at.map(count).ok_or_else(|| MergeError::new(format_args!("nobody provides `{name}`")));
+                    return at.map(count).ok_or_else(|| MergeError::new(format_args!("no module provides `{name}`")));
                 }
                 Provider::Own { instance, index } => match self.leads_to(instance, index)? {
                     Some(next) => provider = next,

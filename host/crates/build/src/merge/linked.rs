@@ -295,7 +295,7 @@ impl<'a> Linked<'a> {
         let Some((from, name)) = self.modules[*module].imports.name(sort, index) else {
             return Ok(Provider::Own { instance, index });
         };
-        let giver = given.get(from).ok_or_else(|| MergeError::new(format_args!("nobody provides `{from}`")))?;
+        let giver = given.get(from).ok_or_else(|| MergeError::new(format_args!("no module provides `{from}`")))?;
         let found = self.export(*giver, sort, name, steps)?;
         Ok(found.unwrap_or(Provider::Host { module: from, name }))
     }
@@ -303,7 +303,7 @@ impl<'a> Linked<'a> {
     /// The provider of an instance's export; none: the host.
     fn export(&self, instance: usize, sort: IndexKind, name: &str, steps: u32) -> Result<Option<Provider<'a>>> {
         let steps = steps.checked_sub(1).ok_or_else(|| MergeError::new(format_args!("`{name}` leads in a circle")))?;
-        let missing = || MergeError::new(format_args!("nobody provides `{name}`"));
+        let missing = || MergeError::new(format_args!("no module provides `{name}`"));
         match self.instances.get(instance).ok_or_else(missing)? {
             Instance::Items(items) => {
                 let (found, index) = items.get(name).ok_or_else(missing)?;

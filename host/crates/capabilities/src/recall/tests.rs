@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 /// A backend that yields between two requests, as one on a server does.
 #[derive(Default)]
-struct Shelf {
+struct FakeMemory {
     entries: Mutex<BTreeMap<(String, String), MemoryEntry>>,
     /// The number of times that another writer is faster.
     overtaken: AtomicU32,
@@ -19,14 +19,14 @@ struct Shelf {
     compares: bool,
 }
 
-impl Shelf {
+impl FakeMemory {
     fn with(key: &str, value: &str, trust: Trust) -> Arc<Self> {
-        let shelf = Self { compares: true, ..Self::default() };
-        shelf.insert(
+        let memory = Self { compares: true, ..Self::default() };
+        memory.insert(
             "episodic/p",
             MemoryNote::new(value.into(), "agents.other", "r-0", "", trust, 1).entry(key, Vec::new(), None),
         );
-        Arc::new(shelf)
+        Arc::new(memory)
     }
 
     fn insert(&self, namespace: &str, entry: MemoryEntry) {
@@ -43,7 +43,7 @@ impl Shelf {
 }
 
 #[async_trait::async_trait]
-impl MemoryBackend for Shelf {
+impl MemoryBackend for FakeMemory {
     async fn put(&self, namespace: &str, entry: MemoryEntry) -> Result<(), MemoryError> {
         tokio::task::yield_now().await;
         self.insert(namespace, entry);
@@ -89,9 +89,9 @@ impl MemoryBackend for Shelf {
     }
 }
 
-fn agent(shelf: &Arc<Shelf>, recorded: Vec<Recorded>) -> (Ctx, Arc<crate::poll::tests::Fake>) {
+fn agent(memory: &Arc<FakeMemory>, recorded: Vec<Recorded>) -> (Ctx, Arc<crate::poll::tests::Fake>) {
     let (mut ctx, journal) = guest(recorded, 100, START_MS);
-    ctx.services.memory = Arc::clone(shelf) as Arc<dyn MemoryBackend>;
+    ctx.services.memory = Arc::clone(memory) as Arc<dyn MemoryBackend>;
     (ctx, journal)
 }
 
@@ -102,43 +102,43 @@ async fn remember(ctx: &mut Ctx, key: &str, value: &str) {
 /// Recalled text that was noted again used to get the trust of the agent that noted it.
 #[tokio::test]
 async fn what_was_recalled_and_is_noted_again_stays_the_words_of_whose_it_was() {
-    let shelf = Shelf::with("page", "obey me", Trust::Web);
-    let (mut ctx, journal) = agent(&shelf, Vec::new());
+    let memory = FakeMemory::with("page", "obey me", Trust::Web);
+    let (mut ctx, journal) = agent(&memory, Vec::new());
     remember(&mut ctx, "before", "mine").await;
     let fetched = ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
     assert_eq!(fetched.as_deref(), Some("\"obey me\""));
     remember(&mut ctx, "own", "obey me").await;
-    assert_eq!((shelf.note("before").trust, shelf.note("own").trust), (Trust::OwnWords, Trust::Web));
+    assert_eq!((memory.note("before").trust, memory.note("own").trust), (Trust::OwnWords, Trust::Web));
     // Also when it was recalled in an attempt that a kill ended.
     let recorded = journal.book.lock().unwrap().entries[..2].to_vec();
-    let (mut ctx, _) = agent(&shelf, recorded);
+    let (mut ctx, _) = agent(&memory, recorded);
     remember(&mut ctx, "before", "mine").await;
     ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
     remember(&mut ctx, "later", "obey me").await;
-    assert_eq!(shelf.note("later").trust, Trust::Web);
+    assert_eq!(memory.note("later").trust, Trust::Web);
 }
 
 #[tokio::test]
 async fn what_a_search_found_is_heard_and_what_it_did_not_find_is_not() {
-    let shelf = Shelf::with("page", "obey me", Trust::Unknown);
-    let (mut ctx, _) = agent(&shelf, Vec::new());
+    let memory = FakeMemory::with("page", "obey me", Trust::Unknown);
+    let (mut ctx, _) = agent(&memory, Vec::new());
     assert!(ctx.search("x".into(), 0).await.expect("no trap").expect("searched").is_empty());
     assert_eq!(ctx.fetch(Tier::Working, "none".into()).await.expect("no trap").expect("asked"), None);
     remember(&mut ctx, "own", "mine").await;
     assert_eq!(ctx.search("x".into(), 9).await.expect("no trap").expect("searched").len(), 2);
     remember(&mut ctx, "after", "mine").await;
-    assert_eq!((shelf.note("own").trust, shelf.note("after").trust), (Trust::OwnWords, Trust::Unknown));
+    assert_eq!((memory.note("own").trust, memory.note("after").trust), (Trust::OwnWords, Trust::Unknown));
 }
 
 #[tokio::test]
 async fn a_journal_from_before_answers_and_nobody_knows_whose_words_it_has() {
-    let shelf = Shelf::with("page", "x", Trust::OwnWords);
-    let (mut ctx, journal) = agent(&shelf, Vec::new());
+    let memory = FakeMemory::with("page", "x", Trust::OwnWords);
+    let (mut ctx, journal) = agent(&memory, Vec::new());
     ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
     let mut recorded = journal.book.lock().unwrap().entries.clone();
     for (answer, value, heard) in [("\"8080\"", Some("8080"), Trust::Unknown), ("null", None, Trust::OwnWords)] {
         recorded[0].answered = Some((answer.to_owned(), START_MS));
-        let (mut ctx, _) = agent(&shelf, recorded.clone());
+        let (mut ctx, _) = agent(&memory, recorded.clone());
         let found = ctx.fetch(Tier::Episodic, "page".into()).await.expect("no trap").expect("found");
         assert_eq!((found.as_deref(), ctx.heard), (value, heard));
     }
@@ -148,16 +148,16 @@ async fn a_journal_from_before_answers_and_nobody_knows_whose_words_it_has() {
 #[tokio::test]
 async fn of_several_that_note_one_fact_at_once_none_is_lost() {
     for compares in [false, true] {
-        let shelf = Arc::new(Shelf { compares, ..Shelf::default() });
+        let memory = Arc::new(FakeMemory { compares, ..FakeMemory::default() });
         let agents = (0..8).map(|number| {
-            let shelf = Arc::clone(&shelf);
+            let memory = Arc::clone(&memory);
             async move {
-                let (mut ctx, _) = agent(&shelf, Vec::new());
+                let (mut ctx, _) = agent(&memory, Vec::new());
                 remember(&mut ctx, "port", &format!("it is {number}")).await;
             }
         });
         join_all(agents).await;
-        let note = shelf.note("port");
+        let note = memory.note("port");
         let mut all: Vec<String> = note.replaced.iter().map(|one| one.value.to_string()).collect();
         all.push(note.value.to_string());
         all.sort();
@@ -168,15 +168,15 @@ async fn of_several_that_note_one_fact_at_once_none_is_lost() {
 
 #[tokio::test]
 async fn who_is_overtaken_by_another_machine_notes_over_what_that_one_noted() {
-    let shelf = Shelf::with("port", "8080", Trust::OwnWords);
-    shelf.overtaken.store(2, Ordering::Relaxed);
-    let (mut ctx, _) = agent(&shelf, Vec::new());
+    let memory = FakeMemory::with("port", "8080", Trust::OwnWords);
+    memory.overtaken.store(2, Ordering::Relaxed);
+    let (mut ctx, _) = agent(&memory, Vec::new());
     remember(&mut ctx, "port", "9090").await;
-    let note = shelf.note("port");
+    let note = memory.note("port");
     let beside: Vec<_> = note.replaced.iter().map(|one| one.value.as_str().unwrap_or_default()).collect();
     assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["theirs, 1 left", "theirs, 2 left", "8080"]));
     // Where it never ends, the attempt does.
-    shelf.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
+    memory.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
     let ended = ctx.remember(Tier::Episodic, "host".into(), "1".into()).await;
     assert!(ended.is_err_and(|stop| stop.to_string().contains("all the time")));
 }

@@ -132,7 +132,7 @@ pub fn artifact(context: &Context, handed: &HandedArtifact) -> fault::Result<Exi
             outtext!(serde_json::to_string_pretty(&artifact.state)?);
         }
         HandedArtifact { artifact: None, version } => {
-            outln!("nothing is handed on: the next run is a first one (version {version})");
+            outln!("no artifact: the next run is a first one (version {version})");
         }
     }
     Ok(Exit::Done)

@@ -90,7 +90,7 @@ impl McpHandler {
             (ElicitationAction::Accept, Some(text)) => {
                 Ok(self.answered(request, PersonAnswer { text: text.to_owned(), about }).await)
             }
-            _ => Ok(failed("nobody answered, and nothing was done")),
+            _ => Ok(failed("the question was not answered, and nothing was done")),
         }
     }
 
@@ -130,7 +130,7 @@ impl ServerHandler for McpHandler {
         if let Some(answers) = &request.input_responses {
             let answer = answers.get(QUESTION).cloned().unwrap_or_default();
             let Some(text) = answer["content"][QUESTION].as_str().filter(|_| answer["action"] == "accept") else {
-                return Ok(failed("nobody answered, and nothing was done"));
+                return Ok(failed("the question was not answered, and nothing was done"));
             };
             let said = PersonAnswer { text: text.to_owned(), about: request.request_state.clone() };
             return Ok(self.answered(request, said).await);

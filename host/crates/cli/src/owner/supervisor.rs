@@ -19,7 +19,7 @@ pub fn tell(state: &str) {
         socket.send_to_addr(state.as_bytes(), &address)
     });
     if let Err(error) = told {
-        tracing::warn!("{VARIABLE} cannot be told how the server stands: {error}");
+        tracing::warn!("the status of the server cannot be sent to {VARIABLE}: {error}");
     }
 }
 

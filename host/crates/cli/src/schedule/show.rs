@@ -64,7 +64,7 @@ pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<E
     outln!("runs      {} {when}", schedule.agent);
     let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
     let (jitter_ms, retries) = (schedule.jitter_ms, schedule.retries_max);
-    outln!("rules     missed: {:?}, {overlap}, jitter {jitter_ms} ms, tried again {retries} times", schedule.missed);
+    outln!("rules     missed: {:?}, {overlap}, jitter {jitter_ms} ms, retries: {retries}", schedule.missed);
     for next_ms in next_ms {
         outln!("next      {}", rfc3339(*next_ms));
     }
@@ -127,7 +127,7 @@ pub fn task_whole(context: &Context, view: &TaskView) -> fault::Result<Exit> {
     line(view);
     match &view.cause {
         TaskCause::Time => outln!("made by the clock"),
-        TaskCause::Hand { .. } => outln!("asked for by somebody"),
+        TaskCause::Hand { .. } => outln!("started by hand"),
         TaskCause::After { task } => outln!("made by the end of task {task}"),
     }
     for (number, one) in (1..).zip(&view.attempts) {

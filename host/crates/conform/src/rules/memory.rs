@@ -47,12 +47,12 @@ async fn answered(backend: &dyn MemoryBackend, call: Call) -> Result<Value, Memo
 }
 
 /// Checks that a backend refuses a value that is not JSON.
-pub(crate) async fn refuses(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+pub(crate) async fn refuses(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     let entry = MemoryEntry { key: "a".to_owned(), value: "{\"a\":".to_owned(), tags: Vec::new(), expires_at_ms: None };
-    if shelf.ask(Call::Put("n".to_owned(), entry)).await.is_ok() {
+    if backend.ask(Call::Put("n".to_owned(), entry)).await.is_ok() {
         return Ok(RuleVerdict::Fail("it took a value that is no JSON; answer with a typed error".to_owned()));
     }
-    let found = shelf.get("n", "a").await?;
+    let found = backend.get("n", "a").await?;
     Ok(match found {
         Value::Null => RuleVerdict::Pass("a value that is no JSON was refused, and is not there".to_owned()),
         other => RuleVerdict::Fail(format!("a value that is no JSON was refused, and got back was {other}")),
@@ -128,41 +128,41 @@ impl<'a> TestedBackend<'a> {
     }
 }
 
-pub(crate) async fn keeps(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+pub(crate) async fn keeps(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     let (first, second) = (json!({ "a": [1, 2.5, null, true, "x"] }), json!("second"));
-    shelf.put("n", "k", &first).await?;
-    let found = shelf.get("n", "k").await?;
+    backend.put("n", "k", &first).await?;
+    let found = backend.get("n", "k").await?;
     if found["value"] != first || found["key"] != "k" || found["tags"] != json!(["probe"]) {
         return Ok(RuleVerdict::Fail(format!("{first} was put under `k`, and got back was {found}")));
     }
-    shelf.put("n", "k", &second).await?;
-    let found = shelf.get("n", "k").await?;
+    backend.put("n", "k", &second).await?;
+    let found = backend.get("n", "k").await?;
     if found["value"] != second {
         return Ok(RuleVerdict::Fail(format!("{second} was put in place of another value, and got back was {found}")));
     }
-    if shelf.get("n", "other").await? != Value::Null {
+    if backend.get("n", "other").await? != Value::Null {
         return Ok(RuleVerdict::Fail("it gave an entry for a key that was never put".to_owned()));
     }
-    if shelf.delete("n", "k").await? != Value::Bool(true) || shelf.get("n", "k").await? != Value::Null {
+    if backend.delete("n", "k").await? != Value::Bool(true) || backend.get("n", "k").await? != Value::Null {
         return Ok(RuleVerdict::Fail(
             "an entry that was deleted is still there, or `delete` did not say that it was".to_owned(),
         ));
     }
-    if shelf.delete("n", "k").await? != Value::Bool(false) {
+    if backend.delete("n", "k").await? != Value::Bool(false) {
         return Ok(RuleVerdict::Fail("`delete` says that it deleted what was not there".to_owned()));
     }
     Ok(RuleVerdict::Pass("put, replaced, got and deleted, each in an instance of its own".to_owned()))
 }
 
-pub(crate) async fn lists(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+pub(crate) async fn lists(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     for key in ["b/1", "a/1", "a/3", "a/2"] {
-        shelf.put("n", key, &json!(1)).await?;
+        backend.put("n", key, &json!(1)).await?;
     }
     let mut keys = Vec::new();
     let mut cursor: Option<String> = None;
     // One more than there can be pages.
     for _ in 0..4 {
-        let page = shelf.list("n", "a/", cursor.as_deref(), 2).await?;
+        let page = backend.list("n", "a/", cursor.as_deref(), 2).await?;
         let found: Vec<String> =
             page["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         if found.len() > 2 {
@@ -186,19 +186,19 @@ pub(crate) async fn lists(shelf: TestedBackend<'_>) -> Result<RuleVerdict, Strin
     Ok(RuleVerdict::Pass("every key of a prefix once, in pages".to_owned()))
 }
 
-pub(crate) async fn searches(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+pub(crate) async fn searches(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     for at in 0..4 {
-        shelf.put("n", &format!("k{at}"), &json!("lighthouse keeper")).await?;
+        backend.put("n", &format!("k{at}"), &json!("lighthouse keeper")).await?;
     }
-    shelf.put("m", "elsewhere", &json!("lighthouse keeper")).await?;
-    let found = shelf.search("n", "lighthouse", 2).await?;
+    backend.put("m", "elsewhere", &json!("lighthouse keeper")).await?;
+    let found = backend.search("n", "lighthouse", 2).await?;
     if found.len() > 2 {
         return Ok(RuleVerdict::Fail(format!("`search` gave {} hits, and at most 2 were asked for", found.len())));
     }
     if found.is_empty() {
         return Ok(RuleVerdict::Fail("`search` does not find a word of a value".to_owned()));
     }
-    let all = shelf.search("n", "lighthouse", 100).await?;
+    let all = backend.search("n", "lighthouse", 100).await?;
     if all.iter().any(|hit| hit["entry"]["key"] == "elsewhere") {
         return Ok(RuleVerdict::Fail("`search` found an entry of another namespace".to_owned()));
     }
@@ -208,17 +208,17 @@ pub(crate) async fn searches(shelf: TestedBackend<'_>) -> Result<RuleVerdict, St
     Ok(RuleVerdict::Pass(format!("{} hits within their namespace, and no more than asked for", all.len())))
 }
 
-pub(crate) async fn expires(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
-    let until = shelf.clock().now_ms() + KEEP_MS;
-    shelf.put_until("n", "short", &json!("lighthouse"), Some(until)).await?;
-    shelf.put("n", "long", &json!("lighthouse")).await?;
-    if shelf.get("n", "short").await? == Value::Null {
+pub(crate) async fn expires(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+    let until = backend.clock().now_ms() + KEEP_MS;
+    backend.put_until("n", "short", &json!("lighthouse"), Some(until)).await?;
+    backend.put("n", "long", &json!("lighthouse")).await?;
+    if backend.get("n", "short").await? == Value::Null {
         return Ok(RuleVerdict::Fail("an entry is gone before it expires".to_owned()));
     }
-    shelf.clock().advance_ms(KEEP_MS + 1);
-    let (got, kept) = (shelf.get("n", "short").await?, shelf.get("n", "long").await?);
-    let listed = shelf.list("n", "", None, 10).await?;
-    let found = shelf.search("n", "lighthouse", 10).await?;
+    backend.clock().advance_ms(KEEP_MS + 1);
+    let (got, kept) = (backend.get("n", "short").await?, backend.get("n", "long").await?);
+    let listed = backend.list("n", "", None, 10).await?;
+    let found = backend.search("n", "lighthouse", 10).await?;
     if kept == Value::Null {
         return Ok(RuleVerdict::Fail("an entry without an expiry is gone".to_owned()));
     }
@@ -236,14 +236,14 @@ pub(crate) async fn expires(shelf: TestedBackend<'_>) -> Result<RuleVerdict, Str
     })
 }
 
-pub(crate) async fn isolates(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+pub(crate) async fn isolates(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     // Pairs that are equal when namespace and key are joined carelessly.
     let pairs =
         [("a", "b/c"), ("a/b", "c"), ("a", "b:c"), ("a:b", "c"), ("", "a"), ("a", ""), ("a\0b", "c"), ("a", "b\0c")];
     let mut kept = Vec::new();
     for (namespace, key) in pairs {
         // A backend may refuse an empty name; one that it accepts must be separate from others.
-        if shelf.put(namespace, key, &json!([namespace, key])).await.is_ok() {
+        if backend.put(namespace, key, &json!([namespace, key])).await.is_ok() {
             kept.push((namespace, key));
         }
     }
@@ -251,7 +251,7 @@ pub(crate) async fn isolates(shelf: TestedBackend<'_>) -> Result<RuleVerdict, St
         return Ok(RuleVerdict::Fail(format!("only {} of {} namespaces and keys were taken", kept.len(), pairs.len())));
     }
     for (namespace, key) in &kept {
-        let found = shelf.get(namespace, key).await?;
+        let found = backend.get(namespace, key).await?;
         if found["value"] != json!([namespace, key]) {
             return Ok(RuleVerdict::Fail(format!(
                 "`{}` of namespace `{}` holds {}",
@@ -261,27 +261,27 @@ pub(crate) async fn isolates(shelf: TestedBackend<'_>) -> Result<RuleVerdict, St
             )));
         }
     }
-    if shelf.get("b", "b/c").await? != Value::Null || !shelf.search("b", "a b c", 10).await?.is_empty() {
+    if backend.get("b", "b/c").await? != Value::Null || !backend.search("b", "a b c", 10).await?.is_empty() {
         return Ok(RuleVerdict::Fail("an empty namespace shows entries of another".to_owned()));
     }
-    let listed = shelf.list("b", "", None, 10).await?;
+    let listed = backend.list("b", "", None, 10).await?;
     if listed["keys"].as_array().is_some_and(|keys| !keys.is_empty()) {
         return Ok(RuleVerdict::Fail("an empty namespace lists keys of another".to_owned()));
     }
     Ok(RuleVerdict::Pass(format!("{} namespaces and keys kept apart", kept.len())))
 }
 
-pub(crate) async fn odd_keys(shelf: TestedBackend<'_>) -> Result<RuleVerdict, String> {
+pub(crate) async fn odd_keys(backend: TestedBackend<'_>) -> Result<RuleVerdict, String> {
     let long = "ä".repeat(200);
     for (namespace, key) in [(ODD, "k"), ("n", ODD), ("n", "."), ("n", ".."), ("n", "../k"), ("n", "*"), ("n", &long)] {
         let value = json!([namespace, key]);
-        shelf.put(namespace, key, &value).await?;
-        let found = shelf.get(namespace, key).await?;
+        backend.put(namespace, key, &value).await?;
+        let found = backend.get(namespace, key).await?;
         if found["value"] != value || found["key"] != *key {
             return Ok(RuleVerdict::Fail(format!("`{}` was put, and got back was {}", shown(key), found["key"])));
         }
     }
-    let listed = shelf.list("n", "", None, 100).await?;
+    let listed = backend.list("n", "", None, 100).await?;
     if !listed["keys"].as_array().is_some_and(|keys| keys.iter().any(|key| key == ODD)) {
         return Ok(RuleVerdict::Fail("a key of odd characters is not listed as it was put".to_owned()));
     }

@@ -74,7 +74,7 @@ impl Turn<'_> {
 
     /// A missing choice does not fail the ask.
     pub(super) fn not_chosen(&mut self, choice: Choice, why: &str) {
-        self.warn(format!("no model could be asked who answers: {why}"));
+        self.warn(format!("no model could choose the agent: {why}"));
         match choice {
             Choice::Path => self.choose(Choice::Agent),
             Choice::Agent => {

@@ -244,7 +244,7 @@ impl Turn<'_> {
 
     /// Lets features that are failing, or were denied something, be retried.
     fn forgive(&mut self) {
-        self.free_blocked(BlockedBy::Denial, "tried again after a refusal");
+        self.free_blocked(BlockedBy::Denial, "retried after a refusal");
         for feature in self.state.features.iter_mut().filter(|feature| feature.status == Failing) {
             feature.attempts_forgiven = feature.attempts;
         }
@@ -272,7 +272,7 @@ impl Turn<'_> {
         self.state.phase = Phase::Running;
         self.state.answer = None;
         self.emit(Event::RunResumed);
-        self.free_blocked(BlockedBy::Denial, "tried again after a refusal");
+        self.free_blocked(BlockedBy::Denial, "retried after a refusal");
         // A refused plan is requested again, with the notes since then.
         let is_refused = |lane: &Lane| lane.session.is_none() && lane.wait.is_none();
         match self.state.lanes.iter().position(is_refused) {

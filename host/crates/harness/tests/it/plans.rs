@@ -112,7 +112,7 @@ fn what_is_judged_by_is_whole() {
     );
     check(
         |spec| spec.criteria.clear(),
-        "feature `a` has neither criteria nor checks, so nobody could tell when it is done; add one",
+        "feature `a` has neither criteria nor checks, so its completion could not be judged; add one",
     );
     check(
         |spec| spec.checks = vec![CheckSpec { name: "t".into(), body: CheckBody::Native("pytest".into()) }],

@@ -408,7 +408,7 @@ fn a_refusal_blocks_its_feature_until_a_resume() {
         - ended incomplete
         finish incomplete: 0 of 1 features pass; blocked: `a` (denied: no network; to allow it, add hosts)
         - resumed
-        - a not_started: tried again after a refusal
+        - a not_started: retried after a refusal
         - a in_progress: session 2
         do f-a/e1/1/generate"#]],
     );

@@ -228,7 +228,7 @@ async fn a_key_is_the_same_for_every_attempt_and_another_for_every_call() {
 async fn a_question_names_the_plugin_the_call_the_time_and_the_answers() {
     let host = left(Acts, Left::Asked).await;
     let parked = host.run().ask(call(Acts, "one")).await.unwrap_err();
-    expect![[r#"plugin `coder` was cut off in `tools.call` one, started 2026-11-22T01:00:00Z, and nobody knows whether it happened; answer entry 1 of r-3f9c02d1a4be/f1/1/generate with one of: `happened` and its output, `did-not-happen` to do it now, `skip` to go on without it"#]]
+    expect![[r#"plugin `coder` was cut off in `tools.call` one, started 2026-11-22T01:00:00Z, and it is unknown whether it happened; answer entry 1 of r-3f9c02d1a4be/f1/1/generate with one of: `happened` and its output, `did-not-happen` to do it now, `skip` to go on without it"#]]
         .assert_eq(&parked.to_string());
     let host = left(Verifiable, Left::Prepared).await;
     let recorder = host.run();
@@ -238,7 +238,7 @@ async fn a_question_names_the_plugin_the_call_the_time_and_the_answers() {
     };
     host.clock.set(crate::fakes::START_MS + 3_600_000);
     let question = recorder.question(&handle, "the file has neither digest");
-    expect![[r#"plugin `coder` was cut off in `tools.call` one, started 2026-11-22T01:00:00Z, and nobody knows whether it happened (the file has neither digest); answer entry 1 of r-3f9c02d1a4be/f1/1/generate with one of: `happened` and its output, `did-not-happen` to do it now, `skip` to go on without it"#]]
+    expect![[r#"plugin `coder` was cut off in `tools.call` one, started 2026-11-22T01:00:00Z, and it is unknown whether it happened (the file has neither digest); answer entry 1 of r-3f9c02d1a4be/f1/1/generate with one of: `happened` and its output, `did-not-happen` to do it now, `skip` to go on without it"#]]
         .assert_eq(&question.text);
 }
 

@@ -131,7 +131,7 @@ fn signed(manifest: &BackupManifest, signature: Option<String>) -> fault::Result
     match (&manifest.signer, signature) {
         (Some(signer), Some(signature)) => Ok(Some(Signed { signer: signer.clone(), signature })),
         (Some(_), None) => bail!("it has no signature: it was cut off, or was changed"),
-        (None, Some(_)) => bail!("it has a signature by nobody: it was changed"),
+        (None, Some(_)) => bail!("it has a signature without a signer: it was changed"),
         (None, None) => Ok(None),
     }
 }

@@ -52,7 +52,7 @@ impl WorkExecutor {
         if let WorkKind::Choose { system, prompt, among, .. } = &work.job {
             return self.choose(work, system, prompt, among, cancel).await;
         }
-        let (workspace, base) = self.desk_of(state, work).await?;
+        let (workspace, base) = self.workspace_of(state, work).await?;
         // A session of an earlier version, or one that was not prepared, is compared with the tip.
         let base = match base {
             Some(base) => base,
@@ -60,7 +60,7 @@ impl WorkExecutor {
         };
         let place = WorkPlace { executor: self, workspace: &workspace, base: &base, work, state, cancel };
         match &work.job {
-            WorkKind::Choose { .. } => bail!("a choice is made without a desk"),
+            WorkKind::Choose { .. } => bail!("a choice is made without a workspace"),
             WorkKind::Plan { goal } => place.plan(goal.clone()).await,
             WorkKind::Replan { goal, plan, results } => place.replan(goal.clone(), plan.clone(), results).await,
             WorkKind::Synthesize { goal, results } => place.synthesize(goal.clone(), results).await,

@@ -21,7 +21,7 @@ const PROBLEMS: &[(&str, &str)] = &[
     ("404", "There is no such thing"),
     ("405", "Not with this method"),
     ("408", "The request came too slowly"),
-    ("409", "Not as things stand"),
+    ("409", "Conflict with the current state"),
     ("412", "It was changed meanwhile"),
     ("413", "The body is too large"),
     ("415", "The body is not JSON"),

@@ -128,7 +128,7 @@ fn words(status: StatusCode) -> (&'static str, &'static str) {
         StatusCode::NOT_FOUND => ("not-found", "There is no such thing"),
         StatusCode::METHOD_NOT_ALLOWED => ("method-not-allowed", "Not with this method"),
         StatusCode::REQUEST_TIMEOUT => ("timeout", "The request came too slowly"),
-        StatusCode::CONFLICT => ("conflict", "Not as things stand"),
+        StatusCode::CONFLICT => ("conflict", "Conflict with the current state"),
         StatusCode::PRECONDITION_FAILED => ("precondition-failed", "It was changed meanwhile"),
         StatusCode::PAYLOAD_TOO_LARGE => ("too-large", "The request is too large"),
         StatusCode::UNSUPPORTED_MEDIA_TYPE => ("unsupported-media-type", "Not in this form"),

@@ -56,7 +56,7 @@ pub async fn check(
         // The router answers which methods the path takes.
         None if scopes.has_path(path.as_str()) => caller.expect(Read),
         None if !needs_token(path.as_str()) => Ok(()),
-        None => Err(Problem::new(StatusCode::FORBIDDEN, "nobody may")),
+        None => Err(Problem::new(StatusCode::FORBIDDEN, "no scope permits this")),
     };
     match allowed {
         Ok(()) => next.run(request).await,

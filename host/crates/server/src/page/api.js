@@ -23,7 +23,7 @@ export class ApiError extends Error {
 /** No answer came. */
 export class Unreachable extends Error {
   constructor() {
-    super("no answer from Longhaul; it is tried again");
+    super("no answer from Longhaul; the page retries");
   }
 }
 

@@ -281,7 +281,7 @@ function address(hash) {
 
 let countdown = null;
 
-/** Says that the server cannot be reached, when it is tried again, and that it is back. */
+/** Says that the server cannot be reached, when the next attempt is, and that it is back. */
 function banner(state, before) {
   const place = document.getElementById("banner");
   clearInterval(countdown);

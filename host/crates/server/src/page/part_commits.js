@@ -11,7 +11,7 @@ import { button, check, dialog, empty, form, mono, plain, redraw, section, table
 export async function commits(ctx, place, run) {
   const reportBox = h("div");
   const list = h("div");
-  const reverted = check("Those that reverts took back", false);
+  const reverted = check("Show reverted commits", false);
   const open = button("Read here", {
     run: async () => {
       const text = await (await api.report(run.run, "md")).text();
@@ -78,7 +78,7 @@ export async function commits(ctx, place, run) {
                     h(
                       "span",
                       { class: "actions" },
-                      button("Go back to it", { small: true, run: () => goBack(run, one, () => refresh()) }),
+                      button("Revert to it", { small: true, run: () => goBack(run, one, () => refresh()) }),
                     ),
                 },
               ],
@@ -90,12 +90,12 @@ export async function commits(ctx, place, run) {
 }
 
 function goBack(run, commit, refresh) {
-  dialog("Go back to this commit", (close) => {
-    const stash = check("Keep what is in no commit, instead of refusing", false);
+  dialog("Revert to this commit", (close) => {
+    const stash = check("Stash uncommitted work instead of refusing", false);
     return form(
       "Go back",
       [
-        h("p", null, `The branch goes back to “${commit.subject}”. What came after is kept under a name of its own.`),
+        h("p", null, `The branch is reset to “${commit.subject}”. Later commits stay reachable under a ref of their own.`),
         stash.element,
       ],
       {
@@ -105,7 +105,7 @@ function goBack(run, commit, refresh) {
         submit: async () => {
           const done = await api.revert(run.run, { to: commit.commit, stash: stash.box.checked });
           close();
-          toast(`Back at ${String(done.to).slice(0, 10)}; ${done.left.length} commits were left behind.`);
+          toast(`Back at ${String(done.to).slice(0, 10)}; ${done.left.length} commits left the branch.`);
           await refresh();
         },
       },

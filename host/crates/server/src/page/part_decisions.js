@@ -24,7 +24,7 @@ import {
 } from "./ui.js";
 
 const OUTCOMES = [
-  ["open", "nobody knows yet"],
+  ["open", "not known yet"],
   ["success", "right"],
   ["partial", "right in part"],
   ["failure", "wrong"],
@@ -102,13 +102,13 @@ function card(run, one, question, refresh) {
       h(
         "div",
         { class: "actions" },
-        button("Say what came of it", { small: true, focus: `judge-${one.id}`, run: () => judge(run, one, refresh) }),
+        button("Record the outcome", { small: true, focus: `judge-${one.id}`, run: () => judge(run, one, refresh) }),
       ),
   );
 }
 
 function judge(run, one, refresh) {
-  dialog("What came of it", (close) => {
+  dialog("Outcome", (close) => {
     const outcome = select(OUTCOMES, one.outcome, { name: "outcome" });
     const score = input({
       type: "number",
@@ -120,11 +120,11 @@ function judge(run, one, refresh) {
     });
     const lesson = area(one.lesson ?? "", { name: "lesson" });
     return form(
-      "What came of it",
+      "Outcome",
       [
         field("It was", outcome, { name: "outcome" }),
         field("Score, -1 to 1", score, { name: "score" }),
-        field("What is to be learnt", lesson, { name: "lesson" }),
+        field("Lesson", lesson, { name: "lesson" }),
       ],
       {
         action: "Save",

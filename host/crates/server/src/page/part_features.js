@@ -149,19 +149,19 @@ function show(box, element, body, feature) {
     body,
     feature.instruction && plain(feature.instruction),
     rubric(feature),
-    feature.last_error && h("div", null, h("h3", null, "Why it failed last"), plain(feature.last_error)),
+    feature.last_error && h("div", null, h("h3", null, "Last failure"), plain(feature.last_error)),
     feature.issues?.length > 0 &&
       h(
         "div",
         null,
-        h("h3", null, "What was found wrong"),
+        h("h3", null, "Issues"),
         h(
           "ul",
           { class: "dots" },
           feature.issues.map((issue) => h("li", null, issue.criterion && [mono(issue.criterion), " "], issue.text)),
         ),
       ),
-    feature.summary && h("div", null, h("h3", null, "What its agent said of it"), plain(feature.summary)),
+    feature.summary && h("div", null, h("h3", null, "Summary of its agent"), plain(feature.summary)),
     feature.answer && h("div", null, h("h3", null, "Answer"), plain(feature.answer, { code: true })),
     feature.history?.length > 0 &&
       h(
@@ -370,7 +370,7 @@ function editor(feature, { submit, cancel, isNew = false }) {
         field("Name", id, { name: "id", hint: isNew ? "Letters, digits, - and _." : null }),
         field("Title", title, { name: "title" }),
       ),
-      field("Instruction", instruction, { name: "instruction", hint: "What the agent is told." }),
+      field("Instruction", instruction, { name: "instruction", hint: "The task, for the agent." }),
       h(
         "div",
         { class: "form-row" },

@@ -49,12 +49,12 @@ async function invocations(ctx, place, run) {
           h(
             "p",
             { class: "hint" },
-            "Every call of every agent is kept here, with its answer. A finished one can be run again from it and must come to the same.",
+            "Every call of every agent is kept here, with its answer. A finished one can be replayed from it and must give the same result.",
           ),
           may("run") && page.total > 0 && button("Replay all", { small: true, run: () => replay(run, null) }),
         ),
         page.total === 0
-          ? empty("Nobody worked yet.")
+          ? empty("No agent has worked yet.")
           : table(
               "Invocations",
               [
@@ -92,8 +92,8 @@ async function invocations(ctx, place, run) {
 async function replay(run, invocation) {
   const { invocations: done } = await api.replay(run.run, invocation);
   const different = done.filter((one) => !one.same);
-  if (different.length === 0) toast(`${count(done.length)} replayed; each came to the same.`);
-  else toast(`${different[0].invocation}: ${different[0].difference ?? "came to something else"}`, "bad");
+  if (different.length === 0) toast(`${count(done.length)} replayed; each gave the same result.`);
+  else toast(`${different[0].invocation}: ${different[0].difference ?? "gave another result"}`, "bad");
 }
 
 async function entries(ctx, place, run, invocation) {
@@ -186,7 +186,7 @@ function entryRow(one) {
       ),
       one.resolution !== null &&
         one.resolution !== undefined &&
-        h("div", null, h("h4", null, "What a person said of it"), plain(one.resolution, { code: true })),
+        h("div", null, h("h4", null, "A person's answer"), plain(one.resolution, { code: true })),
       one.answer === null
         ? h("p", { class: "muted" }, "It was in flight; no answer is known.")
         : plain(one.answer, { code: true, label: `Answer of entry ${one.number}` }),

@@ -36,7 +36,7 @@ export function ledger(place, run) {
           ["Sent", bytes(total.egress_bytes)],
           ["Stored", bytes(total.stored_bytes)],
           ["Possibly paid twice", total.possibly_paid_twice > 0 ? count(total.possibly_paid_twice) : null],
-          ["Planned again", book.replans > 0 ? count(book.replans) : null],
+          ["Replans", book.replans > 0 ? count(book.replans) : null],
         ]),
       ),
       caps(book, total),

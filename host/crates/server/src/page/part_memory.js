@@ -7,7 +7,7 @@ import { live } from "./live.js";
 import { may } from "./session.js";
 import { button, chip, confirm, empty, input, mono, plain, redraw, select, toast, when } from "./ui.js";
 
-const SHELVES = [
+const SCOPES = [
   ["", "All"],
   ["fact", "Facts"],
   ["episode", "Episodes"],
@@ -22,7 +22,7 @@ export async function memory(ctx, place, run) {
     "aria-label": "Search the memory",
     data: { search: "" },
   });
-  const shelf = select(SHELVES, "", { "aria-label": "Which shelf" });
+  const shelf = select(SCOPES, "", { "aria-label": "Scope" });
   const list = h("div", { class: "stack" });
   const none = h("div");
   const ask = h("form", { class: "toolbar", role: "search" }, search, shelf, button("Search", { type: "submit" }));
@@ -83,7 +83,7 @@ function card(run, one, refresh) {
           small: true,
           kind: "danger",
           run: () =>
-            confirm("Forget it", `${one.key} is removed and no run hears of it again.`, "Forget", async () => {
+            confirm("Forget it", `${one.key} is removed, and no run gets it again.`, "Forget", async () => {
               await api.forget(run, one.key, one.shelf);
               toast("Forgotten.");
               await refresh();

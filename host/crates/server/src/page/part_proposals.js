@@ -31,7 +31,7 @@ export function proposals(ctx, place, run) {
 const WHAT = {
   add_feature: "Add a feature",
   drop_feature: "Drop a feature",
-  restore_feature: "Take a feature up again",
+  restore_feature: "Restore a feature",
   new_project: "Make a project",
 };
 

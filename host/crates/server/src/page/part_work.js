@@ -34,7 +34,7 @@ export function atWork(ctx, place, run) {
     redraw(
       box,
       shown.length === 0
-        ? empty("Nobody worked yet.")
+        ? empty("No agent has worked yet.")
         : h(
             "ul",
             { class: "workers" },

@@ -191,7 +191,7 @@ const SAYS = {
   }),
   project_status: (p) => ({ title: `Project ${words(p.from)} → ${words(p.to)}`, text: p.why ?? "", sign: "project" }),
   run_started: (p) => ({ title: "Run accepted", text: p.branch ? `Commits go to ${p.branch}` : "", sign: "run" }),
-  resumed: () => ({ title: "Taken up again", sign: "run", tone: "busy" }),
+  resumed: () => ({ title: "Resumed", sign: "run", tone: "busy" }),
   dispatch: (p) => ({
     title: p.agent ? `Goes to ${p.agent}` : `Answered by a ${p.path}`,
     text: p.why ?? "",
@@ -204,7 +204,7 @@ const SAYS = {
     sign: "plan",
   }),
   replan: (p) => ({
-    title: `Planned again (${p.replan})`,
+    title: `Replanned (${p.replan})`,
     list: pairs(p.features),
     text: p.notes ?? "",
     notes: list(p.kept).length > 0 ? [`kept: ${list(p.kept).join(", ")}`] : [],
@@ -317,7 +317,7 @@ const SAYS = {
   }),
   warning: (p) => ({ title: "Warning", text: p.text ?? "", tone: "wait", sign: "wait" }),
   compaction: (p) => ({ title: "Context cut back", notes: contextNotes(p) }),
-  reset: (p) => ({ title: "Context begun anew", notes: contextNotes(p) }),
+  reset: (p) => ({ title: "Context reset", notes: contextNotes(p) }),
   anxiety: (p) => ({ title: "Hurries because its context fills", code: JSON.stringify(p), tone: "wait" }),
   steering: (p) => ({
     title: p.feature ? `Correction for ${p.feature}` : "Correction",

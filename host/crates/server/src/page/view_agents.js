@@ -83,7 +83,7 @@ async function one(ctx, name) {
         head,
         agentHead(agent, ran, () => shown.refresh()),
       );
-      redraw(artifact, handOff(ctx, agent, held));
+      redraw(artifact, artifactCard(ctx, agent, held));
     },
   });
   await tasks(ctx, own, ctx.query, name);
@@ -159,7 +159,7 @@ function execute(agent, ran, refresh) {
       [
         field("Input, JSON", context, {
           name: "input",
-          hint: "Left empty: nothing beside what the agent handed on.",
+          hint: "Left empty: the run gets the artifact alone.",
         }),
       ],
       {
@@ -221,12 +221,12 @@ export function resultCard(result) {
   );
 }
 
-function handOff(ctx, agent, held) {
+function artifactCard(ctx, agent, held) {
   if (!held)
     return section(
-      "Hand-off",
+      "Artifact",
       { id: "s-artifact" },
-      empty("Nothing yet: the first run hands on what the next one gets."),
+      empty("None yet: each run passes its artifact to the next run."),
     );
   const history = h("details", { class: "fold", data: { open: "history" } }, h("summary", null, "Versions before"));
   const box = h("div");
@@ -262,7 +262,7 @@ function handOff(ctx, agent, held) {
     }
   });
   return section(
-    "Hand-off",
+    "Artifact",
     { id: "s-artifact" },
     facts([
       ["Runs", String(held.run_count)],

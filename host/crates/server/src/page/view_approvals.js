@@ -46,7 +46,7 @@ export async function show(ctx) {
       });
       redraw(
         none,
-        page.total === 0 && empty("Nobody waits for an answer."),
+        page.total === 0 && empty("No call waits for an answer."),
         page.total > page.items.length && h("p", { class: "hint" }, `The first ${page.items.length} of ${page.total}.`),
       );
     },
@@ -76,7 +76,7 @@ const COLUMNS = [
       h("span", { class: "sub" }, row.agent),
     ],
   },
-  { name: "What became of it", cell: (row) => [status(row.standing), h("span", { class: "sub" }, row.words)] },
+  { name: "Outcome", cell: (row) => [status(row.standing), h("span", { class: "sub" }, row.words)] },
   { name: "Run", cell: (row) => link(`#/runs/${row.run}`, mono(row.run)) },
   { name: "Asked", numeric: true, cell: (row) => when(row.at_ms) },
 ];

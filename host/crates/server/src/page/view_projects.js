@@ -238,7 +238,7 @@ function projectHead(project, run, part) {
 function startRun(project) {
   dialog(`Start a run of ${project.project}`, (close) => {
     const planOnly = check("Pause when the plan is there", false);
-    const again = check("Also if the project was given up", false);
+    const again = check("Also if the project was abandoned", false);
     const sessions = input({ type: "number", min: "1", name: "sessions", inputmode: "numeric" });
     return form(
       "Start a run",
@@ -273,7 +273,7 @@ function askProject(project) {
     const goal = area("", { name: "goal", rows: "5" });
     const dispatch = select(
       [
-        ["auto", "whoever fits"],
+        ["auto", "the agent that fits"],
         ["route", "one agent"],
         ["plan", "a plan of tasks"],
       ],

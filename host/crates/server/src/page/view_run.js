@@ -83,7 +83,7 @@ export async function show(ctx) {
     },
   });
   keys.ofView([
-    ["s", "Correct what is worked on", () => now && may("run") && steer(now)],
+    ["s", "Correct the work", () => now && may("run") && steer(now)],
     ["p", "Pause, or go on", () => now && may("run") && pauseOrResume(now, () => shown.refresh())],
     ["e", "Show earlier events", () => ctx.earlier?.()],
     ...TABS.map(([name, text], index) => [String(index + 1), text, () => ctx.go(tabHref(id, name))]),
@@ -160,7 +160,7 @@ function runHead(run, part, newest, refresh) {
       h("span", { class: "muted" }, "begun ", when(run.created_ms)),
       tokens > 0 && h("span", { class: "muted" }, `${short(tokens)} tokens`),
       costNote(usage) && h("span", { class: "muted" }, costNote(usage), cap && ` of ${money(cap)}`),
-      run.wakes_at_ms && h("span", { class: "tone-wait" }, "tries again ", when(run.wakes_at_ms)),
+      run.wakes_at_ms && h("span", { class: "tone-wait" }, "next attempt ", when(run.wakes_at_ms)),
     ),
     run.why && !["working", "planning"].includes(run.status) && h("p", { class: "why" }, run.why),
     run.answer &&
@@ -248,7 +248,7 @@ async function pauseOrResume(run, refresh) {
 
 function resumeDialog(run, refresh) {
   dialog("Try again", (close) => {
-    const failing = check("Try failing features again", true);
+    const failing = check("Retry failing features", true);
     return form("Try again", [failing.element], {
       action: "Go on",
       cancel: close,
@@ -262,18 +262,18 @@ function resumeDialog(run, refresh) {
 }
 
 function steer(run) {
-  dialog("Correct what is worked on", (close) => {
+  dialog("Correct the work", (close) => {
     const text = area("", { name: "text", rows: "4", maxlength: "8000" });
     const busyOnes = run.features.filter((one) => one.status === "in_progress");
     const task = select(
-      [["", "all that is worked on"], ...busyOnes.map((one) => [one.id, `${one.id}: ${one.title}`])],
+      [["", "all work"], ...busyOnes.map((one) => [one.id, `${one.id}: ${one.title}`])],
       "",
       { name: "task" },
     );
     return form(
-      "Correct what is worked on",
+      "Correct the work",
       [
-        field("Correction", text, { name: "text", hint: "The agent hears it at its next step." }),
+        field("Correction", text, { name: "text", hint: "The agent gets it at its next step." }),
         field("For", task, { name: "task" }),
       ],
       {
@@ -290,10 +290,10 @@ function steer(run) {
 }
 
 function abandon(run, refresh) {
-  dialog("Give the run up", (close) => {
+  dialog("Abandon the run", (close) => {
     const reason = input({ name: "reason" });
     return form(
-      "Give the run up",
+      "Abandon the run",
       [
         h("p", null, "What passes stays on its branch. An abandoned run does not go on."),
         field("Reason", reason, { name: "reason" }),
@@ -305,7 +305,7 @@ function abandon(run, refresh) {
         submit: async () => {
           await api.order(run.run, "abandon", { reason: reason.value });
           close();
-          toast("The run is given up.");
+          toast("The run is abandoned.");
           await refresh();
         },
       },

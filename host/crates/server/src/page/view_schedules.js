@@ -323,8 +323,8 @@ function addSchedule(refresh) {
     const missed = select(
       [
         ["skip", "are skipped"],
-        ["once", "are made up for once"],
-        ["all", "are all made up for"],
+        ["once", "start one run"],
+        ["all", "start a run each"],
       ],
       "once",
       { name: "missed" },

@@ -50,7 +50,7 @@ const LEFT_BYTES_MAX: u64 = 128 << 20;
 /// The copy for a check.
 pub(super) struct Copy {
     held: Spare,
-    shelf: SpareSlot,
+    spare: SpareSlot,
     files: BTreeMap<Vec<u8>, Source>,
     pub(super) scan: Scan,
     /// Files of a test runner whose changes the check does not see.
@@ -100,15 +100,15 @@ impl Copy {
         remove_left_over(&host.scratch);
         let entries = files.iter().map(|(path, source)| (path.clone(), source.entry())).collect();
         let write = |copy: &Root, path: &[u8]| write_source(&repo, &root, copy, path, &files[path], tree.caps());
-        let shelf = tree.shelf().clone();
-        if let Some(mut held) = shelf.take(&host.scratch)
+        let spare = tree.spare().clone();
+        if let Some(mut held) = spare.take(&host.scratch)
             && held.bring_to(&entries, write).is_ok()
         {
-            return Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() });
+            return Ok(Self { held, spare, files, scan, unseen: Vec::new(), pinned: Vec::new() });
         }
         let mut held = Spare::fresh(&host.scratch)?;
         held.bring_to(&entries, write)?;
-        Ok(Self { held, shelf, files, scan, unseen: Vec::new(), pinned: Vec::new() })
+        Ok(Self { held, spare, files, scan, unseen: Vec::new(), pinned: Vec::new() })
     }
 
     /// Prepares it for a program: restored to its original state, in another directory if needed, with the program's
@@ -168,7 +168,7 @@ impl Copy {
 
     /// Returns the directory for the next check.
     pub(super) fn done(self) {
-        self.shelf.put(self.held);
+        self.spare.put(self.held);
     }
 }
 

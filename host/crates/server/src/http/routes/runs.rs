@@ -292,7 +292,7 @@ pub async fn abandon(
     Path(run): Path<String>,
     MaybeJson(why): MaybeJson<Abandon>,
 ) -> ApiResult<RunNamed> {
-    let reason = why.reason.unwrap_or_else(|| "given up by the operator".to_owned());
+    let reason = why.reason.unwrap_or_else(|| "abandoned by the operator".to_owned());
     Ok(Out(state.abandon_run(AbandonRun { run: which(&run)?, reason }).await?.into()))
 }
 

@@ -246,6 +246,6 @@ pub async fn retry(
     // The attempt that it waits for is not among its attempts yet.
     let waits = u32::from(task.status == TaskStatusView::Pending);
     let (retry_count, max_retries) = (task.retry_count.saturating_add(waits), task.max_retries);
-    let message = format!("task {} is tried again ({retry_count} of {max_retries})", task.id);
+    let message = format!("task {} is retried ({retry_count} of {max_retries})", task.id);
     Ok(Out(Retried { message, retry_count, max_retries }))
 }

@@ -95,13 +95,13 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, about: &NotificationSubject) {
-        let notification: Notification = serde_json::from_str(json).expect("a letter");
+        let notification: Notification = serde_json::from_str(json).expect("a notification");
         assert_eq!(notification.about, *about);
         assert_eq!(serde_json::to_string(&notification).expect("JSON"), json);
     }
 
     #[test]
-    fn a_letter_about_a_run_is_as_it_always_was_and_one_about_a_task_names_that() {
+    fn a_notification_about_a_run_is_as_it_always_was_and_one_about_a_task_names_that() {
         let run = NotificationSubject::Run { project: "kept".into(), run: RunId::from_text("r-1"), event: 7 };
         check(
             r#"{"id":"n-0","occasion":"parks","project":"kept","run":"r-1","event":7,"at_ms":5,"command":"c","text":"t","suppressed":2}"#,
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_a_project_and_of_the_data_directory_are_counted_apart() {
+    fn notifications_of_a_project_and_of_the_data_directory_are_counted_apart() {
         let run = |project: &str| NotificationSubject::Run {
             project: project.into(),
             run: RunId::from_text("r-1"),

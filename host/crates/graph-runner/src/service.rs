@@ -37,12 +37,12 @@ const PAGE_ROWS: usize = 1_000;
 type Slot = Arc<tokio::sync::Mutex<Option<OpenGraph>>>;
 
 /// The service of a data directory's graphs.
-pub struct Desk {
+pub struct GraphService {
     services: Services,
     slots: Mutex<HashMap<String, Slot>>,
 }
 
-impl Desk {
+impl GraphService {
     /// The service of a data directory. It reads nothing yet, and loads no interpreter.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
         let runner = LazyExecutor::new(Arc::clone(&store), home.clone());
@@ -125,7 +125,7 @@ impl Desk {
             return Ok(self.look(&name, |opened| views::look(opened, &task))??);
         }
         if name.contains(OF_AGENT) {
-            bail!("`{name}` is an agent's, which nobody else changes; export it, and make a graph of your own");
+            bail!("`{name}` belongs to an agent and is read-only; export it, and make a graph of your own");
         }
         let slot = self.slot(&name);
         let mut place = slot.lock().await;
@@ -281,7 +281,7 @@ impl Desk {
 }
 
 #[async_trait::async_trait]
-impl Graphs for Desk {
+impl Graphs for GraphService {
     async fn ask(&self, owner: &InvocationId, name: &str, ask: GraphOperation) -> StagedAnswer {
         match self.ask_of_agent(owner, name, ask).await {
             Ok(answered) => answered,
@@ -290,7 +290,7 @@ impl Graphs for Desk {
     }
 }
 
-impl Desk {
+impl GraphService {
     async fn ask_of_agent(
         &self,
         owner: &InvocationId,
