@@ -134,7 +134,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-tls",
         ],
     ),
-    ("longhaul-plugins", &["longhaul-build", "longhaul-config", "longhaul-core", "longhaul-engine", "longhaul-home"]),
+    (
+        "longhaul-plugins",
+        &["longhaul-api", "longhaul-build", "longhaul-config", "longhaul-core", "longhaul-engine", "longhaul-home"],
+    ),
     (
         "longhaul-preflight",
         &[

@@ -7,9 +7,6 @@ use super::super::input::{Json, MaybeJson, PageParams, Query};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::agents::{
-    AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
-};
 use super::runs::Nothing;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -19,6 +16,9 @@ use longhaul_api::agents::{
     RegisterAgent, RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
 };
 use longhaul_api::operations::AgentOperations as _;
+use longhaul_api::wire::agents::{
+    AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};

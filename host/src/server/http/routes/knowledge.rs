@@ -4,10 +4,6 @@ use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::knowledge::{
-    DecisionView, Decisions, Ending, Memories, MemoryView, Outcome, ProposalView, Shelf, TrajectoryView,
-};
-use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use crate::service::{MemoryItem, RunRef, TrajectoryFilter};
@@ -20,6 +16,10 @@ use longhaul_api::operations::{
     DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
 };
 use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
+use longhaul_api::wire::knowledge::{
+    DecisionView, Decisions, Ending, Memories, MemoryView, Outcome, ProposalView, Shelf, TrajectoryView,
+};
+use longhaul_api::wire::runs::RunNamed;
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};

@@ -5,10 +5,6 @@ use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::features::PlanView;
-use super::super::views::journal::ResolutionView;
-use super::super::views::runs::{Log, RecheckedView, RevertedView, RunDetails, RunNamed, RunStatus, RunView};
-use super::super::views::spent;
 use super::projects::{absolute, directory_of};
 use crate::service::{AskRequest, RunSummary, Status, TokenScope};
 use axum::extract::{Path, State};
@@ -18,6 +14,10 @@ use longhaul_api::runs::{
     AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, CommitLog, ListCommits, ListRuns, PauseRun, ResumeRun,
     RevertRun, ShowRun, SteerRun, TakeBackAnswer,
 };
+use longhaul_api::wire::features::PlanView;
+use longhaul_api::wire::journal::ResolutionView;
+use longhaul_api::wire::runs::{Log, RecheckedView, RevertedView, RunDetails, RunNamed, RunStatus, RunView};
+use longhaul_api::wire::spent;
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;

@@ -4,10 +4,6 @@ use super::super::input::{Json, MaybeJson, PageParams, Query, limited};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::agents::name;
-use super::super::views::schedules::{
-    AgentTasks, NewSchedule, Retried, ScheduleDetails, SkippedPage, TaskDetails, TaskStatusView,
-};
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use axum::extract::{Path, State};
@@ -16,9 +12,13 @@ use longhaul_api::agents::{
     ShowSchedule, ShowScheduler, ShowTask,
 };
 use longhaul_api::operations::ScheduleOperations as _;
+use longhaul_api::wire::agents::name;
+use longhaul_api::wire::schedules::{
+    AgentTasks, NewSchedule, Retried, ScheduleDetails, SkippedPage, TaskDetails, TaskStatusView,
+};
 use longhaul_core::Name;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 /// Reads the name of a schedule; text that cannot be a name is an unknown schedule.
 fn named(schedule: &str) -> Result<Name, Problem> {
@@ -133,32 +133,10 @@ pub async fn skipped(
     Ok(Out(SkippedPage { items: skipped.into_iter().map(Into::into).collect() }))
 }
 
-/// How the scheduler stands.
-#[derive(Serialize, ToSchema)]
-#[schema(as = SchedulerStatus)]
-pub struct SchedulerStatusView {
-    /// Whether it is at work.
-    working: bool,
-    /// How many tasks run at once at most.
-    concurrent_max: u32,
-    /// How many do.
-    running: usize,
-    /// How many wait.
-    pending: usize,
-    /// How many schedules there are.
-    schedules: usize,
-    /// When something happens next by itself, in milliseconds since 1970-01-01 UTC.
-    #[schema(required = true)]
-    wake_ms: Option<u64>,
-}
-
 /// Show how the scheduler stands
 #[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatusView)))]
 pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatusView> {
-    let status = state.scheduler_status(ShowScheduler {}).await?;
-    let longhaul_api::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } =
-        status;
-    Ok(Out(SchedulerStatusView { working, concurrent_max, running, pending, schedules, wake_ms }))
+    Ok(Out(state.scheduler_status(ShowScheduler {}).await?.into()))
 }
 
 /// Filter and page of the list of tasks.

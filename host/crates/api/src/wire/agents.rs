@@ -1,26 +1,29 @@
 //! Agents, and the artifacts that they pass to their next run.
 
-use crate::agents::record::{
+use crate::agents::{AgentSummary, AgentView};
+use longhaul_agents::{
     AgentCode as InnerCode, AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact,
     ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
 };
-use crate::server::http::problem::Problem;
-use longhaul_api::agents::{AgentSummary, AgentView};
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
-/// Reads a name that people give.
-pub fn name(field: &str, text: &str) -> Result<Name, Problem> {
-    text.parse().map_err(|error| Problem::invalid(field, format!("{error}")))
+/// Reads a name that a person gave.
+///
+/// # Errors
+/// [`FaultCode::Invalid`](fault::FaultCode::Invalid) at the field, where the text cannot be a name.
+pub fn name(field: &str, text: &str) -> fault::Result<Name> {
+    text.parse::<Name>().map_err(|error| Fault::invalid(error).at(field))
 }
 
 /// What an agent is made of.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-#[schema(as = Code)]
+#[cfg_attr(feature = "schema", schema(as = Code))]
 pub enum AgentCodeView {
     /// Python, in the sandbox.
     Python {
@@ -69,15 +72,15 @@ impl From<InnerCode> for AgentCodeView {
 }
 
 impl TryFrom<AgentCodeView> for InnerCode {
-    type Error = Problem;
+    type Error = Fault;
 
-    fn try_from(code: AgentCodeView) -> Result<Self, Problem> {
+    fn try_from(code: AgentCodeView) -> fault::Result<Self> {
         Ok(match code {
             AgentCodeView::Python { source } => Self::Python { source },
             AgentCodeView::JavaScript { source } => Self::JavaScript { source },
             AgentCodeView::Wasm { digest } => {
                 let digest = digest.parse::<Digest>();
-                Self::Wasm { digest: digest.map_err(|error| Problem::invalid("code.digest", error.to_string()))? }
+                Self::Wasm { digest: digest.map_err(|error| Fault::invalid(error).at("code.digest"))? }
             }
             AgentCodeView::Ask { directory, goal, agent } => Self::Ask { directory: directory.into(), goal, agent },
             AgentCodeView::Run { directory } => Self::Run { directory: directory.into() },
@@ -86,9 +89,10 @@ impl TryFrom<AgentCodeView> for InnerCode {
 }
 
 /// What an agent may use.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = Limits)]
+#[cfg_attr(feature = "schema", schema(as = Limits))]
 pub struct AgentLimitsView {
     /// Time on the clock, in milliseconds. Default 300,000.
     pub timeout_ms: u64,
@@ -119,7 +123,8 @@ impl From<AgentLimitsView> for AgentLimits {
 }
 
 /// A directory that an agent sees.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantedDirectory {
     /// Where it is on the server's machine, an absolute path.
@@ -132,9 +137,10 @@ pub struct GrantedDirectory {
 }
 
 /// What an agent may reach.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = Grants)]
+#[cfg_attr(feature = "schema", schema(as = Grants))]
 pub struct AgentGrantsView {
     /// Hosts, such as `https://api.example.com`.
     pub hosts: Vec<String>,
@@ -157,17 +163,16 @@ impl From<AgentGrants> for AgentGrantsView {
 }
 
 impl TryFrom<AgentGrantsView> for AgentGrants {
-    type Error = Problem;
+    type Error = Fault;
 
-    fn try_from(grants: AgentGrantsView) -> Result<Self, Problem> {
+    fn try_from(grants: AgentGrantsView) -> fault::Result<Self> {
         let host = |(at, host): (usize, String)| {
-            HostPattern::try_from(host)
-                .map_err(|error| Problem::invalid(format!("grants.hosts[{at}]"), error.to_string()))
+            HostPattern::try_from(host).map_err(|error| Fault::invalid(error).at(format!("grants.hosts[{at}]")))
         };
         let directory = |(at, one): (usize, GrantedDirectory)| {
             if !one.guest.starts_with('/') {
                 let field = format!("grants.directories[{at}].guest");
-                return Err(Problem::invalid(field, "write an absolute path, such as /work"));
+                return Err(Fault::invalid("write an absolute path, such as /work").at(field));
             }
             let access = if one.write { Access::Write } else { Access::Read };
             Ok(DirectoryGrant { guest: one.guest, host: one.host.into(), access })
@@ -180,9 +185,10 @@ impl TryFrom<AgentGrantsView> for AgentGrants {
 }
 
 /// Which model sums up what an agent came to.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = SummaryBy)]
+#[cfg_attr(feature = "schema", schema(as = SummaryBy))]
 pub struct SummaryByView {
     /// The project's directory, whose `longhaul.toml` has the model.
     pub directory: String,
@@ -191,9 +197,10 @@ pub struct SummaryByView {
 }
 
 /// An agent that is to be made.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = NewAgent)]
+#[cfg_attr(feature = "schema", schema(as = NewAgent))]
 pub struct NewAgentBody {
     /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`, and no `.` in front.
     pub name: String,
@@ -207,7 +214,7 @@ pub struct NewAgentBody {
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON.
     #[serde(default)]
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
     /// What it may use.
     #[serde(default)]
@@ -225,7 +232,10 @@ pub struct NewAgentBody {
 
 impl NewAgentBody {
     /// The agent as the service takes it, and its program.
-    pub fn taken(self) -> Result<(InnerNew, Option<String>), Problem> {
+    ///
+    /// # Errors
+    /// At the first field that holds no valid value.
+    pub fn taken(self) -> fault::Result<(InnerNew, Option<String>)> {
         let inner = InnerNew {
             name: name("name", &self.name)?,
             description: self.description,
@@ -245,7 +255,8 @@ fn summary_by(by: SummaryByView) -> InnerSummaryBy {
 }
 
 /// What is changed of an agent; what is left out stays as it was.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentChange {
     /// What it is for.
@@ -255,7 +266,7 @@ pub struct AgentChange {
     /// Whether it may be run.
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON but null.
-    #[schema(value_type = Option<Value>)]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Value>))]
     pub config: Option<Value>,
     /// What it may use.
     pub limits: Option<AgentLimitsView>,
@@ -269,7 +280,10 @@ pub struct AgentChange {
 
 impl AgentChange {
     /// The change as the service takes it, and the program.
-    pub fn taken(self) -> Result<(AgentPatch, Option<String>), Problem> {
+    ///
+    /// # Errors
+    /// At the first field that holds no valid value.
+    pub fn taken(self) -> fault::Result<(AgentPatch, Option<String>)> {
         let inner = AgentPatch {
             description: self.description,
             code: self.code.map(TryInto::try_into).transpose()?,
@@ -284,7 +298,8 @@ impl AgentChange {
 }
 
 /// An agent in short.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentShort {
     /// Its name.
     pub name: String,
@@ -310,8 +325,9 @@ impl From<AgentSummary> for AgentShort {
 }
 
 /// An agent at length.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Agent)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Agent))]
 pub struct AgentDetails {
     /// In short.
     #[serde(flatten)]
@@ -319,21 +335,21 @@ pub struct AgentDetails {
     /// What it is made of.
     pub code: AgentCodeView,
     /// What its code sees as `CONTEXT["config"]`.
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
     /// What it may use.
     pub limits: AgentLimitsView,
     /// What it may reach.
     pub grants: AgentGrantsView,
     /// Which model sums up what it came to.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub summary_by: Option<SummaryByView>,
     /// Runs that have ended since what it hands on was cleared.
     pub run_count: u64,
     /// The version of what it hands on; 0 is that there never was any.
     pub artifact_version: u64,
     /// What is wrong with what it hands on, if it cannot be read.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact_error: Option<String>,
     /// The schedules that run it.
     pub schedules: Vec<String>,
@@ -370,8 +386,9 @@ impl From<AgentView> for AgentDetails {
 }
 
 /// What an execution comes to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = ExecutionResult)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ExecutionResult))]
 pub struct ExecutionResultView {
     /// Whether it did what it was for.
     pub success: bool,
@@ -384,17 +401,17 @@ pub struct ExecutionResultView {
     /// How long it took.
     pub duration_seconds: f64,
     /// Why it did not succeed.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub error_message: Option<String>,
     /// Whether the same may succeed later.
     pub retryable: bool,
     /// The limit that stopped it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
     /// Whether some of the output was dropped.
     pub truncated: bool,
     /// The run that it was, for an ask or a run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
     /// What a person should know.
     pub notes: Vec<String>,
@@ -419,10 +436,11 @@ impl From<InnerResult> for ExecutionResultView {
 }
 
 /// That an agent was run.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Executed {
     /// The task that it was; null where there was nothing to run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub task: Option<String>,
     /// What it came to.
     #[serde(flatten)]
@@ -430,13 +448,14 @@ pub struct Executed {
 }
 
 /// What a run hands to the next one.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Artifact)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Artifact))]
 pub struct ArtifactView {
     /// Whose.
     pub agent: String,
     /// Any JSON.
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub state: Value,
     /// In words.
     pub summary: String,
@@ -458,18 +477,20 @@ impl From<InnerArtifact> for ArtifactView {
 }
 
 /// What is handed on now.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = HandedOn)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = HandedOn))]
 pub struct PassedArtifact {
     /// Null before the first run and after a clearing.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact: Option<ArtifactView>,
     /// The version, which `If-Match` names.
     pub version: u64,
 }
 
 /// Versions of what was handed on.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ArtifactVersions {
     /// The newest first.
     pub items: Vec<ArtifactView>,

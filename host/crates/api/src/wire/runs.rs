@@ -3,7 +3,7 @@
 use super::features::FeatureView;
 use super::spent::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
-use longhaul_api::runs::{
+use crate::runs::{
     AffectedRun, FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary,
     RevertOutcome as InnerReverted, RunSummary, Status,
 };
@@ -11,7 +11,6 @@ use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
 use std::path::Path;
-use utoipa::ToSchema;
 
 words! {
     /// Where a run is.
@@ -54,7 +53,8 @@ words! {
 }
 
 /// How many are done.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Passing {
     /// Those that pass.
     pub done: usize,
@@ -69,8 +69,9 @@ impl From<(usize, usize)> for Passing {
 }
 
 /// A project in short.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Project)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Project))]
 pub struct ProjectView {
     /// Its name.
     pub project: String,
@@ -81,7 +82,7 @@ pub struct ProjectView {
     /// Features of its newest run.
     pub passing: Passing,
     /// Its newest run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
     /// How many runs it had.
     pub runs: usize,
@@ -107,7 +108,8 @@ impl From<ProjectSummary> for ProjectView {
 }
 
 /// A project that was made.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProjectMade {
     /// Its name.
     pub project: String,
@@ -118,7 +120,8 @@ pub struct ProjectMade {
 }
 
 /// What a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// It works on the features of a project and commits them.
@@ -128,8 +131,9 @@ pub enum RunKind {
 }
 
 /// A run in short.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Run)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Run))]
 pub struct RunView {
     /// Its name.
     pub run: String,
@@ -152,7 +156,7 @@ pub struct RunView {
     /// Whether it is being worked on in this moment.
     pub active: bool,
     /// When it tries again by itself, if it waits for a service.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub wakes_at_ms: Option<u64>,
 }
 
@@ -175,8 +179,9 @@ impl From<RunSummary> for RunView {
 }
 
 /// What the results of a run come to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Answer)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Answer))]
 pub struct AnswerView {
     /// The answer: JSON as text.
     pub answer: String,
@@ -196,7 +201,8 @@ impl From<inner::Synthesis> for AnswerView {
 }
 
 /// A run at length.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunDetails {
     /// In short.
     #[serde(flatten)]
@@ -204,15 +210,15 @@ pub struct RunDetails {
     /// The branch that it commits to; empty for an ask.
     pub branch: String,
     /// What is asked, if it is an ask.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub asked: Option<String>,
     /// What the results come to, once there is an answer.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<AnswerView>,
     /// Why it waits or how it ended, in one line.
     pub why: String,
     /// The question that it waits with, if one is about an effect: the first of `questions`.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub question: Option<String>,
     /// The questions about effects that it waits with.
     pub questions: Vec<OpenQuestionView>,
@@ -223,7 +229,7 @@ pub struct RunDetails {
     /// What it spent, and what it still may.
     pub ledger: LedgerDetails,
     /// The cap on money, in millionths of a US dollar.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub cost_microdollars_max: Option<u64>,
     /// The cap on tokens: the run's own, or what its invocations may use together.
     pub tokens_max: u64,
@@ -249,13 +255,14 @@ impl From<Status> for RunDetails {
 }
 
 /// A question about an effect whose outcome nobody knows.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = OpenQuestion)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = OpenQuestion))]
 pub struct OpenQuestionView {
     /// Its name, for `question` of an answer.
     pub id: String,
     /// The feature whose work asks; null when it is the planner's.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
     /// The question.
     pub text: String,
@@ -270,7 +277,8 @@ impl From<InnerQuestion> for OpenQuestionView {
 }
 
 /// The run that something was done to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunNamed {
     /// Its name.
     pub run: String,
@@ -283,7 +291,8 @@ impl From<AffectedRun> for RunNamed {
 }
 
 /// A commit.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Commit {
     /// 40 hexadecimal digits.
     pub commit: String,
@@ -292,13 +301,13 @@ pub struct Commit {
     /// The first line of its message.
     pub subject: String,
     /// The feature that it is of; null when a person made it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
     /// What became of the feature with it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub outcome: Option<String>,
     /// The run that made it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
 }
 
@@ -310,7 +319,8 @@ impl From<Logged> for Commit {
 }
 
 /// The commits of a run.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Log {
     /// The branch.
     pub branch: String,
@@ -321,8 +331,9 @@ pub struct Log {
 }
 
 /// What a revert did.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Reverted)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Reverted))]
 pub struct RevertedView {
     /// The run.
     pub run: String,
@@ -333,7 +344,7 @@ pub struct RevertedView {
     /// The commits that were left behind, newest first.
     pub left: Vec<String>,
     /// The ref that keeps them; null when the branch did not move.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub kept_as: Option<String>,
     /// Features that no longer pass, or are no longer worked on.
     pub features: Vec<String>,
@@ -349,7 +360,8 @@ impl From<InnerReverted> for RevertedView {
 }
 
 /// What checks said once more of one feature.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RecheckedFeature {
     /// The feature.
     pub feature: String,
@@ -358,13 +370,14 @@ pub struct RecheckedFeature {
     /// Those of them that failed.
     pub failed: Vec<String>,
     /// Why they could not be run, if so; the feature passes as before.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub not_run: Option<String>,
 }
 
 /// What checks said once more.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Rechecked)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Rechecked))]
 pub struct RecheckedView {
     /// The run.
     pub run: String,
@@ -380,7 +393,8 @@ impl From<InnerRechecked> for RecheckedFeature {
 }
 
 /// What one run cost.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunCost {
     /// Its name.
     pub run: String,
@@ -405,7 +419,8 @@ pub struct RunCost {
 }
 
 /// What runs cost, a page of them.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Costs {
     /// Of all runs that were asked for, and not only of those on the page.
     pub sum: UsageView,

@@ -5,11 +5,11 @@ use longhaul_core::model::Usage as InnerUsage;
 use longhaul_core::supervisor::InvocationUsage as InnerSpent;
 use longhaul_records::ledger::{LedgerRow, LedgerView, RunCaps as InnerCaps};
 use serde::Serialize;
-use utoipa::ToSchema;
 
 /// Tokens and money.
-#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
-#[schema(as = Usage)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Usage))]
 pub struct UsageView {
     /// Tokens that models read, the cached ones included.
     pub input_tokens: u32,
@@ -42,8 +42,9 @@ impl From<InnerUsage> for UsageView {
 }
 
 /// What work used.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Used)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Used))]
 pub struct WorkUsageView {
     /// Instructions, in wasmtime's fuel.
     pub fuel: u64,
@@ -79,8 +80,9 @@ impl From<InnerUsed> for WorkUsageView {
 }
 
 /// What was spent, in all attempts.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Spent)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Spent))]
 pub struct InvocationUsageView {
     /// Tokens and money.
     pub usage: UsageView,
@@ -119,32 +121,33 @@ impl From<InnerSpent> for InvocationUsageView {
 }
 
 /// The caps of a whole run; null: no cap.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Caps)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Caps))]
 pub struct RunCapsView {
     /// Tokens, read and written.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub tokens_max: Option<u64>,
     /// Money, in millionths of a US dollar.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub cost_microdollars_max: Option<u64>,
     /// Answers of models.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub model_calls_max: Option<u64>,
     /// Calls of tools.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub tool_calls_max: Option<u64>,
     /// Instructions, in wasmtime's fuel.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub fuel_max: Option<u64>,
     /// Memory of components at once, in bytes.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub memory_bytes_max: Option<u64>,
     /// Bytes that leave.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub egress_bytes_max: Option<u64>,
     /// Bytes of answers that are stored.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub stored_bytes_max: Option<u64>,
 }
 
@@ -164,8 +167,9 @@ impl From<InnerCaps> for RunCapsView {
 }
 
 /// What one invocation spent.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Row)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Row))]
 pub struct LedgerRowView {
     /// Which.
     pub invocation: String,
@@ -174,8 +178,9 @@ pub struct LedgerRowView {
 }
 
 /// What a run spent, and what it still may.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Ledger)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Ledger))]
 pub struct LedgerDetails {
     /// All rows together.
     pub total: InvocationUsageView,
@@ -184,7 +189,7 @@ pub struct LedgerDetails {
     /// How long the run worked, in milliseconds.
     pub wall_ms: u64,
     /// Of `wall_ms`, the most; null: no cap.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub wall_ms_max: Option<u64>,
     /// How often its planner planned again.
     pub replans: u32,

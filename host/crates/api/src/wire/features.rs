@@ -6,7 +6,6 @@ use longhaul_core::work as inner;
 use longhaul_harness::Feature as InnerFeature;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::ToSchema;
 
 words! {
     /// Where a feature is.
@@ -41,9 +40,10 @@ words! {
 }
 
 /// One thing that a feature is judged by.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Criterion)]
+#[cfg_attr(feature = "schema", schema(as = Criterion))]
 pub struct CriterionView {
     /// Its id, unique within the feature.
     pub id: String,
@@ -55,7 +55,8 @@ pub struct CriterionView {
 }
 
 /// In what a check is written.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckLanguage {
     /// A script in Python; `body` is its source.
@@ -65,9 +66,10 @@ pub enum CheckLanguage {
 }
 
 /// A check.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Check)]
+#[cfg_attr(feature = "schema", schema(as = Check))]
 pub struct CheckView {
     /// Its name, unique within the feature.
     pub name: String,
@@ -78,9 +80,10 @@ pub struct CheckView {
 }
 
 /// What is asked for.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = FeatureSpec)]
+#[cfg_attr(feature = "schema", schema(as = FeatureSpec))]
 pub struct FeatureSpecView {
     /// Its id, unique within the run.
     pub id: String,
@@ -93,7 +96,7 @@ pub struct FeatureSpecView {
     pub category: String,
     /// From 1 to 10; higher ones come first. Default 5.
     #[serde(default = "priority", deserialize_with = "of_priorities")]
-    #[schema(minimum = 1, maximum = 10)]
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 10))]
     pub priority: u8,
     /// The agent that does it; null: the one of its category.
     #[serde(default)]
@@ -126,20 +129,22 @@ fn of_priorities<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
 }
 
 /// Something that is wrong with an output.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Issue)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Issue))]
 pub struct IssueView {
     /// The criterion that it is about.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub criterion: Option<String>,
     /// What is wrong.
     pub text: String,
 }
 
 /// What is done when a step of a plan fails.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = OnFailure)]
+#[cfg_attr(feature = "schema", schema(as = OnFailure))]
 pub enum OnFailureView {
     /// It is tried again so often.
     Retry(u32),
@@ -152,8 +157,9 @@ pub enum OnFailureView {
 }
 
 /// A feature and what became of it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Feature)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Feature))]
 pub struct FeatureView {
     /// Its id.
     pub id: String,
@@ -166,7 +172,7 @@ pub struct FeatureView {
     /// From 1 to 10.
     pub priority: u8,
     /// The agent that does it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub agent: Option<String>,
     /// What it is judged by.
     pub criteria: Vec<CriterionView>,
@@ -179,19 +185,19 @@ pub struct FeatureView {
     /// Why, in one line.
     pub why: String,
     /// What blocks it; null unless its status is `blocked`.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub blocked_by: Option<BlockedBy>,
     /// How often it ended in failing.
     pub attempts: u32,
     /// How often it was begun.
     pub sessions: u32,
     /// Why it failed last.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub last_error: Option<String>,
     /// What the agent said of its last output.
     pub summary: String,
     /// Its last commit.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub commit: Option<String>,
     /// The files of that commit.
     pub files: Vec<String>,
@@ -202,7 +208,7 @@ pub struct FeatureView {
     /// How its sessions before went, one line a round.
     pub history: Vec<String>,
     /// What its agent thought of its last output, between 0 and 1.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub confidence: Option<f64>,
     /// What a task of an ask answered: JSON, or its beginning.
     pub answer: String,
@@ -318,9 +324,10 @@ impl From<OnFailureView> for inner::OnFailure {
 }
 
 /// A step of a plan.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = PlanStep)]
+#[cfg_attr(feature = "schema", schema(as = PlanStep))]
 pub struct PlanStepView {
     /// What is asked for.
     pub feature: FeatureSpecView,
@@ -330,9 +337,10 @@ pub struct PlanStepView {
 }
 
 /// A plan that is followed in place of a planner's.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Plan)]
+#[cfg_attr(feature = "schema", schema(as = Plan))]
 pub struct PlanView {
     /// Its steps.
     pub steps: Vec<PlanStepView>,

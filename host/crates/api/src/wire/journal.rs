@@ -1,14 +1,14 @@
 //! Invocations and their journals.
 
 use super::approvals::Effect;
-use crate::service::{CarriedInvocation, ReplayResult as InnerReplayed};
+use crate::runs::{CarriedInvocation, ReplayResult as InnerReplayed};
 use longhaul_core::InvocationId;
 use longhaul_core::journal as inner;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// Who carried out what.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invocation {
     /// Which.
     pub invocation: String,
@@ -19,7 +19,7 @@ pub struct Invocation {
     /// When it first began, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
     /// When it ended; null while it has not.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub until_ms: Option<u64>,
 }
 
@@ -31,9 +31,10 @@ impl From<CarriedInvocation> for Invocation {
 }
 
 /// What a person says about an effect whose outcome nobody knows.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Resolution)]
+#[cfg_attr(feature = "schema", schema(as = Resolution))]
 pub enum ResolutionView {
     /// It happened, and this JSON, as text, is what the tool answered.
     Happened(String),
@@ -64,8 +65,9 @@ impl From<ResolutionView> for inner::Resolution {
 }
 
 /// One call of an import.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Entry)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Entry))]
 pub struct JournalEntryView {
     /// Its number.
     pub number: u32,
@@ -84,13 +86,13 @@ pub struct JournalEntryView {
     /// Fuel used by the guest up to it.
     pub fuel_used: u64,
     /// What came back: JSON as text; null while it is in flight.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<String>,
     /// When that was known.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answered_ms: Option<u64>,
     /// What a person said about it, where its outcome was unknown.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub resolution: Option<ResolutionView>,
 }
 
@@ -115,8 +117,9 @@ impl From<(u32, inner::JournalEntry)> for JournalEntryView {
 }
 
 /// How an invocation ended.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Finished)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Finished))]
 pub struct FinishedView {
     /// What the export returned, or the error that ended it: JSON as text.
     pub result: String,
@@ -129,17 +132,18 @@ pub struct FinishedView {
 }
 
 /// Entries of a journal.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Entries {
     /// Which.
     pub invocation: String,
     /// In order.
     pub entries: Vec<JournalEntryView>,
     /// How it ended; null while it has not.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub finished: Option<FinishedView>,
     /// What to ask for next as `after`; null when these are the last.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub next_after: Option<u32>,
 }
 
@@ -165,8 +169,9 @@ impl Entries {
 }
 
 /// What a replay of one invocation gave.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Replayed)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Replayed))]
 pub struct ReplayedView {
     /// Which.
     pub invocation: String,
@@ -179,12 +184,13 @@ pub struct ReplayedView {
     /// Whether result, calls and fuel are the same.
     pub same: bool,
     /// What differs, in one line.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub difference: Option<String>,
 }
 
 /// What replays gave.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Replays {
     /// One for each invocation.
     pub invocations: Vec<ReplayedView>,

@@ -1,13 +1,13 @@
 //! Resource use of the machine.
 
-use longhaul_api::resources::{ChildView, EndedView, GuestView, ResourcesView as Inner, RunUse, TaskUse};
+use crate::resources::{ChildView, EndedView, GuestView, ResourcesView as Inner, RunUse, TaskUse};
 use longhaul_resources::{GpuUsage, PartialLimits, ProcessUsage as InnerUsage, Sample as InnerSample, SystemUsage};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 /// What a process, or a tree of them, uses.
-#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TreeUsage {
     /// Memory that is in the machine, in MB.
     pub memory_mb: f64,
@@ -27,7 +27,8 @@ impl From<InnerUsage> for TreeUsage {
 }
 
 /// What is used of a graphics card.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Card {
     /// What it is.
     pub name: String,
@@ -38,7 +39,8 @@ pub struct Card {
 }
 
 /// What is used of the whole machine.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Machine {
     /// Its memory, in MB.
     pub memory_total_mb: f64,
@@ -73,16 +75,17 @@ impl From<SystemUsage> for Machine {
 }
 
 /// What a tree of processes is held to; null: no limit.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TreeLimits {
     /// Memory, in MB.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_memory_mb: Option<f64>,
     /// Of one processor, in percent.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_cpu_percent: Option<f64>,
     /// Processes.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_processes: Option<u64>,
 }
 
@@ -94,7 +97,8 @@ impl From<PartialLimits> for TreeLimits {
 }
 
 /// A child process with all that it started.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ChildProcess {
     /// Its number.
     pub pid: u32,
@@ -103,7 +107,7 @@ pub struct ChildProcess {
     /// For people.
     pub name: String,
     /// For which run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
     /// What it uses.
     pub usage: TreeUsage,
@@ -112,7 +116,7 @@ pub struct ChildProcess {
     /// Whether it has a control group.
     pub has_group: bool,
     /// Why it is being ended.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub ending: Option<String>,
 }
 
@@ -136,7 +140,8 @@ fn word(kind: impl Serialize) -> String {
 }
 
 /// An instance of a component that is at work.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Instance {
     /// For which invocation.
     pub invocation: String,
@@ -175,14 +180,15 @@ impl From<GuestView> for Instance {
 }
 
 /// A run that is worked on.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunAtWork {
     /// Its name.
     pub run: String,
     /// Its project.
     pub project: String,
     /// Why it waits for room on the machine.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
     /// Its instances.
     pub guests: usize,
@@ -209,7 +215,8 @@ impl From<RunUse> for RunAtWork {
 }
 
 /// A task that runs, or waits for room.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TaskAtWork {
     /// Its name.
     pub task: String,
@@ -218,7 +225,7 @@ pub struct TaskAtWork {
     /// Whether it runs.
     pub runs: bool,
     /// Why it waits.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
 }
 
@@ -230,7 +237,8 @@ impl From<TaskUse> for TaskAtWork {
 }
 
 /// A child process that was ended since it was over a limit, or because somebody asked for it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EndedChild {
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -241,7 +249,7 @@ pub struct EndedChild {
     /// For people.
     pub name: String,
     /// For which run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
     /// Why.
     pub reason: String,
@@ -261,8 +269,9 @@ impl From<EndedView> for EndedChild {
 }
 
 /// What was used at one time.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Sample)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Sample))]
 pub struct SampleView {
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -301,7 +310,8 @@ impl From<InnerSample> for SampleView {
 }
 
 /// What is used of the machine, and was.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Resources {
     /// When this was measured, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,

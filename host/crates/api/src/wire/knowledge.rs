@@ -3,14 +3,14 @@
 use super::features::FeatureSpecView;
 use super::spent::UsageView;
 use super::words;
-use crate::service::{MemoryItem as InnerMemory, Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
+use crate::memory::MemoryItem as InnerMemory;
+use crate::trajectories::{Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
 use longhaul_core::decision::{Decision as InnerDecision, DecisionHit};
 use longhaul_records::proposals::{
     Proposal as InnerProposal, ProposalStatus as InnerStanding, ProposedChange as InnerChange,
 };
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 words! {
     /// What came of a decision.
@@ -30,7 +30,7 @@ words! {
 
 words! {
     /// Where something is remembered.
-    Shelf of crate::service::MemoryScope as InnerShelf {
+    Shelf of crate::memory::MemoryScope as InnerShelf {
         /// What later runs may want to know.
         Fact,
         /// What a run came to.
@@ -42,7 +42,7 @@ words! {
 
 words! {
     /// How an invocation ended.
-    Ending of crate::service::InvocationEnding as InnerEnding {
+    Ending of crate::trajectories::InvocationEnding as InnerEnding {
         /// With an outcome.
         Returned,
         /// With an error of the agent's own.
@@ -57,8 +57,9 @@ words! {
 }
 
 /// A decision.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Decision)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Decision))]
 pub struct DecisionView {
     /// Its id.
     pub id: String,
@@ -67,7 +68,7 @@ pub struct DecisionView {
     /// The run in which it was taken.
     pub run: String,
     /// The feature that it was taken for.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
     /// Who took it.
     pub by: String,
@@ -82,10 +83,10 @@ pub struct DecisionView {
     /// What came of it.
     pub outcome: Outcome,
     /// How good it was, from -1 to 1; null where nobody said.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub score: Option<f64>,
     /// What is to be learnt from it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub lesson: Option<String>,
     /// How well it fits the question, above 0; 0 where nothing was asked.
     pub relevance: f64,
@@ -117,22 +118,24 @@ impl From<DecisionHit> for DecisionView {
 }
 
 /// Decisions.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Decisions {
     /// The best first where something was asked, else the newest.
     pub items: Vec<DecisionView>,
 }
 
 /// Something that is remembered.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Memory)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Memory))]
 pub struct MemoryView {
     /// Where.
     pub shelf: Shelf,
     /// Its key.
     pub key: String,
     /// What, any JSON.
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub value: Value,
     /// Who remembered it.
     pub by: String,
@@ -143,10 +146,10 @@ pub struct MemoryView {
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// When it is over; null: never.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub expires_at_ms: Option<f64>,
     /// How well it fits the question, above 0; null where nothing was asked.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub score: Option<f64>,
 }
 
@@ -169,16 +172,18 @@ impl From<InnerMemory> for MemoryView {
 }
 
 /// What is remembered.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Memories {
     /// In the order that was asked for.
     pub items: Vec<MemoryView>,
 }
 
 /// What is proposed.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "change", rename_all = "snake_case")]
-#[schema(as = Change)]
+#[cfg_attr(feature = "schema", schema(as = Change))]
 pub enum ProposedChangeView {
     /// One more feature.
     AddFeature {
@@ -205,9 +210,10 @@ pub enum ProposedChangeView {
 }
 
 /// What became of a proposal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = ProposalStanding)]
+#[cfg_attr(feature = "schema", schema(as = ProposalStanding))]
 pub enum ProposalStatusView {
     /// Nobody has decided.
     Open,
@@ -218,8 +224,9 @@ pub enum ProposalStatusView {
 }
 
 /// Something that an agent would have changed.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Proposal)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Proposal))]
 pub struct ProposalView {
     /// Its id.
     pub id: String,
@@ -236,10 +243,10 @@ pub struct ProposalView {
     /// What became of it.
     pub standing: ProposalStatusView,
     /// When that was decided.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub decided_ms: Option<u64>,
     /// Why it was rejected.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub why: Option<String>,
 }
 
@@ -272,8 +279,9 @@ impl From<InnerProposal> for ProposalView {
 }
 
 /// One step: something that an agent asked for beside its model.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Step)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Step))]
 pub struct TrajectoryStepView {
     /// The number of the journal's entry.
     pub entry: u32,
@@ -286,8 +294,9 @@ pub struct TrajectoryStepView {
 }
 
 /// What an agent was told, said and did in one invocation.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Trajectory)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Trajectory))]
 pub struct TrajectoryView {
     /// The invocation.
     pub id: String,
@@ -308,12 +317,12 @@ pub struct TrajectoryView {
     /// How it ended.
     pub ending: Ending,
     /// What the agent handed back: JSON as text.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<String>,
     /// Its summary, or why there is no answer.
     pub summary: String,
     /// Between 0 and 1, in the agent's own opinion.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub confidence: Option<f64>,
     /// What it did beside asking its model.
     pub steps: Vec<TrajectoryStepView>,
@@ -326,19 +335,19 @@ pub struct TrajectoryView {
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
     /// When it ended.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub until_ms: Option<u64>,
     /// What a person said of it, from 1, bad, to 5, good.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub rating: Option<u8>,
     /// What the answer should have been, in a person's opinion.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub correction: Option<String>,
     /// One list for each conversation, in the form of chat endpoints. Empty in lists.
-    #[schema(value_type = Vec<Vec<Object>>)]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Vec<Object>>))]
     pub conversations: Vec<Vec<Value>>,
     /// Why `conversations` may not be whole.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub incomplete: Option<String>,
 }
 

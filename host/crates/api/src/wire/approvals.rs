@@ -4,12 +4,12 @@ use longhaul_approval as inner;
 use longhaul_core::RunId;
 use longhaul_core::journal::EffectClass;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 /// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Asks)]
+#[cfg_attr(feature = "schema", schema(as = Asks))]
 pub enum ApprovalKindView {
     /// Whether a call may be made.
     Call,
@@ -20,9 +20,10 @@ pub enum ApprovalKindView {
 }
 
 /// Where an approval is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Standing)]
+#[cfg_attr(feature = "schema", schema(as = Standing))]
 pub enum ApprovalStatusView {
     /// Nobody has answered.
     Open,
@@ -35,7 +36,8 @@ pub enum ApprovalStatusView {
 }
 
 /// What is known of an effect that is cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// Touches nothing.
@@ -60,8 +62,9 @@ impl From<EffectClass> for Effect {
 }
 
 /// Something that a person is asked.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Approval)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Approval))]
 pub struct ApprovalView {
     /// Its id.
     pub id: String,
@@ -100,7 +103,7 @@ pub struct ApprovalView {
     /// The same in words, with the answer.
     pub words: String,
     /// When it was answered, or its answer taken.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub decided_ms: Option<u64>,
 }
 
@@ -144,8 +147,9 @@ impl From<inner::Approval> for ApprovalView {
 }
 
 /// What a person allowed for the rest of a run.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Rule)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Rule))]
 pub struct RunRuleView {
     /// Its id.
     pub id: String,
@@ -158,12 +162,12 @@ pub struct RunRuleView {
     /// The digest of the tool's component, or what it is else.
     pub component: String,
     /// The program of the commands that it allows; null: the function, whatever its arguments.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub program: Option<String>,
     /// Since when, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Since when it holds no more.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub revoked_ms: Option<u64>,
 }
 
@@ -175,12 +179,13 @@ impl From<(RunId, inner::RunRule)> for RunRuleView {
 }
 
 /// An approval with its answer.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Approved {
     /// The approval.
     pub approval: ApprovalView,
     /// What the answer allows from now on.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub rule: Option<RunRuleView>,
     /// Whether its run is worked on in this moment.
     pub active: bool,

@@ -1,16 +1,16 @@
 //! Schedules and their tasks.
 
 use super::agents::{ExecutionResultView, name};
-use crate::server::http::problem::Problem;
-use longhaul_api::agents::{AttemptView, ScheduleView, StatusFilter, TaskView};
+use crate::agents::{AttemptView, ScheduleView, SchedulerStatus, StatusFilter, TaskView};
+use longhaul_core::fault::{self, Fault};
 use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
 /// When an agent is due.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum TriggerForm {
     /// By the clock.
@@ -37,7 +37,8 @@ pub enum TriggerForm {
 }
 
 /// A schedule that is to be made.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewSchedule {
     /// Its name.
@@ -68,8 +69,11 @@ pub struct NewSchedule {
 
 impl NewSchedule {
     /// The schedule as the service takes it.
-    pub fn taken(self) -> Result<InnerSchedule, Problem> {
-        let word = |field: &'static str| move |error: serde_json::Error| Problem::invalid(field, error.to_string());
+    ///
+    /// # Errors
+    /// At the first field that holds no valid value.
+    pub fn taken(self) -> fault::Result<InnerSchedule> {
+        let word = |field: &'static str| move |error: serde_json::Error| Fault::invalid(error).at(field);
         let trigger = serde_json::to_value(self.trigger).and_then(serde_json::from_value).map_err(word("trigger"))?;
         let usual = InnerSchedule::new(name("name", &self.name)?, name("agent", &self.agent)?, trigger);
         let missed = self.missed.map(|missed| serde_json::from_value(missed.into()).map_err(word("missed")));
@@ -86,8 +90,9 @@ impl NewSchedule {
 }
 
 /// What became of the fires of a schedule, since it was first made.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Tally)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Tally))]
 pub struct ScheduleTallyView {
     /// Fires that became tasks.
     pub tasks: u64,
@@ -102,15 +107,16 @@ pub struct ScheduleTallyView {
 }
 
 /// A schedule, and where it is.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Schedule)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Schedule))]
 pub struct ScheduleDetails {
     /// Its name.
     pub name: String,
     /// Which agent is run.
     pub agent: String,
     /// When, in the form in which it is made.
-    #[schema(value_type = Object)]
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub trigger: Value,
     /// The same in words.
     pub when: String,
@@ -119,7 +125,7 @@ pub struct ScheduleDetails {
     /// Whether the agent may be run while it runs.
     pub overlap: bool,
     /// What becomes of fires that nobody was there for.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub missed: Value,
     /// How many of them are run with `all`.
     pub missed_max: u32,
@@ -163,7 +169,8 @@ impl From<ScheduleView> for ScheduleDetails {
 }
 
 /// Fires of a schedule that became no task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SkippedFires {
     /// The first of them, in milliseconds since 1970-01-01 UTC.
     pub first_ms: u64,
@@ -174,7 +181,7 @@ pub struct SkippedFires {
     /// Whether they were more than were counted.
     pub more: bool,
     /// Why: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub why: Value,
 }
 
@@ -186,17 +193,19 @@ impl From<InnerSkipped> for SkippedFires {
 }
 
 /// Fires that became no task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Skipped)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Skipped))]
 pub struct SkippedPage {
     /// The newest first.
     pub items: Vec<SkippedFires>,
 }
 
 /// Where a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-#[schema(as = TaskStatus)]
+#[cfg_attr(feature = "schema", schema(as = TaskStatus))]
 pub enum TaskStatusView {
     /// It waits.
     Pending,
@@ -232,9 +241,10 @@ impl From<TaskStatusView> for StatusFilter {
 }
 
 /// What made a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Cause)]
+#[cfg_attr(feature = "schema", schema(as = Cause))]
 pub enum TaskCauseView {
     /// The time came.
     Time,
@@ -245,25 +255,26 @@ pub enum TaskCauseView {
 }
 
 /// One try of a task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Attempt)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Attempt))]
 pub struct AttemptDetails {
     /// When it was started, in milliseconds since 1970-01-01 UTC.
     pub started_ms: u64,
     /// When it ended; null while it runs.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub ended_ms: Option<u64>,
     /// Whether it did what it was for; null while it runs.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub success: Option<bool>,
     /// What went wrong.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub error: Option<String>,
     /// What it came to; null while it runs, and in lists.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub result: Option<ExecutionResultView>,
     /// The run that it is, for an ask or a run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
 }
 
@@ -287,15 +298,16 @@ impl From<AttemptView> for AttemptDetails {
 }
 
 /// A task with all its attempts.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Task)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Task))]
 pub struct TaskDetails {
     /// Its name.
     pub id: String,
     /// Which agent does it.
     pub agent: String,
     /// Of which schedule; null if somebody asked for it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub schedule: Option<String>,
     /// Where it is.
     pub status: TaskStatusView,
@@ -306,14 +318,14 @@ pub struct TaskDetails {
     /// Not started before this.
     pub due_ms: u64,
     /// When it ended.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub ended_ms: Option<u64>,
     /// How often it was tried again.
     pub retry_count: u32,
     /// How often it may be.
     pub max_retries: u32,
     /// Why it is not running though it is due.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits_for: Option<String>,
     /// All its attempts, the first in front.
     pub attempts: Vec<AttemptDetails>,
@@ -343,7 +355,8 @@ impl From<TaskView> for TaskDetails {
 }
 
 /// Tasks of an agent.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentTasks {
     /// Those that have not ended in front, then the others, the newest first.
     pub tasks: Vec<TaskDetails>,
@@ -356,7 +369,8 @@ pub struct AgentTasks {
 }
 
 /// That a task is tried again.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Retried {
     /// In words.
     pub message: String,
@@ -364,4 +378,31 @@ pub struct Retried {
     pub retry_count: u32,
     /// How often it may be.
     pub max_retries: u32,
+}
+
+/// How the scheduler stands.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = SchedulerStatus))]
+pub struct SchedulerStatusView {
+    /// Whether it is at work.
+    pub working: bool,
+    /// How many tasks run at once at most.
+    pub concurrent_max: u32,
+    /// How many do.
+    pub running: usize,
+    /// How many wait.
+    pub pending: usize,
+    /// How many schedules there are.
+    pub schedules: usize,
+    /// When something happens next by itself, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub wake_ms: Option<u64>,
+}
+
+impl From<SchedulerStatus> for SchedulerStatusView {
+    fn from(inner: SchedulerStatus) -> Self {
+        let SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } = inner;
+        Self { working, concurrent_max, running, pending, schedules, wake_ms }
+    }
 }
