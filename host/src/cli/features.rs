@@ -5,7 +5,7 @@ pub mod proposals;
 
 use super::context::Context;
 use super::exit::Exit;
-use super::order::print_done;
+use super::order::{print_done, print_json};
 use super::show::feature_word;
 use super::terminal;
 use crate::report::messages::count;
@@ -14,6 +14,9 @@ use clap::{Args, Subcommand};
 use longhaul_api::features::{AddFeature, DropFeature, EditFeature, RecheckFeatures, RecheckOutcome, ShowKept};
 use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
 use longhaul_api::runs::ShowRun;
+use longhaul_api::wire::Page;
+use longhaul_api::wire::features::{FeatureSpecView, FeatureView};
+use longhaul_api::wire::runs::RecheckedView;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use std::path::{Path, PathBuf};
@@ -112,7 +115,7 @@ async fn waves(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     let waves = longhaul_harness::select::waves(&specs);
     if context.json {
-        outln!("{}", serde_json::to_string(&waves)?);
+        print_json(&waves)?;
         return Ok(Exit::Done);
     }
     waves.iter().for_each(|wave| outln!("{}", wave.join("  ")));
@@ -124,7 +127,7 @@ async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fau
     let RecheckOutcome { run, features } = &outcome;
     let fails = features.iter().any(|feature| !feature.failed.is_empty());
     if context.json {
-        outln!("{}", serde_json::to_string(&outcome)?);
+        print_json(&RecheckedView::from(outcome.clone()))?;
     } else {
         features.iter().for_each(|feature| outln!("{}", rechecked(feature)));
         if fails {
@@ -161,7 +164,7 @@ async fn features(context: &Context, run: RunRef) -> fault::Result<Vec<FeatureSp
 async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let status = context.run_status(ShowRun { run }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&status.features)?);
+        print_json(&Page::whole(status.features, FeatureView::from))?;
         return Ok(Exit::Done);
     }
     for feature in &status.features {
@@ -186,7 +189,7 @@ async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
 pub async fn list_checks(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&specs)?);
+        print_json(&Page::whole(specs, FeatureSpecView::from))?;
         return Ok(Exit::Done);
     }
     for FeatureSpec { id, title, criteria, checks, .. } in specs {

@@ -1,6 +1,7 @@
 //! Agents, and the artifacts that they pass to their next run.
 
-use crate::agents::{AgentSummary, AgentView};
+use super::Page;
+use crate::agents::{AgentExecution, AgentList, AgentSummary, AgentView, ArtifactList, HandedArtifact};
 use longhaul_agents::{
     AgentCode as InnerCode, AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact,
     ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
@@ -324,6 +325,13 @@ impl From<AgentSummary> for AgentShort {
     }
 }
 
+impl From<AgentList> for Page<AgentShort> {
+    fn from(inner: AgentList) -> Self {
+        let AgentList { agents, total_count, limit, offset } = inner;
+        Self { items: agents.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+    }
+}
+
 /// An agent at length.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -447,6 +455,13 @@ pub struct Executed {
     pub result: ExecutionResultView,
 }
 
+impl From<AgentExecution> for Executed {
+    fn from(inner: AgentExecution) -> Self {
+        let AgentExecution { task, result } = inner;
+        Self { task: task.map(|task| task.to_string()), result: result.into() }
+    }
+}
+
 /// What a run hands to the next one.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -488,10 +503,23 @@ pub struct PassedArtifact {
     pub version: u64,
 }
 
+impl From<HandedArtifact> for PassedArtifact {
+    fn from(inner: HandedArtifact) -> Self {
+        let HandedArtifact { artifact, version } = inner;
+        Self { artifact: artifact.map(Into::into), version }
+    }
+}
+
 /// Versions of what was handed on.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ArtifactVersions {
     /// The newest first.
     pub items: Vec<ArtifactView>,
+}
+
+impl From<ArtifactList> for ArtifactVersions {
+    fn from(inner: ArtifactList) -> Self {
+        Self { items: inner.artifacts.into_iter().map(Into::into).collect() }
+    }
 }

@@ -1,5 +1,6 @@
 //! Approvals that people are asked for before a tool is called, and the rules that their answers make.
 
+use crate::approvals::{ApprovalList, ApprovalOutcome};
 use longhaul_approval as inner;
 use longhaul_core::RunId;
 use longhaul_core::journal::EffectClass;
@@ -189,6 +190,35 @@ pub struct Approved {
     pub rule: Option<RunRuleView>,
     /// Whether its run is worked on in this moment.
     pub active: bool,
+}
+
+impl From<ApprovalOutcome> for Approved {
+    fn from(inner: ApprovalOutcome) -> Self {
+        let ApprovalOutcome { approval, rule, active } = inner;
+        let run = approval.subject.invocation.run();
+        let rule = rule.map(|rule| RunRuleView::from((run, rule)));
+        Self { approval: approval.into(), rule, active }
+    }
+}
+
+/// Approvals and rules, the oldest of each run first.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ApprovalListing {
+    /// The answered approvals included.
+    pub approvals: Vec<ApprovalView>,
+    /// The revoked rules included.
+    pub rules: Vec<RunRuleView>,
+}
+
+impl From<ApprovalList> for ApprovalListing {
+    fn from(inner: ApprovalList) -> Self {
+        let ApprovalList { approvals, rules } = inner;
+        Self {
+            approvals: approvals.into_iter().map(Into::into).collect(),
+            rules: rules.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 #[cfg(test)]

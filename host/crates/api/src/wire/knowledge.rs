@@ -125,6 +125,12 @@ pub struct Decisions {
     pub items: Vec<DecisionView>,
 }
 
+impl From<Vec<DecisionHit>> for Decisions {
+    fn from(inner: Vec<DecisionHit>) -> Self {
+        Self { items: inner.into_iter().map(Into::into).collect() }
+    }
+}
+
 /// Something that is remembered.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -177,6 +183,12 @@ impl From<InnerMemory> for MemoryView {
 pub struct Memories {
     /// In the order that was asked for.
     pub items: Vec<MemoryView>,
+}
+
+impl From<Vec<InnerMemory>> for Memories {
+    fn from(inner: Vec<InnerMemory>) -> Self {
+        Self { items: inner.into_iter().map(Into::into).collect() }
+    }
 }
 
 /// What is proposed.

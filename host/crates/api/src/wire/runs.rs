@@ -3,8 +3,10 @@
 use super::features::FeatureView;
 use super::spent::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
+use crate::features::RecheckOutcome;
+use crate::projects::CreatedProject;
 use crate::runs::{
-    AffectedRun, FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary,
+    AffectedRun, CommitLog, FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary,
     RevertOutcome as InnerReverted, RunSummary, Status,
 };
 use longhaul_core::work as inner;
@@ -117,6 +119,13 @@ pub struct ProjectMade {
     pub directory: String,
     /// Whether its git repository was made, too.
     pub repository_is_new: bool,
+}
+
+impl From<CreatedProject> for ProjectMade {
+    fn from(inner: CreatedProject) -> Self {
+        let CreatedProject { project, directory, repository_is_new } = inner;
+        Self { project, directory: text(&directory), repository_is_new }
+    }
 }
 
 /// What a run is.
@@ -330,6 +339,13 @@ pub struct Log {
     pub commits: Vec<Commit>,
 }
 
+impl From<CommitLog> for Log {
+    fn from(inner: CommitLog) -> Self {
+        let CommitLog { branch, base, commits } = inner;
+        Self { branch, base, commits: commits.into_iter().map(Into::into).collect() }
+    }
+}
+
 /// What a revert did.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -383,6 +399,13 @@ pub struct RecheckedView {
     pub run: String,
     /// The features that pass, or did.
     pub features: Vec<RecheckedFeature>,
+}
+
+impl From<RecheckOutcome> for RecheckedView {
+    fn from(inner: RecheckOutcome) -> Self {
+        let RecheckOutcome { run, features } = inner;
+        Self { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }
+    }
 }
 
 impl From<InnerRechecked> for RecheckedFeature {

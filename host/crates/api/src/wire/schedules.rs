@@ -1,7 +1,10 @@
 //! Schedules and their tasks.
 
+use super::Page;
 use super::agents::{ExecutionResultView, name};
-use crate::agents::{AttemptView, ScheduleView, SchedulerStatus, StatusFilter, TaskView};
+use crate::agents::{
+    AttemptView, ScheduleList, ScheduleView, SchedulerStatus, SkippedList, StatusFilter, TaskList, TaskView,
+};
 use longhaul_core::fault::{self, Fault};
 use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
 use serde::{Deserialize, Serialize};
@@ -168,6 +171,13 @@ impl From<ScheduleView> for ScheduleDetails {
     }
 }
 
+impl From<ScheduleList> for Page<ScheduleDetails> {
+    fn from(inner: ScheduleList) -> Self {
+        let ScheduleList { schedules, total_count, limit, offset } = inner;
+        Self { items: schedules.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+    }
+}
+
 /// Fires of a schedule that became no task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -199,6 +209,12 @@ impl From<InnerSkipped> for SkippedFires {
 pub struct SkippedPage {
     /// The newest first.
     pub items: Vec<SkippedFires>,
+}
+
+impl From<SkippedList> for SkippedPage {
+    fn from(inner: SkippedList) -> Self {
+        Self { items: inner.skipped.into_iter().map(Into::into).collect() }
+    }
 }
 
 /// Where a task is.
@@ -354,6 +370,13 @@ impl From<TaskView> for TaskDetails {
     }
 }
 
+impl From<TaskList> for Page<TaskDetails> {
+    fn from(inner: TaskList) -> Self {
+        let TaskList { tasks, total_count, limit, offset } = inner;
+        Self { items: tasks.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+    }
+}
+
 /// Tasks of an agent.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -366,6 +389,13 @@ pub struct AgentTasks {
     pub limit: usize,
     /// Tasks before this page.
     pub offset: usize,
+}
+
+impl From<TaskList> for AgentTasks {
+    fn from(inner: TaskList) -> Self {
+        let TaskList { tasks, total_count, limit, offset } = inner;
+        Self { tasks: tasks.into_iter().map(Into::into).collect(), total_count, limit, offset }
+    }
 }
 
 /// That a task is tried again.

@@ -6,7 +6,7 @@ use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::projects::PageQuery;
 use super::runs::Nothing;
-use crate::service::{MemoryItem, RunRef, TrajectoryFilter};
+use crate::service::{RunRef, TrajectoryFilter};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use longhaul_api::decisions::{JudgeDecision, ListDecisions};
@@ -17,7 +17,7 @@ use longhaul_api::operations::{
 };
 use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
 use longhaul_api::wire::knowledge::{
-    DecisionView, Decisions, Ending, Memories, MemoryView, Outcome, ProposalView, Shelf, TrajectoryView,
+    DecisionView, Decisions, Ending, Memories, Outcome, ProposalView, Shelf, TrajectoryView,
 };
 use longhaul_api::wire::runs::RunNamed;
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
@@ -46,7 +46,7 @@ pub async fn decisions(
     let limit = limited(query.limit, 20)?;
     let question = query.question.filter(|question| !question.trim().is_empty());
     let hits = state.decisions(ListDecisions { run: which(&run)?, question, limit }).await?;
-    Ok(Out(Decisions { items: hits.into_iter().map(Into::into).collect() }))
+    Ok(Out(hits.into()))
 }
 
 /// What came of a decision; what is null stays as it was.
@@ -118,13 +118,9 @@ pub async fn memory(
         }
         None => state.memories(ListMemory { run, prefix: asked.prefix.unwrap_or_default(), limit }).await?,
     };
-    let mut found = remembered(found);
+    let mut found = Memories::from(found);
     found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
     Ok(Out(found))
-}
-
-fn remembered(found: Vec<MemoryItem>) -> Memories {
-    Memories { items: found.into_iter().map(MemoryView::from).collect() }
 }
 
 /// The memory that is forgotten.
@@ -147,7 +143,7 @@ pub async fn forget(
     Query(asked): Query<ForgetQuery>,
 ) -> ApiResult<Memories> {
     let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf.map(Into::into) };
-    Ok(Out(remembered(state.forget_memory(request).await?)))
+    Ok(Out(state.forget_memory(request).await?.into()))
 }
 
 /// List what agents of a run proposed

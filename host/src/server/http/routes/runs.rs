@@ -8,11 +8,11 @@ use super::super::state::SharedState;
 use super::projects::{absolute, directory_of};
 use crate::service::{AskRequest, RunSummary, Status, TokenScope};
 use axum::extract::{Path, State};
-use longhaul_api::features::{RecheckFeatures, RecheckOutcome};
+use longhaul_api::features::RecheckFeatures;
 use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
 use longhaul_api::runs::{
-    AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, CommitLog, ListCommits, ListRuns, PauseRun, ResumeRun,
-    RevertRun, ShowRun, SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, ListCommits, ListRuns, PauseRun, ResumeRun, RevertRun,
+    ShowRun, SteerRun, TakeBackAnswer,
 };
 use longhaul_api::wire::features::PlanView;
 use longhaul_api::wire::journal::ResolutionView;
@@ -380,8 +380,7 @@ pub async fn recheck(
     MaybeJson(wanted): MaybeJson<Recheck>,
 ) -> ApiResult<RecheckedView> {
     let request = RecheckFeatures { run: which(&run)?, feature: wanted.feature };
-    let RecheckOutcome { run, features } = state.recheck_features(request).await?;
-    Ok(Out(RecheckedView { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
+    Ok(Out(state.recheck_features(request).await?.into()))
 }
 
 /// Where a run goes back to.
@@ -447,6 +446,5 @@ pub async fn log(
 ) -> ApiResult<Log> {
     let limit = limited(query.limit, 100)?;
     let request = ListCommits { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
-    let CommitLog { branch, base, commits } = state.commit_log(request).await?;
-    Ok(Out(Log { branch, base, commits: commits.into_iter().map(Into::into).collect() }))
+    Ok(Out(state.commit_log(request).await?.into()))
 }
