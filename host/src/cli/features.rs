@@ -16,7 +16,6 @@ use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
 use longhaul_api::runs::ShowRun;
 use longhaul_api::wire::Page;
 use longhaul_api::wire::features::{FeatureSpecView, FeatureView};
-use longhaul_api::wire::runs::RecheckedView;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use std::path::{Path, PathBuf};
@@ -127,7 +126,7 @@ async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fau
     let RecheckOutcome { run, features } = &outcome;
     let fails = features.iter().any(|feature| !feature.failed.is_empty());
     if context.json {
-        print_json(&RecheckedView::from(outcome.clone()))?;
+        print_json(&outcome)?;
     } else {
         features.iter().for_each(|feature| outln!("{}", rechecked(feature)));
         if fails {

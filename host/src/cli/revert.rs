@@ -8,7 +8,6 @@ use crate::report::messages;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{RevertOutcome, RevertRun};
-use longhaul_api::wire::runs::RevertedView;
 use longhaul_core::fault;
 
 #[derive(Args, Debug)]
@@ -29,7 +28,7 @@ pub async fn run(context: &Context, args: RevertArgs) -> fault::Result<Exit> {
     let RevertArgs { to, run, stash } = args;
     let reverted = context.revert_run(RevertRun { run: which(run, &context.project), to, stash }).await?;
     match context.json {
-        true => print_json(&RevertedView::from(reverted))?,
+        true => print_json(&reverted)?,
         false => outtext!(told(&reverted)),
     }
     Ok(Exit::Done)

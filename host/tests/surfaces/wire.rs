@@ -232,10 +232,12 @@ fn compare(lab: &Lab, web: &Web, Row { path, asked, at, command, printed_at, by 
     let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
     let printed = printed(lab, &arguments);
     let printed = printed.pointer(printed_at).unwrap_or_else(|| panic!("{path}: no `{printed_at}` in {printed:#}"));
-    let list = answered.get("items").or_else(|| answered.get("tasks")).unwrap_or(answered);
-    assert!(!is_empty(list), "{path}: there is none to compare");
     match by {
-        By::Value => assert_eq!(printed, answered, "{path}: {command:?}"),
+        By::Value => {
+            let list = answered.get("items").or_else(|| answered.get("tasks")).unwrap_or(answered);
+            assert!(!is_empty(list), "{path}: there is none to compare");
+            assert_eq!(printed, answered, "{path}: {command:?}");
+        }
         By::Shape => assert_eq!(shape(printed), shape(answered), "{path}: {command:?}"),
     }
 }

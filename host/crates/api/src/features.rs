@@ -79,9 +79,11 @@ pub struct RejectProposal {
 
 /// What the checks said.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "rechecked")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Rechecked))]
 pub struct RecheckOutcome {
     /// The run.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
     /// The features that pass, or did.
     pub features: Vec<FeatureRecheck>,

@@ -64,6 +64,8 @@ pub struct ForgetMemory {
 
 /// Where something is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Shelf))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
     /// What later runs may want to know.

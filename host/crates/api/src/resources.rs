@@ -43,7 +43,6 @@ pub struct ReadMetrics {}
 
 /// All runs summed up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "metrics")]
 pub struct MetricsText {
     /// In the text format of Prometheus.
     pub text: String,
@@ -99,8 +98,11 @@ pub struct ChildView {
 
 /// An instance of a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Instance))]
 pub struct GuestView {
     /// The invocation that it serves.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub invocation: InvocationId,
     /// The project.
     pub project: String,
@@ -122,12 +124,16 @@ pub struct GuestView {
 
 /// What a run uses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RunAtWork))]
 pub struct RunUse {
     /// Which.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
     /// Its project.
     pub project: String,
     /// Why it waits for room, while it does.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
     /// Its instances.
     pub guests: usize,
@@ -141,6 +147,8 @@ pub struct RunUse {
 
 /// A task of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TaskAtWork))]
 pub struct TaskUse {
     /// Which.
     pub task: String,
@@ -149,6 +157,7 @@ pub struct TaskUse {
     /// Whether it runs; otherwise it waits.
     pub runs: bool,
     /// For what it waits, where that is said.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
 }
 

@@ -165,7 +165,6 @@ impl BeginRun {
 
 /// The run that something was done to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "run")]
 pub struct AffectedRun {
     /// Its name.
     pub run: RunId,
@@ -210,7 +209,6 @@ pub struct RereadOutcome {
 
 /// The commits of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "log")]
 pub struct CommitLog {
     /// The branch.
     pub branch: String,
@@ -222,7 +220,6 @@ pub struct CommitLog {
 
 /// Runs in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "runs")]
 pub struct RunList {
     /// Oldest first.
     pub runs: Vec<RunSummary>,
@@ -317,10 +314,12 @@ pub struct Status {
 
 /// A question about an effect whose outcome nobody knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OpenQuestion {
     /// Its name.
     pub id: String,
     /// The feature whose work asks; none: the planner's.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
     /// The question.
     pub text: String,
@@ -352,6 +351,8 @@ pub struct CarriedInvocation {
 
 /// What the checks of one feature said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RecheckedFeature))]
 pub struct FeatureRecheck {
     /// The feature.
     pub feature: String,
@@ -360,6 +361,7 @@ pub struct FeatureRecheck {
     /// Those of them that failed.
     pub failed: Vec<String>,
     /// Why they could not be run, if so; the feature passes as before.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub not_run: Option<String>,
 }
 
@@ -380,8 +382,11 @@ pub struct ReplayResult {
 
 /// What a revert did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Reverted))]
 pub struct RevertOutcome {
     /// The run.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
     /// The commit that the branch was at.
     pub from: String,
@@ -390,6 +395,7 @@ pub struct RevertOutcome {
     /// The commits that were left behind, newest first.
     pub left: Vec<String>,
     /// The ref that keeps them; none when the branch did not move.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub kept_as: Option<String>,
     /// Features that no longer pass, or are no longer worked on.
     pub features: Vec<String>,

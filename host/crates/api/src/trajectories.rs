@@ -51,6 +51,8 @@ pub struct Annotation {
 
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Ending))]
 #[serde(rename_all = "snake_case")]
 pub enum InvocationEnding {
     /// With an outcome.
@@ -67,6 +69,8 @@ pub enum InvocationEnding {
 
 /// One step: something that the agent asked for beside its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Step))]
 pub struct TrajectoryStep {
     /// The number of the journal's entry.
     pub entry: u32,

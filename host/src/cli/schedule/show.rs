@@ -7,7 +7,7 @@ use crate::report::messages::counted;
 use longhaul_agents::rfc3339;
 use longhaul_api::agents::{ScheduleList, ScheduleView, SchedulerStatus, SkippedList, TaskList, TaskView};
 use longhaul_api::wire::Page;
-use longhaul_api::wire::schedules::{AgentTasks, ScheduleDetails, SchedulerStatusView, SkippedPage, TaskDetails};
+use longhaul_api::wire::schedules::{AgentTasks, ScheduleDetails, SkippedPage, TaskDetails};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_schedule::{Attempt, AttemptOutcome, TaskCause};
@@ -193,7 +193,7 @@ pub fn skipped(context: &Context, list: &SkippedList) -> fault::Result<Exit> {
 
 pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit> {
     if context.json {
-        print_json(&SchedulerStatusView::from(status.clone()))?;
+        print_json(status)?;
         return Ok(Exit::Done);
     }
     let works = if status.working { "a scheduler works" } else { "no scheduler works: `longhaul schedule work`" };

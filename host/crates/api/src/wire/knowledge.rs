@@ -3,8 +3,8 @@
 use super::features::FeatureSpecView;
 use super::spent::UsageView;
 use super::words;
-use crate::memory::MemoryItem as InnerMemory;
-use crate::trajectories::{Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
+use crate::memory::{MemoryItem as InnerMemory, MemoryScope};
+use crate::trajectories::{InvocationEnding, Trajectory as InnerTrajectory, TrajectoryStep};
 use longhaul_core::decision::{Decision as InnerDecision, DecisionHit};
 use longhaul_records::proposals::{
     Proposal as InnerProposal, ProposalStatus as InnerStanding, ProposedChange as InnerChange,
@@ -25,34 +25,6 @@ words! {
         Failure,
         /// It was taken back.
         Reverted,
-    }
-}
-
-words! {
-    /// Where something is remembered.
-    Shelf of crate::memory::MemoryScope as InnerShelf {
-        /// What later runs may want to know.
-        Fact,
-        /// What a run came to.
-        Episode,
-        /// What the run noted for itself.
-        Working,
-    }
-}
-
-words! {
-    /// How an invocation ended.
-    Ending of crate::trajectories::InvocationEnding as InnerEnding {
-        /// With an outcome.
-        Returned,
-        /// With an error of the agent's own.
-        Refused,
-        /// At a limit.
-        Limited,
-        /// By a trap.
-        Trapped,
-        /// Not yet.
-        Unfinished,
     }
 }
 
@@ -137,7 +109,7 @@ impl From<Vec<DecisionHit>> for Decisions {
 #[cfg_attr(feature = "schema", schema(as = Memory))]
 pub struct MemoryView {
     /// Where.
-    pub shelf: Shelf,
+    pub shelf: MemoryScope,
     /// Its key.
     pub key: String,
     /// What, any JSON.
@@ -164,7 +136,7 @@ impl From<InnerMemory> for MemoryView {
         let InnerMemory { shelf, key, note, expires_at_ms, score } = inner;
         let trust = serde_json::to_value(note.trust).ok();
         Self {
-            shelf: shelf.into(),
+            shelf,
             key,
             value: note.value,
             by: note.by,
@@ -290,21 +262,6 @@ impl From<InnerProposal> for ProposalView {
     }
 }
 
-/// One step: something that an agent asked for beside its model.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Step))]
-pub struct TrajectoryStepView {
-    /// The number of the journal's entry.
-    pub entry: u32,
-    /// For example `tools.call`.
-    pub name: String,
-    /// What was asked, in short.
-    pub summary: String,
-    /// Whether a tool answered with an error.
-    pub failed: bool,
-}
-
 /// What an agent was told, said and did in one invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -327,7 +284,7 @@ pub struct TrajectoryView {
     /// What was to be done.
     pub instruction: String,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: InvocationEnding,
     /// What the agent handed back: JSON as text.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<String>,
@@ -337,7 +294,7 @@ pub struct TrajectoryView {
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub confidence: Option<f64>,
     /// What it did beside asking its model.
-    pub steps: Vec<TrajectoryStepView>,
+    pub steps: Vec<TrajectoryStep>,
     /// Calls of models.
     pub model_calls: u32,
     /// Tokens and money of its own calls.
@@ -365,8 +322,6 @@ pub struct TrajectoryView {
 
 impl From<InnerTrajectory> for TrajectoryView {
     fn from(inner: InnerTrajectory) -> Self {
-        let step =
-            |InnerStep { entry, name, summary, failed }: InnerStep| TrajectoryStepView { entry, name, summary, failed };
         Self {
             id: inner.id.as_str().to_owned(),
             run: inner.run.to_string(),
@@ -376,11 +331,11 @@ impl From<InnerTrajectory> for TrajectoryView {
             component: inner.component.to_string(),
             task: inner.task,
             instruction: inner.instruction,
-            ending: inner.ending.into(),
+            ending: inner.ending,
             answer: inner.answer,
             summary: inner.summary,
             confidence: inner.confidence,
-            steps: inner.steps.into_iter().map(step).collect(),
+            steps: inner.steps,
             model_calls: inner.model_calls,
             usage: inner.usage.into(),
             summarizations: inner.summarizations,

@@ -139,103 +139,6 @@ fn word(kind: impl Serialize) -> String {
     serde_json::to_value(kind).ok().as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// An instance of a component that is at work.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Instance {
-    /// For which invocation.
-    pub invocation: String,
-    /// Of which project.
-    pub project: String,
-    /// The plugin.
-    pub plugin: String,
-    /// Its memory now, in MB.
-    pub memory_mb: f64,
-    /// The most that it was.
-    pub memory_peak_mb: f64,
-    /// What it may be.
-    pub memory_max_mb: f64,
-    /// Instructions that it used, in wasmtime's fuel.
-    pub fuel: u64,
-    /// What it may use.
-    pub fuel_max: u64,
-    /// Time of a processor, in milliseconds.
-    pub cpu_ms: u64,
-}
-
-impl From<GuestView> for Instance {
-    fn from(inner: GuestView) -> Self {
-        Self {
-            invocation: inner.invocation.as_str().to_owned(),
-            project: inner.project,
-            plugin: inner.plugin,
-            memory_mb: inner.memory_mb,
-            memory_peak_mb: inner.memory_peak_mb,
-            memory_max_mb: inner.memory_max_mb,
-            fuel: inner.fuel,
-            fuel_max: inner.fuel_max,
-            cpu_ms: inner.cpu_ms,
-        }
-    }
-}
-
-/// A run that is worked on.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct RunAtWork {
-    /// Its name.
-    pub run: String,
-    /// Its project.
-    pub project: String,
-    /// Why it waits for room on the machine.
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits: Option<String>,
-    /// Its instances.
-    pub guests: usize,
-    /// Their memory, in MB.
-    pub guests_memory_mb: f64,
-    /// Its child processes.
-    pub children: usize,
-    /// Their memory, in MB.
-    pub children_memory_mb: f64,
-}
-
-impl From<RunUse> for RunAtWork {
-    fn from(inner: RunUse) -> Self {
-        Self {
-            run: inner.run.to_string(),
-            project: inner.project,
-            waits: inner.waits,
-            guests: inner.guests,
-            guests_memory_mb: inner.guests_memory_mb,
-            children: inner.children,
-            children_memory_mb: inner.children_memory_mb,
-        }
-    }
-}
-
-/// A task that runs, or waits for room.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct TaskAtWork {
-    /// Its name.
-    pub task: String,
-    /// Its agent.
-    pub agent: String,
-    /// Whether it runs.
-    pub runs: bool,
-    /// Why it waits.
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits: Option<String>,
-}
-
-impl From<TaskUse> for TaskAtWork {
-    fn from(inner: TaskUse) -> Self {
-        let TaskUse { task, agent, runs, waits } = inner;
-        Self { task, agent, runs, waits }
-    }
-}
-
 /// A child process that was ended since it was over a limit, or because somebody asked for it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -324,11 +227,11 @@ pub struct Resources {
     /// Each of them.
     pub children: Vec<ChildProcess>,
     /// Instances of components that are at work.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<GuestView>,
     /// Runs that are worked on.
-    pub runs: Vec<RunAtWork>,
+    pub runs: Vec<RunUse>,
     /// Tasks that run, or wait for room.
-    pub tasks: Vec<TaskAtWork>,
+    pub tasks: Vec<TaskUse>,
     /// Children that were ended.
     pub ended: Vec<EndedChild>,
     /// Whether children have control groups, in words.
@@ -353,9 +256,9 @@ impl Resources {
             host: now.host.into(),
             children_usage,
             children,
-            instances: now.guests.into_iter().map(Into::into).collect(),
-            runs: now.runs.into_iter().map(Into::into).collect(),
-            tasks: now.tasks.into_iter().map(Into::into).collect(),
+            instances: now.guests,
+            runs: now.runs,
+            tasks: now.tasks,
             ended: now.ended.into_iter().map(Into::into).collect(),
             cgroups: now.cgroups,
             history: history.into_iter().map(Into::into).collect(),

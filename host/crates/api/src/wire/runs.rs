@@ -3,12 +3,8 @@
 use super::features::FeatureView;
 use super::spent::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
-use crate::features::RecheckOutcome;
 use crate::projects::CreatedProject;
-use crate::runs::{
-    AffectedRun, CommitLog, FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary,
-    RevertOutcome as InnerReverted, RunSummary, Status,
-};
+use crate::runs::{AffectedRun, CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -230,7 +226,7 @@ pub struct RunDetails {
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub question: Option<String>,
     /// The questions about effects that it waits with.
-    pub questions: Vec<OpenQuestionView>,
+    pub questions: Vec<OpenQuestion>,
     /// Its features, which with `depends_on` are its plan.
     pub features: Vec<FeatureView>,
     /// What it used.
@@ -253,35 +249,13 @@ impl From<Status> for RunDetails {
             answer: inner.synthesis.map(Into::into),
             why: inner.why,
             question: inner.question,
-            questions: inner.questions.into_iter().map(Into::into).collect(),
+            questions: inner.questions,
             features: inner.features.into_iter().map(Into::into).collect(),
             used: inner.used.into(),
             ledger: inner.ledger.into(),
             cost_microdollars_max: inner.cost_microdollars_max,
             tokens_max: inner.tokens_max,
         }
-    }
-}
-
-/// A question about an effect whose outcome nobody knows.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = OpenQuestion))]
-pub struct OpenQuestionView {
-    /// Its name, for `question` of an answer.
-    pub id: String,
-    /// The feature whose work asks; null when it is the planner's.
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub feature: Option<String>,
-    /// The question.
-    pub text: String,
-    /// What a person types to answer it: one of three commands.
-    pub answer_with: String,
-}
-
-impl From<InnerQuestion> for OpenQuestionView {
-    fn from(InnerQuestion { id, feature, text, answer_with }: InnerQuestion) -> Self {
-        Self { id, feature, text, answer_with }
     }
 }
 
@@ -343,75 +317,6 @@ impl From<CommitLog> for Log {
     fn from(inner: CommitLog) -> Self {
         let CommitLog { branch, base, commits } = inner;
         Self { branch, base, commits: commits.into_iter().map(Into::into).collect() }
-    }
-}
-
-/// What a revert did.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Reverted))]
-pub struct RevertedView {
-    /// The run.
-    pub run: String,
-    /// The commit that the branch was at.
-    pub from: String,
-    /// The commit that branch and tree are at now.
-    pub to: String,
-    /// The commits that were left behind, newest first.
-    pub left: Vec<String>,
-    /// The ref that keeps them; null when the branch did not move.
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub kept_as: Option<String>,
-    /// Features that no longer pass, or are no longer worked on.
-    pub features: Vec<String>,
-    /// The names under which the work is kept that was in no commit.
-    pub stashed: Vec<String>,
-}
-
-impl From<InnerReverted> for RevertedView {
-    fn from(inner: InnerReverted) -> Self {
-        let InnerReverted { run, from, to, left, kept_as, features, stashed } = inner;
-        Self { run: run.to_string(), from, to, left, kept_as, features, stashed }
-    }
-}
-
-/// What checks said once more of one feature.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct RecheckedFeature {
-    /// The feature.
-    pub feature: String,
-    /// The checks that were run.
-    pub checks: Vec<String>,
-    /// Those of them that failed.
-    pub failed: Vec<String>,
-    /// Why they could not be run, if so; the feature passes as before.
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub not_run: Option<String>,
-}
-
-/// What checks said once more.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Rechecked))]
-pub struct RecheckedView {
-    /// The run.
-    pub run: String,
-    /// The features that pass, or did.
-    pub features: Vec<RecheckedFeature>,
-}
-
-impl From<RecheckOutcome> for RecheckedView {
-    fn from(inner: RecheckOutcome) -> Self {
-        let RecheckOutcome { run, features } = inner;
-        Self { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }
-    }
-}
-
-impl From<InnerRechecked> for RecheckedFeature {
-    fn from(inner: InnerRechecked) -> Self {
-        let InnerRechecked { feature, checks, failed, not_run } = inner;
-        Self { feature, checks, failed, not_run }
     }
 }
 

@@ -2,9 +2,7 @@
 
 use super::Page;
 use super::agents::{ExecutionResultView, name};
-use crate::agents::{
-    AttemptView, ScheduleList, ScheduleView, SchedulerStatus, SkippedList, StatusFilter, TaskList, TaskView,
-};
+use crate::agents::{AttemptView, ScheduleList, ScheduleView, SkippedList, StatusFilter, TaskList, TaskView};
 use longhaul_core::fault::{self, Fault};
 use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
 use serde::{Deserialize, Serialize};
@@ -408,31 +406,4 @@ pub struct Retried {
     pub retry_count: u32,
     /// How often it may be.
     pub max_retries: u32,
-}
-
-/// How the scheduler stands.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = SchedulerStatus))]
-pub struct SchedulerStatusView {
-    /// Whether it is at work.
-    pub working: bool,
-    /// How many tasks run at once at most.
-    pub concurrent_max: u32,
-    /// How many do.
-    pub running: usize,
-    /// How many wait.
-    pub pending: usize,
-    /// How many schedules there are.
-    pub schedules: usize,
-    /// When something happens next by itself, in milliseconds since 1970-01-01 UTC.
-    #[cfg_attr(feature = "schema", schema(required = true))]
-    pub wake_ms: Option<u64>,
-}
-
-impl From<SchedulerStatus> for SchedulerStatusView {
-    fn from(inner: SchedulerStatus) -> Self {
-        let SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } = inner;
-        Self { working, concurrent_max, running, pending, schedules, wake_ms }
-    }
 }

@@ -11,14 +11,12 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use longhaul_api::decisions::{JudgeDecision, ListDecisions};
 use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
-use longhaul_api::memory::{ForgetMemory, ListMemory, SearchMemory};
+use longhaul_api::memory::{ForgetMemory, ListMemory, MemoryScope, SearchMemory};
 use longhaul_api::operations::{
     DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
 };
-use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
-use longhaul_api::wire::knowledge::{
-    DecisionView, Decisions, Ending, Memories, Outcome, ProposalView, Shelf, TrajectoryView,
-};
+use longhaul_api::trajectories::{AnnotateTrajectory, InvocationEnding, ListTrajectories, ShowTrajectory};
+use longhaul_api::wire::knowledge::{DecisionView, Decisions, Memories, Outcome, ProposalView, TrajectoryView};
 use longhaul_api::wire::runs::RunNamed;
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
@@ -96,7 +94,7 @@ pub struct MemoryQuery {
     prefix: Option<String>,
     /// Only what is remembered there.
     #[param(inline)]
-    shelf: Option<Shelf>,
+    shelf: Option<MemoryScope>,
     /// At most so many of each shelf. Default 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -132,7 +130,7 @@ pub struct ForgetQuery {
     key: String,
     /// Only there; without one wherever it is.
     #[param(inline)]
-    shelf: Option<Shelf>,
+    shelf: Option<MemoryScope>,
 }
 
 /// Forget something
@@ -142,7 +140,7 @@ pub async fn forget(
     Path(run): Path<String>,
     Query(asked): Query<ForgetQuery>,
 ) -> ApiResult<Memories> {
-    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf.map(Into::into) };
+    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf };
     Ok(Out(state.forget_memory(request).await?.into()))
 }
 
@@ -226,7 +224,7 @@ pub struct TrajectoriesQuery {
     agent: Option<String>,
     /// Only those that ended so.
     #[param(inline)]
-    ending: Option<Ending>,
+    ending: Option<InvocationEnding>,
     /// Items of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -247,7 +245,7 @@ pub async fn trajectories(
     let wanted = TrajectoryFilter {
         all_runs: query.all_runs.unwrap_or(false),
         agent: query.agent,
-        ending: query.ending.map(Into::into),
+        ending: query.ending,
         ..TrajectoryFilter::default()
     };
     let trajectories = state.trajectories(ListTrajectories { run: which(&run)?, wanted }).await?;

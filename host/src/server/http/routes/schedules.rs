@@ -9,7 +9,7 @@ use super::runs::Nothing;
 use axum::extract::{Path, State};
 use longhaul_api::agents::{
     EnableSchedule, FIRES, FireSchedule, ListSchedules, ListSkipped, ListTasks, PutSchedule, RemoveSchedule, RetryTask,
-    ShowSchedule, ShowScheduler, ShowTask, TaskList,
+    SchedulerStatus, ShowSchedule, ShowScheduler, ShowTask, TaskList,
 };
 use longhaul_api::operations::ScheduleOperations as _;
 use longhaul_api::wire::agents::name;
@@ -131,9 +131,9 @@ pub async fn skipped(
 }
 
 /// Show how the scheduler stands
-#[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatusView)))]
-pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatusView> {
-    Ok(Out(state.scheduler_status(ShowScheduler {}).await?.into()))
+#[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatus)))]
+pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatus> {
+    Ok(Out(state.scheduler_status(ShowScheduler {}).await?))
 }
 
 /// Filter and page of the list of tasks.
