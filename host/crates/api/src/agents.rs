@@ -448,21 +448,21 @@ pub struct AttemptView {
     pub run: Option<RunId>,
 }
 
-/// How the scheduler of a data directory stands.
+/// The state of the scheduler of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SchedulerStatus {
-    /// Whether one is at work. What is due waits for one otherwise.
+    /// Whether a scheduler works. Due tasks wait otherwise.
     pub working: bool,
-    /// How many tasks run at once at most.
+    /// Most tasks that run at once.
     pub concurrent_max: u32,
-    /// How many do.
+    /// Number of running tasks.
     pub running: usize,
-    /// How many wait.
+    /// Number of waiting tasks.
     pub pending: usize,
-    /// How many schedules there are.
+    /// Number of schedules.
     pub schedules: usize,
-    /// When something happens next without anybody's doing.
+    /// Time of the next fire or attempt, in milliseconds since 1970-01-01 UTC.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub wake_ms: Option<u64>,
 }

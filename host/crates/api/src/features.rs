@@ -77,7 +77,7 @@ pub struct RejectProposal {
     pub why: String,
 }
 
-/// What the checks said.
+/// The result of a recheck.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Rechecked))]

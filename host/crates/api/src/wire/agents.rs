@@ -20,7 +20,7 @@ pub fn name(field: &str, text: &str) -> fault::Result<Name> {
     text.parse::<Name>().map_err(|error| Fault::invalid(error).at(field))
 }
 
-/// What an agent is made of.
+/// The code of an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
@@ -45,9 +45,9 @@ pub enum AgentCodeView {
     Ask {
         /// The project's directory on the server's machine.
         directory: String,
-        /// What is asked.
+        /// The question.
         goal: String,
-        /// Who answers; null: as the project says.
+        /// The agent that answers; null: the project decides.
         #[serde(default)]
         agent: Option<String>,
     },
@@ -89,17 +89,17 @@ impl TryFrom<AgentCodeView> for InnerCode {
     }
 }
 
-/// What an agent may use.
+/// The limits of an agent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schema(as = Limits))]
 pub struct AgentLimitsView {
-    /// Time on the clock, in milliseconds. Default 300,000.
+    /// Longest wall-clock time, in milliseconds. Default 300,000.
     pub timeout_ms: u64,
-    /// Memory, in bytes. Default 256 MiB.
+    /// Most memory, in bytes. Default 256 MiB.
     pub memory_bytes_max: u64,
-    /// Bytes that are kept of each output. Default 1 MiB.
+    /// Most bytes that are kept of each output. Default 1 MiB.
     pub output_bytes_max: u64,
 }
 
@@ -123,21 +123,21 @@ impl From<AgentLimitsView> for AgentLimits {
     }
 }
 
-/// A directory that an agent sees.
+/// A directory that an agent may use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantedDirectory {
-    /// Where it is on the server's machine, an absolute path.
+    /// Its absolute path on the server's machine.
     pub host: String,
-    /// Where the code sees it.
+    /// Its path for the code.
     pub guest: String,
     /// Whether the code may change it.
     #[serde(default)]
     pub write: bool,
 }
 
-/// What an agent may reach.
+/// The hosts and directories that an agent may use.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -185,30 +185,30 @@ impl TryFrom<AgentGrantsView> for AgentGrants {
     }
 }
 
-/// Which model sums up what an agent came to.
+/// The model that summarizes the results of an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schema(as = SummaryBy))]
 pub struct SummaryByView {
-    /// The project's directory, whose `longhaul.toml` has the model.
+    /// The directory of the project whose `longhaul.toml` names the model.
     pub directory: String,
-    /// The model's name there.
+    /// Name of the model in that file.
     pub model: String,
 }
 
-/// An agent that is to be made.
+/// A new agent.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schema(as = NewAgent))]
 pub struct NewAgentBody {
-    /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`, and no `.` in front.
+    /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`; it does not begin with `.`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub description: String,
-    /// What it is made of.
+    /// Its code.
     pub code: AgentCodeView,
     /// Whether it may be run. Default yes.
     #[serde(default)]
@@ -217,13 +217,13 @@ pub struct NewAgentBody {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
-    /// What it may use.
+    /// Its limits.
     #[serde(default)]
     pub limits: AgentLimitsView,
-    /// What it may reach. Default nothing.
+    /// Its grants. Default: none.
     #[serde(default)]
     pub grants: AgentGrantsView,
-    /// Which model sums up what it came to; null: none.
+    /// The model that summarizes its results; null: none.
     #[serde(default)]
     pub summary_by: Option<SummaryByView>,
     /// The bytes of its program in base64, if its code is `wasm`.
@@ -255,25 +255,25 @@ fn summary_by(by: SummaryByView) -> InnerSummaryBy {
     InnerSummaryBy { directory: by.directory.into(), model: by.model }
 }
 
-/// What is changed of an agent; what is left out stays as it was.
+/// A change of an agent. Fields that are left out keep their value.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentChange {
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// What it is made of.
+    /// Its code.
     pub code: Option<AgentCodeView>,
     /// Whether it may be run.
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON but null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Value>))]
     pub config: Option<Value>,
-    /// What it may use.
+    /// Its limits.
     pub limits: Option<AgentLimitsView>,
-    /// What it may reach.
+    /// Its grants.
     pub grants: Option<AgentGrantsView>,
-    /// Which model sums up what it came to.
+    /// The model that summarizes its results.
     pub summary_by: Option<SummaryByView>,
     /// The bytes of its program in base64, if its code is `wasm`.
     pub wasm: Option<String>,
@@ -298,13 +298,13 @@ impl AgentChange {
     }
 }
 
-/// An agent in short.
+/// A summary of an agent.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentShort {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// `python`, `javascript`, `wasm`, `ask` or `run`.
     pub kind: String,
@@ -312,9 +312,9 @@ pub struct AgentShort {
     pub active: bool,
     /// Counts its changes.
     pub version: u64,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// Time of its creation, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When it was changed last.
+    /// Time of its last change, in milliseconds since 1970-01-01 UTC.
     pub updated_ms: u64,
 }
 
@@ -332,31 +332,31 @@ impl From<AgentList> for Page<AgentShort> {
     }
 }
 
-/// An agent at length.
+/// An agent with all its settings.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Agent))]
 pub struct AgentDetails {
-    /// In short.
+    /// Its summary.
     #[serde(flatten)]
     pub short: AgentShort,
-    /// What it is made of.
+    /// Its code.
     pub code: AgentCodeView,
     /// What its code sees as `CONTEXT["config"]`.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
-    /// What it may use.
+    /// Its limits.
     pub limits: AgentLimitsView,
-    /// What it may reach.
+    /// Its grants.
     pub grants: AgentGrantsView,
-    /// Which model sums up what it came to.
+    /// The model that summarizes its results.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub summary_by: Option<SummaryByView>,
-    /// Runs that have ended since what it hands on was cleared.
+    /// Runs that have ended since its artifact was cleared.
     pub run_count: u64,
-    /// The version of what it hands on; 0 is that there never was any.
+    /// Version of its artifact; 0: there never was one.
     pub artifact_version: u64,
-    /// What is wrong with what it hands on, if it cannot be read.
+    /// The reason why its artifact cannot be read.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact_error: Option<String>,
     /// The schedules that run it.
@@ -393,35 +393,35 @@ impl From<AgentView> for AgentDetails {
     }
 }
 
-/// What an execution comes to.
+/// The result of an execution.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = ExecutionResult))]
 pub struct ExecutionResultView {
-    /// Whether it did what it was for.
+    /// Whether it succeeded.
     pub success: bool,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: String,
-    /// Its exit code; -1 where it was stopped, or there was nothing to run.
+    /// Its exit code; -1 if it was stopped, or if there was nothing to run.
     pub exit_code: i32,
-    /// How long it took.
+    /// Its duration.
     pub duration_seconds: f64,
-    /// Why it did not succeed.
+    /// The reason why it failed.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub error_message: Option<String>,
-    /// Whether the same may succeed later.
+    /// Whether the same execution may succeed later.
     pub retryable: bool,
     /// The limit that stopped it.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
     /// Whether some of the output was dropped.
     pub truncated: bool,
-    /// The run that it was, for an ask or a run.
+    /// The run of an ask or of a project.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// What a person should know.
+    /// Notes for a person.
     pub notes: Vec<String>,
 }
 
@@ -443,14 +443,14 @@ impl From<InnerResult> for ExecutionResultView {
     }
 }
 
-/// That an agent was run.
+/// An execution that has ended.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Executed {
-    /// The task that it was; null where there was nothing to run.
+    /// Its task; null if there was nothing to run.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub task: Option<String>,
-    /// What it came to.
+    /// Its result.
     #[serde(flatten)]
     pub result: ExecutionResultView,
 }
@@ -462,25 +462,25 @@ impl From<AgentExecution> for Executed {
     }
 }
 
-/// What a run hands to the next one.
+/// The artifact that an agent passes to its next run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Artifact))]
 pub struct ArtifactView {
-    /// Whose.
+    /// Name of the agent.
     pub agent: String,
-    /// Any JSON.
+    /// The state, any JSON.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub state: Value,
-    /// In words.
+    /// The state in words.
     pub summary: String,
-    /// When it was made, as RFC 3339 has it.
+    /// Time of its creation, as RFC 3339 writes it.
     pub created_at: String,
-    /// Runs that have ended since it was cleared.
+    /// Runs that have ended since the artifact was cleared.
     pub run_count: u64,
     /// Counts its changes.
     pub version: u64,
-    /// Who made it.
+    /// The author of this version.
     pub made_by: String,
 }
 
@@ -491,15 +491,15 @@ impl From<InnerArtifact> for ArtifactView {
     }
 }
 
-/// What is handed on now.
+/// The current artifact of an agent.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = HandedOn))]
 pub struct PassedArtifact {
-    /// Null before the first run and after a clearing.
+    /// The artifact; null before the first run and after it was cleared.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact: Option<ArtifactView>,
-    /// The version, which `If-Match` names.
+    /// Its version, for `If-Match`.
     pub version: u64,
 }
 
@@ -510,7 +510,7 @@ impl From<HandedArtifact> for PassedArtifact {
     }
 }
 
-/// Versions of what was handed on.
+/// The kept versions of an artifact.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ArtifactVersions {

@@ -3,8 +3,8 @@
 use longhaul_core::stream::StreamLine;
 use serde::Serialize;
 
-/// One line of a run's stream, as `longhaul attach --events` prints it. What is durable has `number` and `at_ms`, what is
-/// live has `after`. It describes a [`StreamLine`], which writes itself.
+/// One line of the event stream of a run, as `longhaul attach --events` prints it. A durable event has `number` and
+/// `at_ms`; a live part has `after`.
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EventLine {
     /// The version of a line: 1.
@@ -13,19 +13,19 @@ pub struct EventLine {
     pub run: String,
     /// Counts from 1 within the run, without gaps.
     pub number: Option<u64>,
-    /// The last number before it.
+    /// Number of the last durable event before it.
     pub after: Option<u64>,
     /// Counts the parts of one reply of a model, from 1.
     pub part: Option<u64>,
-    /// Milliseconds since 1970-01-01 UTC.
+    /// Time of the event, in milliseconds since 1970-01-01 UTC.
     pub at_ms: Option<u64>,
-    /// The feature, or step of a plan, that it is about.
+    /// The feature, or step of a plan, of the event.
     pub task: Option<String>,
-    /// The table of `longhaul.toml` whose component did it.
+    /// The table of `longhaul.toml` of the component.
     pub agent: Option<String>,
-    /// What it is about, for example `thought`. More may come.
+    /// The kind of the event, for example `thought`. New kinds may appear.
     pub r#type: String,
-    /// What it says, by its type.
+    /// The fields of the event, by its kind.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub payload: serde_json::Value,
 }
@@ -34,11 +34,11 @@ pub struct EventLine {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Events {
-    /// In order.
+    /// The events in order.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<EventLine>))]
     pub items: Vec<StreamLine>,
-    /// What to ask for next as `after`.
+    /// The value of `after` for the next page.
     pub next_after: u64,
-    /// The newest number of the run.
+    /// Number of the newest event of the run.
     pub last: u64,
 }

@@ -8,38 +8,38 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 words! {
-    /// Where a feature is.
+    /// The status of a feature.
     FeatureStatus of longhaul_core::work::FeatureStatus as InnerStatus {
-        /// Nobody has begun it.
+        /// No session has begun.
         NotStarted,
-        /// It is being worked on.
+        /// A session works on it.
         InProgress,
         /// It passes and is committed.
         Passing,
         /// Its rounds are used up.
         Failing,
-        /// It waits for something; see `blocked_by`.
+        /// It waits; see `blocked_by`.
         Blocked,
-        /// It is off the list.
+        /// It was taken off the list.
         Dropped,
     }
 }
 
 words! {
-    /// What blocks a feature.
+    /// The reason why a feature is blocked.
     BlockedBy of longhaul_harness::state::BlockedBy as InnerBlockedBy {
-        /// A feature that it depends on.
+        /// A feature that it depends on does not pass yet.
         Dependency,
-        /// A question.
+        /// A question waits for an answer.
         Question,
-        /// A refusal.
+        /// A call was refused.
         Denial,
-        /// A person, who stopped the work on it.
+        /// A person stopped the work on it.
         Cancel,
     }
 }
 
-/// One thing that a feature is judged by.
+/// A criterion by which a feature is judged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -47,14 +47,14 @@ words! {
 pub struct CriterionView {
     /// Its id, unique within the feature.
     pub id: String,
-    /// What must be so.
+    /// The condition.
     pub text: String,
-    /// The check that decides it; null: the evaluator does.
+    /// The check that decides; null: the evaluator decides.
     #[serde(default)]
     pub check: Option<String>,
 }
 
-/// In what a check is written.
+/// The language of a check.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -73,13 +73,13 @@ pub enum CheckLanguage {
 pub struct CheckView {
     /// Its name, unique within the feature.
     pub name: String,
-    /// In what it is written.
+    /// Its language.
     pub language: CheckLanguage,
     /// Its source or name.
     pub body: String,
 }
 
-/// What is asked for.
+/// The specification of a feature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -87,21 +87,21 @@ pub struct CheckView {
 pub struct FeatureSpecView {
     /// Its id, unique within the run.
     pub id: String,
-    /// In one line.
+    /// Its title, in one line.
     pub title: String,
-    /// What is to be done.
+    /// The instruction for the agent.
     pub instruction: String,
-    /// One of the project's categories. Default `functional`.
+    /// Its category, one of the project. Default `functional`.
     #[serde(default = "category")]
     pub category: String,
-    /// From 1 to 10; higher ones come first. Default 5.
+    /// Its priority from 1 to 10; higher ones come first. Default 5.
     #[serde(default = "priority", deserialize_with = "of_priorities")]
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 10))]
     pub priority: u8,
-    /// The agent that does it; null: the one of its category.
+    /// The agent that works on it; null: the agent of its category.
     #[serde(default)]
     pub agent: Option<String>,
-    /// What it is judged by; at least one.
+    /// Its criteria; at least one.
     #[serde(default)]
     pub criteria: Vec<CriterionView>,
     /// Checks that its criteria name.
@@ -128,73 +128,73 @@ fn of_priorities<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
     Err(D::Error::custom(format!("{priority} is no priority; write a number from 1 to 10")))
 }
 
-/// Something that is wrong with an output.
+/// A defect of an output.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Issue))]
 pub struct IssueView {
-    /// The criterion that it is about.
+    /// The criterion that is not met.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub criterion: Option<String>,
-    /// What is wrong.
+    /// The defect.
     pub text: String,
 }
 
-/// What is done when a step of a plan fails.
+/// The reaction to the failure of a step of a plan.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schema(as = OnFailure))]
 pub enum OnFailureView {
-    /// It is tried again so often.
+    /// This many retries.
     Retry(u32),
-    /// It is left out.
+    /// The step is skipped.
     Skip,
-    /// The planner is asked.
+    /// The planner makes a new plan.
     Replan,
     /// The run ends.
     Abort,
 }
 
-/// A feature and what became of it.
+/// A feature with its state.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Feature))]
 pub struct FeatureView {
     /// Its id.
     pub id: String,
-    /// In one line.
+    /// Its title, in one line.
     pub title: String,
-    /// What is to be done.
+    /// The instruction for the agent.
     pub instruction: String,
     /// Its category.
     pub category: String,
-    /// From 1 to 10.
+    /// Its priority, from 1 to 10.
     pub priority: u8,
-    /// The agent that does it.
+    /// The agent that works on it.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub agent: Option<String>,
-    /// What it is judged by.
+    /// Its criteria.
     pub criteria: Vec<CriterionView>,
     /// Checks that its criteria name.
     pub checks: Vec<CheckView>,
     /// Ids of features that must pass first.
     pub depends_on: Vec<String>,
-    /// Where it is.
+    /// Its status.
     pub status: FeatureStatus,
-    /// Why, in one line.
+    /// The reason of its status, in one line.
     pub why: String,
-    /// What blocks it; null unless its status is `blocked`.
+    /// The reason why it is blocked; null unless its status is `blocked`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub blocked_by: Option<BlockedBy>,
-    /// How often it ended in failing.
+    /// Number of times that it ended as failing.
     pub attempts: u32,
-    /// How often it was begun.
+    /// Number of sessions that have begun.
     pub sessions: u32,
-    /// Why it failed last.
+    /// The reason of its last failure.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub last_error: Option<String>,
-    /// What the agent said of its last output.
+    /// The agent's summary of its last output.
     pub summary: String,
     /// Its last commit.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -203,18 +203,18 @@ pub struct FeatureView {
     pub files: Vec<String>,
     /// Checks that passed before the work began.
     pub vacuous: Vec<String>,
-    /// What was wrong with its last output.
+    /// The defects of its last output.
     pub issues: Vec<IssueView>,
-    /// How its sessions before went, one line a round.
+    /// Its earlier sessions, one line a round.
     pub history: Vec<String>,
-    /// What its agent thought of its last output, between 0 and 1.
+    /// The agent's confidence in its last output, from 0 to 1.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub confidence: Option<f64>,
-    /// What a task of an ask answered: JSON, or its beginning.
+    /// The answer of a task of an ask: JSON, or its beginning.
     pub answer: String,
-    /// What the plan wants done when it fails.
+    /// The reaction to its failure, by the plan.
     pub on_failure: OnFailureView,
-    /// What its work used.
+    /// The usage of its work.
     pub used: WorkUsageView,
 }
 
@@ -329,14 +329,14 @@ impl From<OnFailureView> for inner::OnFailure {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schema(as = PlanStep))]
 pub struct PlanStepView {
-    /// What is asked for.
+    /// The specification of its feature.
     pub feature: FeatureSpecView,
-    /// What is done when it fails. Default: it is tried again once.
+    /// The reaction to its failure. Default: one retry.
     #[serde(default)]
     pub on_failure: Option<OnFailureView>,
 }
 
-/// A plan that is followed in place of a planner's.
+/// A plan that replaces the plan of a planner.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -344,7 +344,7 @@ pub struct PlanStepView {
 pub struct PlanView {
     /// Its steps.
     pub steps: Vec<PlanStepView>,
-    /// In words.
+    /// Notes of the author.
     #[serde(default)]
     pub notes: String,
 }

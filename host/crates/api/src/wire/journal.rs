@@ -6,19 +6,19 @@ use longhaul_core::InvocationId;
 use longhaul_core::journal as inner;
 use serde::{Deserialize, Serialize};
 
-/// Who carried out what.
+/// An invocation with the plugin that carried it out.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invocation {
-    /// Which.
+    /// Its name.
     pub invocation: String,
     /// The table of `longhaul.toml`, for example `agents.code`.
     pub agent: String,
     /// The plugin.
     pub plugin: String,
-    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    /// Time when it first began, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
-    /// When it ended; null while it has not.
+    /// Time when it ended, in milliseconds since 1970-01-01 UTC; null while it has not.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub until_ms: Option<u64>,
 }
@@ -30,17 +30,17 @@ impl From<CarriedInvocation> for Invocation {
     }
 }
 
-/// What a person says about an effect whose outcome nobody knows.
+/// A person's statement about an effect whose outcome is unknown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schema(as = Resolution))]
 pub enum ResolutionView {
-    /// It happened, and this JSON, as text, is what the tool answered.
+    /// The effect happened, and this JSON, as text, is the answer of the tool.
     Happened(String),
-    /// It did not happen: do it.
+    /// The effect did not happen: execute it.
     DidNotHappen,
-    /// Whatever it was, do not do it; the agent gets an error.
+    /// Do not execute the effect; the agent gets an error.
     Skip,
 }
 
@@ -73,25 +73,25 @@ pub struct JournalEntryView {
     pub number: u32,
     /// The capability and verb, for example `tools.call`.
     pub name: String,
-    /// In one line.
+    /// The call in one line.
     pub summary: String,
     /// The class of its effect.
     pub class: Effect,
     /// The digest of its arguments.
     pub arguments: String,
-    /// How often it was started.
+    /// Number of attempts.
     pub attempt: u32,
-    /// When it was asked, in milliseconds since 1970-01-01 UTC.
+    /// Time of the call, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Fuel used by the guest up to it.
     pub fuel_used: u64,
-    /// What came back: JSON as text; null while it is in flight.
+    /// The answer: JSON as text; null while the call is in flight.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<String>,
-    /// When that was known.
+    /// Time of the answer, in milliseconds since 1970-01-01 UTC.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub answered_ms: Option<u64>,
-    /// What a person said about it, where its outcome was unknown.
+    /// A person's statement about the effect, if its outcome was unknown.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub resolution: Option<ResolutionView>,
 }
@@ -116,7 +116,7 @@ impl From<(u32, inner::JournalEntry)> for JournalEntryView {
     }
 }
 
-/// How an invocation ended.
+/// The end of an invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Finished))]
@@ -125,9 +125,9 @@ pub struct FinishedView {
     pub result: String,
     /// Fuel used in all.
     pub fuel_used: u64,
-    /// Whether a clock, a cancel or the machine ended it.
+    /// Whether a deadline, a cancellation or the machine ended it.
     pub interrupted: bool,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
@@ -135,14 +135,14 @@ pub struct FinishedView {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Entries {
-    /// Which.
+    /// Name of the invocation.
     pub invocation: String,
-    /// In order.
+    /// The entries in order.
     pub entries: Vec<JournalEntryView>,
-    /// How it ended; null while it has not.
+    /// The end of the invocation; null while it has not ended.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub finished: Option<FinishedView>,
-    /// What to ask for next as `after`; null when these are the last.
+    /// The value of `after` for the next page; null if this page is the last.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub next_after: Option<u32>,
 }
@@ -168,12 +168,12 @@ impl Entries {
     }
 }
 
-/// What a replay of one invocation gave.
+/// The result of the replay of one invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Replayed))]
 pub struct ReplayedView {
-    /// Which.
+    /// Name of the invocation.
     pub invocation: String,
     /// Calls that were answered from the journal.
     pub calls: u32,
@@ -183,16 +183,16 @@ pub struct ReplayedView {
     pub fuel_replay: u64,
     /// Whether result, calls and fuel are the same.
     pub same: bool,
-    /// What differs, in one line.
+    /// The difference, in one line.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub difference: Option<String>,
 }
 
-/// What replays gave.
+/// The results of replays.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Replays {
-    /// One for each invocation.
+    /// One result for each invocation.
     pub invocations: Vec<ReplayedView>,
 }
 

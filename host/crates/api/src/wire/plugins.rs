@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-/// One version that is installed.
+/// One installed version of a plugin.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct InstalledVersion {
-    /// As its manifest says.
+    /// The version of its manifest.
     pub version: String,
     /// The digest of its bytes.
     pub digest: String,
-    /// How many.
+    /// The number of its bytes.
     pub bytes: u64,
 }
 
@@ -21,23 +21,23 @@ pub struct InstalledVersion {
 pub struct PluginView {
     /// Its name.
     pub name: String,
-    /// Where the component is that a run takes.
+    /// Path of the component that a run uses.
     pub path: String,
-    /// What it is; null where it cannot be read.
+    /// Its role, for example `tool`; null if it cannot be read.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub role: Option<String>,
-    /// As its manifest says.
+    /// The version of its manifest.
     pub version: String,
-    /// In one line.
+    /// Its description, in one line.
     pub description: String,
-    /// The digest of its bytes; null where it cannot be read.
+    /// The digest of its bytes; null if it cannot be read.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub digest: Option<String>,
-    /// What it asks for, one line each.
+    /// The grants that it asks for, one line each.
     pub asks: Vec<String>,
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub error: Option<String>,
-    /// The versions that are installed.
+    /// Its installed versions.
     pub installed: Vec<InstalledVersion>,
 }

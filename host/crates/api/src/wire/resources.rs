@@ -5,17 +5,17 @@ use longhaul_resources::{GpuUsage, PartialLimits, ProcessUsage as InnerUsage, Sa
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a process, or a tree of them, uses.
+/// Resource use of a process, or of a tree of processes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TreeUsage {
-    /// Memory that is in the machine, in MB.
+    /// Resident memory, in MB.
     pub memory_mb: f64,
-    /// Of one processor, in percent.
+    /// Processor time, in percent of one processor.
     pub cpu_percent: f64,
-    /// Threads.
+    /// Number of threads.
     pub num_threads: u64,
-    /// Processes below the first one.
+    /// Number of processes below the first one.
     pub num_children: u64,
 }
 
@@ -26,33 +26,33 @@ impl From<InnerUsage> for TreeUsage {
     }
 }
 
-/// What is used of a graphics card.
+/// Memory of a graphics card.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Card {
-    /// What it is.
+    /// Its model.
     pub name: String,
     /// Its memory, in MB.
     pub memory_total_mb: f64,
-    /// What of it is used.
+    /// The used part, in MB.
     pub memory_used_mb: f64,
 }
 
-/// What is used of the whole machine.
+/// Resource use of the whole machine.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Machine {
     /// Its memory, in MB.
     pub memory_total_mb: f64,
-    /// What can still be had.
+    /// Its available memory, in MB.
     pub memory_available_mb: f64,
-    /// What is used, in percent.
+    /// Its used memory, in percent.
     pub memory_percent: f64,
-    /// Its processors.
+    /// Number of its processors.
     pub cpu_count: u64,
-    /// How busy they are, in percent.
+    /// Use of all processors, in percent.
     pub cpu_percent: f64,
-    /// Its graphics cards, where they can be read.
+    /// Its graphics cards, if they can be read.
     pub gpus: Vec<Card>,
 }
 
@@ -74,17 +74,17 @@ impl From<SystemUsage> for Machine {
     }
 }
 
-/// What a tree of processes is held to; null: no limit.
+/// Limits of a tree of processes; null: no limit.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TreeLimits {
-    /// Memory, in MB.
+    /// Most memory, in MB.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_memory_mb: Option<f64>,
-    /// Of one processor, in percent.
+    /// Most processor time, in percent of one processor.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_cpu_percent: Option<f64>,
-    /// Processes.
+    /// Most processes.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_processes: Option<u64>,
 }
@@ -96,26 +96,26 @@ impl From<PartialLimits> for TreeLimits {
     }
 }
 
-/// A child process with all that it started.
+/// A child process with its descendants.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ChildProcess {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// What it is, for example `compiler`.
+    /// Its kind, for example `compiler`.
     pub kind: String,
-    /// For people.
+    /// Its name for people.
     pub name: String,
-    /// For which run.
+    /// The run that it works for.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// What it uses.
+    /// Its resource use.
     pub usage: TreeUsage,
-    /// What it is held to.
+    /// Its limits.
     pub limits: TreeLimits,
     /// Whether it has a control group.
     pub has_group: bool,
-    /// Why it is being ended.
+    /// The reason why it is being ended.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub ending: Option<String>,
 }
@@ -139,22 +139,22 @@ fn word(kind: impl Serialize) -> String {
     serde_json::to_value(kind).ok().as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A child process that was ended since it was over a limit, or because somebody asked for it.
+/// A child process that was ended at a limit, or by a person.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EndedChild {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// What it was.
+    /// Its kind.
     pub kind: String,
-    /// For people.
+    /// Its name for people.
     pub name: String,
-    /// For which run.
+    /// The run that it worked for.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -171,28 +171,28 @@ impl From<EndedView> for EndedChild {
     }
 }
 
-/// What was used at one time.
+/// Resource use at one time.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Sample))]
 pub struct SampleView {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the sample, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Memory of the machine that is used, in percent.
+    /// Used memory of the machine, in percent.
     pub memory_percent: f64,
-    /// Memory of the machine that can still be had, in MB.
+    /// Available memory of the machine, in MB.
     pub memory_available_mb: f64,
-    /// How busy its processors were, in percent.
+    /// Use of its processors, in percent.
     pub cpu_percent: f64,
-    /// Memory of all its graphics cards that is used, in MB.
+    /// Used memory of all its graphics cards, in MB.
     pub gpu_memory_used_mb: f64,
-    /// What the server itself used, without its children.
+    /// The server without its children.
     pub host: TreeUsage,
-    /// What all its children used together.
+    /// All its children together.
     pub children: TreeUsage,
-    /// Instances of components.
+    /// Number of component instances.
     pub guests: u64,
-    /// What their memories came to, in MB.
+    /// Memory of all instances, in MB.
     pub guests_memory_mb: f64,
 }
 
@@ -212,11 +212,11 @@ impl From<InnerSample> for SampleView {
     }
 }
 
-/// What is used of the machine, and was.
+/// Resource use of the machine, now and before.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Resources {
-    /// When this was measured, in milliseconds since 1970-01-01 UTC.
+    /// Time of the measurement, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The whole machine.
     pub system: Machine,
@@ -224,19 +224,19 @@ pub struct Resources {
     pub host: TreeUsage,
     /// All its children together.
     pub children_usage: TreeUsage,
-    /// Each of them.
+    /// Its children.
     pub children: Vec<ChildProcess>,
     /// Instances of components that are at work.
     pub instances: Vec<GuestView>,
-    /// Runs that are worked on.
+    /// Runs that are worked on, or wait for room.
     pub runs: Vec<RunUse>,
     /// Tasks that run, or wait for room.
     pub tasks: Vec<TaskUse>,
-    /// Children that were ended.
+    /// Children that were ended, the newest last.
     pub ended: Vec<EndedChild>,
     /// Whether children have control groups, in words.
     pub cgroups: String,
-    /// Oldest first, about each five seconds.
+    /// Samples, one each five seconds, the oldest first.
     pub history: Vec<SampleView>,
 }
 

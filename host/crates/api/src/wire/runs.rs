@@ -11,13 +11,13 @@ use serde::Serialize;
 use std::path::Path;
 
 words! {
-    /// Where a run is.
+    /// The status of a run.
     RunStatus of longhaul_harness::RunStatus as InnerStatus {
         /// It was accepted and has not begun.
         New,
-        /// A planner is at work.
+        /// A planner works.
         Planning,
-        /// Features are worked on.
+        /// Agents work on its features.
         Working,
         /// It waits for a person, or for a service until `wakes_at_ms`.
         Parked,
@@ -35,11 +35,11 @@ words! {
 }
 
 words! {
-    /// Where a project is.
+    /// The status of a project.
     ProjectStatus of longhaul_core::project::ProjectStatus as InnerProjectStatus {
         /// It has no features yet.
         Initializing,
-        /// It is worked on, or waits.
+        /// Its newest run works, or waits.
         Active,
         /// A person paused it.
         Paused,
@@ -50,13 +50,13 @@ words! {
     }
 }
 
-/// How many are done.
+/// Number of features that pass.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Passing {
-    /// Those that pass.
+    /// Features that pass.
     pub done: usize,
-    /// All that were not dropped.
+    /// All features that were not dropped.
     pub of: usize,
 }
 
@@ -66,27 +66,27 @@ impl From<(usize, usize)> for Passing {
     }
 }
 
-/// A project in short.
+/// A summary of a project.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Project))]
 pub struct ProjectView {
     /// Its name.
     pub project: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: String,
-    /// That of its newest run.
+    /// The status of its newest run.
     pub status: ProjectStatus,
-    /// Features of its newest run.
+    /// Number of features of its newest run that pass.
     pub passing: Passing,
     /// Its newest run.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// How many runs it had.
+    /// Number of its runs.
     pub runs: usize,
-    /// When it was made, or first run, in milliseconds since 1970-01-01 UTC.
+    /// Time when it was made, or first run, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When something last happened in its newest run, likewise.
+    /// Time of the last event of its newest run, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
 }
 
@@ -105,13 +105,13 @@ impl From<ProjectSummary> for ProjectView {
     }
 }
 
-/// A project that was made.
+/// A new project.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProjectMade {
     /// Its name.
     pub project: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: String,
     /// Whether its git repository was made, too.
     pub repository_is_new: bool,
@@ -124,7 +124,7 @@ impl From<CreatedProject> for ProjectMade {
     }
 }
 
-/// What a run is.
+/// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -135,7 +135,7 @@ pub enum RunKind {
     Ask,
 }
 
-/// A run in short.
+/// A summary of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Run))]
@@ -144,23 +144,23 @@ pub struct RunView {
     pub run: String,
     /// Its project.
     pub project: String,
-    /// Where that is.
+    /// The directory of its project.
     pub directory: String,
-    /// What it is.
+    /// Its kind.
     pub kind: RunKind,
-    /// Where it is.
+    /// Its status.
     pub status: RunStatus,
-    /// What that means for its project.
+    /// The status of its project that follows from it.
     pub project_status: ProjectStatus,
-    /// Its features.
+    /// Number of its features that pass.
     pub passing: Passing,
-    /// When it was asked for, in milliseconds since 1970-01-01 UTC.
+    /// Time of its request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When something last happened, likewise.
+    /// Time of its last event, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
-    /// Whether it is being worked on in this moment.
+    /// Whether it is worked on at this moment.
     pub active: bool,
-    /// When it tries again by itself, if it waits for a service.
+    /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub wakes_at_ms: Option<u64>,
 }
@@ -183,18 +183,18 @@ impl From<RunSummary> for RunView {
     }
 }
 
-/// What the results of a run come to.
+/// The answer of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = Answer))]
 pub struct AnswerView {
     /// The answer: JSON as text.
     pub answer: String,
-    /// Between 0 and 1, in the planner's own opinion. Null: it gave no estimate.
+    /// The planner's confidence, from 0 to 1; null if it gave no estimate.
     pub confidence: Option<f64>,
-    /// Where results contradict each other.
+    /// Contradictions between results.
     pub conflicts: Vec<String>,
-    /// What is still not known.
+    /// Open questions.
     pub unknowns: Vec<String>,
 }
 
@@ -205,33 +205,33 @@ impl From<inner::Synthesis> for AnswerView {
     }
 }
 
-/// A run at length.
+/// A run with its features and its ledger.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunDetails {
-    /// In short.
+    /// Its summary.
     #[serde(flatten)]
     pub summary: RunView,
-    /// The branch that it commits to; empty for an ask.
+    /// The branch of its commits; empty for an ask.
     pub branch: String,
-    /// What is asked, if it is an ask.
+    /// The question, if it is an ask.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub asked: Option<String>,
-    /// What the results come to, once there is an answer.
+    /// Its answer, once there is one.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<AnswerView>,
-    /// Why it waits or how it ended, in one line.
+    /// The reason why it waits or ended, in one line.
     pub why: String,
-    /// The question that it waits with, if one is about an effect: the first of `questions`.
+    /// The question about an effect that it waits for: the first of `questions`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub question: Option<String>,
-    /// The questions about effects that it waits with.
+    /// The questions about effects that it waits for.
     pub questions: Vec<OpenQuestion>,
-    /// Its features, which with `depends_on` are its plan.
+    /// Its features; with `depends_on` they are its plan.
     pub features: Vec<FeatureView>,
-    /// What it used.
+    /// Its usage.
     pub used: WorkUsageView,
-    /// What it spent, and what it still may.
+    /// Its usage in all attempts, and its caps.
     pub ledger: LedgerDetails,
     /// The cap on money, in millionths of a US dollar.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -259,7 +259,7 @@ impl From<Status> for RunDetails {
     }
 }
 
-/// The run that something was done to.
+/// The run of an operation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunNamed {
@@ -277,16 +277,16 @@ impl From<AffectedRun> for RunNamed {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Commit {
-    /// 40 hexadecimal digits.
+    /// Its name: 40 hexadecimal digits.
     pub commit: String,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// Time of the commit, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The first line of its message.
     pub subject: String,
-    /// The feature that it is of; null when a person made it.
+    /// The feature of the commit; null if a person made it.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
-    /// What became of the feature with it.
+    /// The result of the feature with this commit.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub outcome: Option<String>,
     /// The run that made it.
@@ -309,7 +309,7 @@ pub struct Log {
     pub branch: String,
     /// The commit that the run began at.
     pub base: String,
-    /// Newest first.
+    /// The commits, the newest first.
     pub commits: Vec<Commit>,
 }
 
@@ -320,7 +320,7 @@ impl From<CommitLog> for Log {
     }
 }
 
-/// What one run cost.
+/// The cost of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunCost {
@@ -328,33 +328,33 @@ pub struct RunCost {
     pub run: String,
     /// Its project.
     pub project: String,
-    /// Where it is.
+    /// Its status.
     pub status: RunStatus,
-    /// When it was asked for, in milliseconds since 1970-01-01 UTC.
+    /// Time of its request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
     /// Tokens and money.
     pub usage: UsageView,
-    /// What calls of models that were cut off may have cost at most, beside that.
+    /// The most that interrupted calls of models may have cost beside that.
     pub cut_off: UsageView,
-    /// Answers of models.
+    /// Replies of models.
     pub model_calls: u32,
     /// Calls of tools.
     pub tool_calls: u32,
-    /// Instructions, in wasmtime's fuel.
+    /// Fuel of its components.
     pub fuel: u64,
-    /// How long it worked, in milliseconds.
+    /// Working time, in milliseconds.
     pub wall_ms: u64,
 }
 
-/// What runs cost, a page of them.
+/// A page of the costs of runs.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Costs {
-    /// Of all runs that were asked for, and not only of those on the page.
+    /// The sum over all matching runs, not only over those of the page.
     pub sum: UsageView,
-    /// Newest first.
+    /// The costs, the newest run first.
     pub items: Vec<RunCost>,
-    /// Runs that were asked for.
+    /// Number of matching runs.
     pub total: usize,
     /// Runs of a page.
     pub limit: usize,
