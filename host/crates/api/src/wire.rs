@@ -5,7 +5,7 @@
 //! module asks no service, reads no file, and leaves the status of a response to the surface.
 //!
 //! The comments of the types are published, as the descriptions of the OpenAPI document. The feature `schema` gives each
-//! type its schema.
+//! type that HTTP answers its schema.
 //!
 //! | file | holds |
 //! |---|---|
@@ -13,24 +13,28 @@
 //! | `wire/approvals.rs` | approvals, and the rules that answers made |
 //! | `wire/events.rs` | pages of events |
 //! | `wire/features.rs` | features and plans |
+//! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
 //! | `wire/plugins.rs` | plugins that are installed or shipped |
 //! | `wire/resources.rs` | resource use of the machine |
 //! | `wire/runs.rs` | projects, runs, commits and costs |
 //! | `wire/schedules.rs` | schedules, tasks and the scheduler |
+//! | `wire/security.rs` | the audit log, and the trust in files and signers |
 //! | `wire/spent.rs` | usage of runs, and the caps on it |
 
 pub mod agents;
 pub mod approvals;
 pub mod events;
 pub mod features;
+pub mod graphs;
 pub mod journal;
 pub mod knowledge;
 pub mod plugins;
 pub mod resources;
 pub mod runs;
 pub mod schedules;
+pub mod security;
 pub mod spent;
 
 use serde::Serialize;
