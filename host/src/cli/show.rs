@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// Longest summary of an entry on a line, in bytes.
 const LINE_BYTES_MAX: usize = 400;
 
-/// Most entries that `--json` prints; its `next_after` continues.
+/// Most entries that `--json` prints; `next_after` is then the `--after` of the next ones.
 const ENTRIES_MAX: usize = 1_000;
 
 /// `longhaul status`.

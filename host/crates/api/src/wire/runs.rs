@@ -363,6 +363,6 @@ pub struct Costs {
 }
 
 /// A path as text; what is not UTF-8 is replaced.
-pub fn text(path: &Path) -> String {
+fn text(path: &Path) -> String {
     path.display().to_string()
 }
