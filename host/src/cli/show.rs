@@ -78,7 +78,9 @@ pub async fn metrics(context: &Context) -> fault::Result<Exit> {
 pub async fn runs(context: &Context) -> fault::Result<Exit> {
     let list = context.runs(ListRuns {}).await?;
     if context.json {
-        print_json(&Page::whole(list.runs.into_iter().rev().collect(), RunView::from))?;
+        // As over HTTP, the newest first.
+        let runs: Vec<RunSummary> = list.runs.into_iter().rev().collect();
+        print_json(&Page::whole(runs, RunView::from))?;
         return Ok(Exit::Done);
     }
     if list.runs.is_empty() {

@@ -17,6 +17,7 @@
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
 //! | `wire/plugins.rs` | plugins that are installed or shipped |
+//! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
 //! | `wire/runs.rs` | projects, runs, commits and costs |
 //! | `wire/schedules.rs` | schedules, tasks and the scheduler |
@@ -31,6 +32,7 @@ pub mod graphs;
 pub mod journal;
 pub mod knowledge;
 pub mod plugins;
+pub mod prompts;
 pub mod resources;
 pub mod runs;
 pub mod schedules;
