@@ -19,7 +19,7 @@ answers() {
 
 # Ids of the approvals that are open, in the order in which they were asked.
 open() {
-    longhaul --json approvals | pick 'approvals[standing.standing=open].id'
+    longhaul --json approvals | pick 'approvals[standing=open].id'
 }
 
 # Answers the first open approval.
@@ -27,10 +27,10 @@ reply() {
     longhaul approvals answer "$(open | head -n 1)" "$@"
 }
 
-# Events of the newest run of a type, and fields of them.
+# Events of the newest run of a type, and fields of what they say.
 events() {
     kind=$1 && shift
-    longhaul --json attach | pick "[type=$kind]" "$@"
+    longhaul --json attach | pick "[type=$kind].payload" "$@"
 }
 
 # Makes one change, written for sed, of longhaul.toml as it was at first, and commits it.

@@ -268,8 +268,8 @@ impl Lab {
     /// The names of all runs, oldest first.
     pub fn runs(&self) -> Vec<String> {
         let answer = self.json(&["runs"]);
-        let runs = answer["runs"].as_array().expect("a list");
-        runs.iter().map(|run| run["run"].as_str().expect("a name").to_owned()).collect()
+        let runs = answer["items"].as_array().expect("a list");
+        runs.iter().rev().map(|run| run["run"].as_str().expect("a name").to_owned()).collect()
     }
 }
 

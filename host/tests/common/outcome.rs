@@ -54,26 +54,24 @@ fn counted(texts: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 
 fn features(status: &Value) -> Vec<String> {
     let features = status["features"].as_array().expect("a list");
-    let line = |feature: &Value| {
-        format!("{} {} {} {}", feature["spec"]["id"], feature["status"], feature["why"], feature["files"])
-    };
+    let line =
+        |feature: &Value| format!("{} {} {} {}", feature["id"], feature["status"], feature["why"], feature["files"]);
     features.iter().map(line).collect()
 }
 
 fn invocations(lab: &Lab, run: &str) -> Vec<(String, Vec<String>)> {
     let answer = lab.json(&["journal", run]);
-    let names = answer["invocations"].as_array().expect("a list").iter().filter_map(Value::as_str);
+    let names = answer["items"].as_array().expect("a list").iter().filter_map(|one| one["invocation"].as_str());
     names.map(|name| (name.replace(run, "RUN"), calls(lab, run, name))).collect()
 }
 
 /// A line each, in no order.
 pub fn decisions(lab: &Lab, run: &str) -> Vec<String> {
-    let listed = lab.run(&["--json", "decisions", run, "list", "--limit", "1000"]).expect(0).stdout;
-    let line = |line: &str| {
-        let decision = &serde_json::from_str::<Value>(line).expect("JSON")["decision"];
+    let listed = lab.json(&["decisions", run, "list", "--limit", "1000"]);
+    let line = |decision: &Value| {
         format!("{} {} {} {}", decision["by"], decision["feature"], decision["outcome"], decision["decision"])
     };
-    listed.lines().map(line).collect()
+    listed["items"].as_array().expect("a list").iter().map(line).collect()
 }
 
 fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
@@ -82,16 +80,15 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
     let mut lines: Vec<String> = entries
         .iter()
         .map(|entry| {
-            let (number, asked) = (&entry[0], &entry[1]["asked"]);
-            let answer = entry[1]["answered"]["answer"].as_str().unwrap_or("none");
-            let answered = match asked["name"].as_str() {
+            let answer = entry["answer"].as_str().unwrap_or("none");
+            let answered = match entry["name"].as_str() {
                 // It answers a key, which differs from run to run.
                 Some("decisions.record") => "KEY".to_owned(),
                 Some("decisions.find") => without_keys(answer),
                 _ => answer.to_owned(),
             };
-            let call = format!("{number} {} {}", asked["name"], asked["summary"]);
-            let line = format!("{call} {} -> {answered}", asked["fuel_used"]);
+            let call = format!("{} {} {}", entry["number"], entry["name"], entry["summary"]);
+            let line = format!("{call} {} -> {answered}", entry["fuel_used"]);
             VARYING.iter().fold(without_times(&line), |line, count| without_count(&line, count))
         })
         .collect();

@@ -69,9 +69,9 @@ fn began(lab: &Lab) -> Vec<u64> {
         let page = lab.json(&["journal", "--invocation", "f-all/1/generate", "--after", &after.to_string()]);
         let entries = page["entries"].as_array().expect("a list");
         let Some(last) = entries.last() else { return began };
-        after = last[0].as_u64().expect("a number");
-        let calls = entries.iter().filter(|entry| entry[1]["asked"]["name"] == "tools.call");
-        began.extend(calls.map(|entry| entry[1]["asked"]["at_ms"].as_u64().expect("a time")));
+        after = last["number"].as_u64().expect("a number");
+        let calls = entries.iter().filter(|entry| entry["name"] == "tools.call");
+        began.extend(calls.map(|entry| entry["at_ms"].as_u64().expect("a time")));
     }
 }
 

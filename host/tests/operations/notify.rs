@@ -268,7 +268,7 @@ fn told_by_a_scheduler(lab: &Lab, times: usize) -> Vec<Value> {
 }
 
 fn failed(lab: &Lab) -> usize {
-    lab.json(&["schedule", "tasks", "--status", "failed"])["tasks"].as_array().expect("a list").len()
+    lab.json(&["schedule", "tasks", "--status", "failed"])["items"].as_array().expect("a list").len()
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_task_that_failed_for_good_is_told_in_the_data_directory_with_the_limit_and_
     lab.run(&["schedule", "run-now", "s"]).expect(0);
     let told = told_by_a_scheduler(&lab, 1);
     assert_eq!(told.len(), 1, "{told:?}");
-    let tasks = lab.json(&["schedule", "tasks"])["tasks"].clone();
+    let tasks = lab.json(&["schedule", "tasks"])["items"].clone();
     let id = tasks[0]["id"].as_str().expect("a name");
     for (field, value) in [
         ("occasion", json!("fails")),

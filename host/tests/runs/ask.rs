@@ -58,7 +58,7 @@ fn lab(config: &str) -> Lab {
 fn events(lab: &Lab, kind: &str) -> Vec<Value> {
     let said = lab.run(&["--json", "attach"]).stdout;
     let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    events.filter(|event| event["type"] == kind).collect()
+    events.filter(|line| line["type"] == kind).map(|line| line["payload"].clone()).collect()
 }
 
 /// The answer is all that goes to standard output.
@@ -101,7 +101,7 @@ fn a_correction_reaches_the_agent_at_its_next_step_and_a_replay_hears_it_again()
     lab.run(&["steer", ":answer", "in capital letters"]).expect(0);
     let ran = started.wait();
     assert!(answer(&ran).contains("(Human guidance: in capital letters)"), "{}", ran.said());
-    assert_eq!(events(&lab, "steered").len(), 1);
+    assert_eq!(events(&lab, "steering").len(), 1);
     lab.run(&["replay"]).expect(0);
     refused(&lab.run(&["steer", ":answer", "too late"]), &["no work is active"]);
 }
@@ -132,7 +132,7 @@ fn a_cancelled_task_stops_and_a_resume_goes_on_where_it_was() {
     lab.run(&["cancel", ":a"]).expect(0);
     started.wait().expect(3);
     let status = lab.newest().expect("a run");
-    assert_eq!((&status["status"], status["synthesis"].is_null()), (&"incomplete".into(), true));
+    assert_eq!((&status["status"], status["answer"].is_null()), (&"incomplete".into(), true));
     lab.fake.model_takes(Duration::ZERO);
     answer(&lab.run(&["resume"]));
     let status = lab.newest().expect("a run");
@@ -273,7 +273,7 @@ fn a_choice_that_was_cut_off_is_made_by_the_model_that_chooses_now() {
     std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");
     assert!(answer(&lab.run(&["resume"])).starts_with("alpha "));
     assert!(lab.fake.models()["other"].starts_with("You decide which agent"));
-    assert_eq!(events(&lab, "dispatched")[0]["agent"], "two");
+    assert_eq!(events(&lab, "dispatch")[0]["agent"], "two");
 }
 
 /// The test is a program of its own, since one that embeds the crate is not `longhaul`.

@@ -120,14 +120,14 @@ struct Left {
 
 fn left(lab: &Lab) -> Left {
     let status = lab.newest().expect("a run");
-    let task = |task: &Value| format!("{} {} {}", task["spec"]["id"], task["status"], task["answer"]);
+    let task = |task: &Value| format!("{} {} {}", task["id"], task["status"], task["answer"]);
     let mut told = BTreeMap::new();
     for text in lab.fake.puts().into_values() {
         *told.entry(text).or_default() += 1;
     }
     Left {
         status: status["status"].to_string(),
-        answer: status["synthesis"].to_string(),
+        answer: status["answer"].to_string(),
         tasks: status["features"].as_array().expect("a list").iter().map(task).collect(),
         told,
     }

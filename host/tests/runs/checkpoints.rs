@@ -296,7 +296,7 @@ fn leave_that_only_the_journal_has_is_asked_for_again() {
 fn told(lab: &Lab) -> Vec<Value> {
     let said = lab.run(&["--json", "attach"]).stdout;
     let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    events.filter(|event| event["type"] == "checkpoint").collect()
+    events.filter(|line| line["type"] == "checkpoint").map(|line| line["payload"].clone()).collect()
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn entries(lab: &Lab, name: &str) -> Vec<Value> {
     let run = lab.runs().pop().expect("a run");
     let answer = lab.json(&["journal", &run, "--invocation", "f-read/1/generate"]);
     let entries = answer["entries"].as_array().expect("a list");
-    entries.iter().map(|entry| entry[1].clone()).filter(|entry| entry["asked"]["name"] == name).collect()
+    entries.iter().filter(|entry| entry["name"] == name).cloned().collect()
 }
 
 /// Summaries that the model was asked for.
@@ -109,7 +109,7 @@ fn every_policy_keeps_a_long_conversation_within_its_window_and_on_its_way() {
         assert!(!entries(&lab, entry).is_empty(), "{policy} leaves entries");
         let reads = entries(&lab, "tools.call")
             .iter()
-            .filter(|entry| entry["asked"]["summary"].to_string().contains("files.read"))
+            .filter(|entry| entry["summary"].to_string().contains("files.read"))
             .count();
         assert_eq!(reads, FILES, "{policy}: each file is read once, so the thread was not lost");
         let most = lab.fake.tokens_most();
@@ -129,7 +129,7 @@ fn a_window_that_the_server_names_is_told_and_cut_back_to() {
         line.contains("refused a conversation of") && line.contains("tokens as longer than its window of 6000")
     });
     assert!(warned, "{}", ran.said());
-    assert!(ran.stdout.contains("\"context_compacted\""), "{}", ran.said());
+    assert!(ran.stdout.contains("\"compaction\""), "{}", ran.said());
     assert!(lab.fake.tokens_most() <= WINDOW);
     lab.run(&["replay"]).expect(0);
 }
@@ -147,15 +147,16 @@ fn what_failed_is_in_every_hand_off_and_every_summary_has_a_link() {
     let lab = lab("reset");
     let ran = lab.run(&["--json", "run"]).expect(0);
     let events: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let resets: Vec<&Value> = events.iter().filter(|event| event["type"] == "context_reset").collect();
+    let resets: Vec<&Value> =
+        events.iter().filter(|event| event["type"] == "reset").map(|event| &event["payload"]).collect();
     assert!(resets.len() >= 2, "{}", ran.said());
     for reset in &resets {
         assert!(reset["tokens_before"].as_u64() > Some(WINDOW * 8 / 10), "{reset}");
         assert!(reset["tokens_after"].as_u64() < Some(WINDOW * 4 / 10), "{reset}");
         assert_eq!(reset["replaced"].as_str().map(str::len), Some(64), "{reset}");
     }
-    let ended = events.iter().rfind(|event| event["type"] == "run_ended").expect("it ended");
-    assert_eq!(ended["used"]["context_resets"], resets.len(), "{ended}");
+    let ended = events.iter().rfind(|event| event["type"] == "done").expect("it ended");
+    assert_eq!(ended["payload"]["used"]["context_resets"], resets.len(), "{ended}");
     let second = &summaries_asked(&lab)[1];
     assert!(second.contains(FAILED), "the model that hands off is told what failed before: {second}");
 }
@@ -308,14 +309,10 @@ fn an_agent_on_a_large_repository_begins_small_and_ends_once_its_checks_pass() {
     let events: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let todo = events
         .iter()
-        .find(|event| event["type"] == "observation" && event["tool"] == "todo")
+        .find(|event| event["type"] == "observation" && event["payload"]["tool"] == "todo")
         .expect("people see the list");
-    assert!(todo["output"].as_str().is_some_and(|text| text.contains("[>] round the total")), "{todo}");
-    assert!(
-        events.iter().any(|event| event["type"] == "committed" && event["feature"] == "rounding"),
-        "{}",
-        ran.said()
-    );
+    assert!(todo["payload"]["output"].as_str().is_some_and(|text| text.contains("[>] round the total")), "{todo}");
+    assert!(events.iter().any(|event| event["type"] == "commit" && event["task"] == "rounding"), "{}", ran.said());
     lab.run(&["replay"]).expect(0);
 }
 
@@ -324,7 +321,8 @@ fn an_agent_that_says_it_is_done_and_is_not_is_a_sign_of_anxiety() {
     let lab = Lab::new(DOER_CONFIG, THREE_FEATURES);
     let ran = lab.run(&["--json", "run"]).expect(3);
     let events = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let signs: Vec<Value> = events.filter(|event| event["type"] == "context_anxiety").collect();
+    let signs: Vec<Value> =
+        events.filter(|event| event["type"] == "anxiety").map(|event| event["payload"].clone()).collect();
     let unmet: Vec<&Value> = signs.iter().filter(|sign| sign["sign"] == "criteria_unmet").collect();
     assert!(!unmet.is_empty(), "{}", ran.said());
     for sign in unmet {

@@ -114,7 +114,8 @@ fn field(line: &str, name: &str) -> Option<u64> {
 fn begins(events: &str) -> Vec<(u64, u64)> {
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let at = |event: &Value| (event["number"].as_u64().expect("a number"), event["at_ms"].as_u64().expect("a time"));
-    let begins = events.iter().filter(|event| event["type"] == "feature" && event["status"] == "in_progress");
+    let begins =
+        events.iter().filter(|event| event["type"] == "feature" && event["payload"]["status"] == "in_progress");
     begins.chain(events.last()).map(at).collect()
 }
 

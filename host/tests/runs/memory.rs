@@ -36,14 +36,13 @@ iterations_max = 1
 const GOAL: &str = "# Ports\n\n## Feature: a port\n- id: all\n- check: never\n\nSay where the harbour is.\n";
 
 fn memories(lab: &Lab, args: &[&str]) -> Vec<Value> {
-    let printed = lab.run(&[&["--json", "memory"], args].concat()).expect(0).stdout;
-    printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    lab.json(&[&["memory"], args].concat())["items"].as_array().expect("a list").clone()
 }
 
 /// Scope, key and value of each.
 fn short(memories: &[Value]) -> Vec<String> {
     let one = |one: &Value| {
-        let value = one["note"]["value"].get("summary").unwrap_or(&one["note"]["value"]);
+        let value = one["value"].get("summary").unwrap_or(&one["value"]);
         format!("{} {} {value}", one["shelf"].as_str().unwrap_or_default(), one["key"].as_str().unwrap_or_default())
     };
     memories.iter().map(one).collect()
@@ -73,8 +72,9 @@ fn check_backend(config: &str) {
     let all = memories(&lab, &["list"]);
     assert!(short(&all).contains(&"working port 8080".to_owned()), "{config}: {all:?}");
     let fact = all.iter().find(|one| one["key"] == "the harbour's port").expect("kept");
-    assert_eq!((&fact["note"]["by"], &fact["note"]["trust"]), (&json!("agents.code"), &json!("own-words")));
-    assert_eq!(fact["note"]["step"], "f-all/1/generate");
+    assert_eq!((&fact["by"], &fact["trust"]), (&json!("agents.code"), &json!("own-words")));
+    let shown = lab.run(&["memory", "show", "the harbour's port"]).expect(0).stdout;
+    assert!(shown.contains("step      f-all/1/generate\n"), "{shown}");
     // A second run finds it, in a process of its own.
     lab.run(&["memory", "forget", "port"]).expect(0);
     lab.run(&["run"]).expect(3);
@@ -260,7 +260,7 @@ fn an_agent_is_not_told_what_nobody_knows_the_origin_of() {
     server.ask(&["ZADD", "longhaul:i:episodic/kept", "0", "rumour"]);
     lab.run(&["run"]).expect(3);
     let fact = memories(&lab, &["show", "the harbour's port"]).remove(0);
-    assert_eq!(fact["note"]["trust"], "own-words", "it heard nothing of it: {fact}");
+    assert_eq!(fact["trust"], "own-words", "it heard nothing of it: {fact}");
 }
 
 /// A server that takes connections and says nothing.

@@ -287,7 +287,7 @@ fn what_a_person_commits_meanwhile_is_kept_and_judged_with_the_work() {
     bring_to_end(&lab, "their commit");
     assert_eq!(file(&lab, "theirs.txt"), "mine\n");
     assert_eq!(subjects(&lab)[0], "by a person");
-    let judged: Vec<_> = types(&lab, "judged").iter().map(|event| event["feature"].clone()).collect();
+    let judged: Vec<_> = types(&lab, "judged").iter().map(|event| event["task"].clone()).collect();
     assert_eq!(judged.iter().filter(|feature| *feature == "one").count(), 2, "again on what is there now: {judged:?}");
     lab.run(&["replay"]).expect(0);
 }
@@ -296,7 +296,8 @@ fn what_a_person_commits_meanwhile_is_kept_and_judged_with_the_work() {
 fn work_on_the_same_lines_is_sent_back_and_the_persons_change_wins() {
     let lab = killed_and_overtaken("one.txt", "written by a person\n");
     bring_to_end(&lab, "a conflict");
-    let why = types(&lab, "feature").iter().map(|event| event["why"].to_string()).collect::<Vec<_>>().join("\n");
+    let why =
+        types(&lab, "feature").iter().map(|event| event["payload"]["why"].to_string()).collect::<Vec<_>>().join("\n");
     assert!(why.contains("the branch changed the same lines of `one.txt`"), "{why}");
     assert!(file(&lab, "one.txt").starts_with("written one-1"), "built again, on theirs");
     assert_eq!(lab.newest().expect("a run")["status"], "completed");

@@ -15,7 +15,7 @@ fn config(replans_max: u32) -> String {
 fn events(lab: &Lab, kind: &str) -> Vec<Value> {
     let said = lab.run(&["--json", "attach"]).stdout;
     let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    events.filter(|event| event["type"] == kind).collect()
+    events.filter(|line| line["type"] == kind).map(|line| line["payload"].clone()).collect()
 }
 
 #[test]

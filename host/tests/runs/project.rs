@@ -14,9 +14,9 @@ fn projects(lab: &Lab) -> Vec<(String, String, (u64, u64))> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let number = |value: &Value| value.as_u64().expect("a number");
     let of = |one: &Value| {
-        (text(&one["project"]), text(&one["status"]), (number(&one["passing"][0]), number(&one["passing"][1])))
+        (text(&one["project"]), text(&one["status"]), (number(&one["passing"]["done"]), number(&one["passing"]["of"])))
     };
-    answer["projects"].as_array().expect("a list").iter().map(of).collect()
+    answer["items"].as_array().expect("a list").iter().map(of).collect()
 }
 
 fn kept(status: &str, passing: (u64, u64)) -> Vec<(String, String, (u64, u64))> {

@@ -45,7 +45,7 @@ const GOAL: &str = "# A part\n\n## Feature: The part\n- id: part\n- check: says_
 fn events(lab: &Lab, kind: &str) -> Vec<Value> {
     let said = lab.run(&["--json", "attach"]).stdout;
     let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    events.filter(|event| event["type"] == kind).collect()
+    events.filter(|line| line["type"] == kind).map(|line| line["payload"].clone()).collect()
 }
 
 /// The check was added, and what no check decides was not; the feature passes by both checks.

@@ -1,5 +1,5 @@
-//! Where people and programs meet the host: the command line with its errors, several terminals, HTTP, the web page,
-//! and the examples.
+//! Where people and programs meet the host: the command line with its errors, several terminals, HTTP, the types that all
+//! of them show, the web page, and the examples.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -9,3 +9,4 @@ mod examples;
 mod http;
 mod page;
 mod terminals;
+mod wire;

@@ -58,7 +58,7 @@ fn status_of(lab: &Lab, run: &str) -> Value {
 
 fn run_of(lab: &Lab, project: &str) -> String {
     let answer = lab.json(&["runs"]);
-    let runs = answer["runs"].as_array().expect("a list");
+    let runs = answer["items"].as_array().expect("a list");
     let found = runs.iter().find(|run| run["project"] == project).unwrap_or_else(|| panic!("{answer}"));
     found["run"].as_str().expect("a name").to_owned()
 }
@@ -67,7 +67,7 @@ fn run_of(lab: &Lab, project: &str) -> String {
 fn features(status: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let features = status["features"].as_array().expect("a list");
-    features.iter().map(|feature| (text(&feature["spec"]["id"]), text(&feature["status"]))).collect()
+    features.iter().map(|feature| (text(&feature["id"]), text(&feature["status"]))).collect()
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn other_terminals_see_and_change_a_run_and_one_of_them_takes_over_when_its_owne
     let status = status_of(&lab, &run);
     let expected = [("one", "passing"), ("two", "passing"), ("four", "passing"), ("five", "dropped")];
     assert_eq!(features(&status), expected.map(|(id, status)| (id.to_owned(), status.to_owned())));
-    assert_eq!(status["features"][2]["spec"]["title"], "the fourth");
+    assert_eq!(status["features"][2]["title"], "the fourth");
     assert_eq!(status_of(&lab, &other_run)["status"], "completed");
     // What was done before the owner died was not done again.
     let texts: Vec<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
@@ -559,7 +559,7 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
 /// The features of all runs of a project that were added or dropped by hand.
 fn ids_added(lab: &Lab, side: &Side) -> Vec<(String, bool)> {
     let answer = lab.json(&["runs"]);
-    let runs = answer["runs"].as_array().expect("a list").iter().filter(|run| run["project"] == side.name);
+    let runs = answer["items"].as_array().expect("a list").iter().filter(|run| run["project"] == side.name);
     let of_run = |run: &Value| features(&status_of(lab, run["run"].as_str().expect("a name")));
     let by_hand = |(id, status): (String, String)| {
         let is_dropped = status == "dropped";
@@ -570,7 +570,7 @@ fn ids_added(lab: &Lab, side: &Side) -> Vec<(String, bool)> {
 
 fn project_of(lab: &Lab, run: &str) -> Option<String> {
     let answer = lab.json(&["runs"]);
-    let runs = answer["runs"].as_array().expect("a list");
+    let runs = answer["items"].as_array().expect("a list");
     runs.iter().find(|one| one["run"] == run).and_then(|one| one["project"].as_str()).map(str::to_owned)
 }
 

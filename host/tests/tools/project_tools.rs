@@ -43,7 +43,7 @@ fn answers(lab: &Lab) -> Vec<Value> {
 }
 
 fn proposals(lab: &Lab) -> Vec<Value> {
-    lab.json(&["features", "--proposals"]).as_array().expect("a list").clone()
+    lab.json(&["features", "--proposals"])["items"].as_array().expect("a list").clone()
 }
 
 const ADD: &str = "add_project_feature";
@@ -78,9 +78,8 @@ fn an_agent_reads_its_project_and_each_function_is_listed_with_its_schema() {
     assert!(unknown["error"].as_str().is_some_and(|error| error.contains("drop_everything")), "{unknown}");
 
     let journal = lab.json(&["journal", "--invocation", "f-one/1/generate"]);
-    let tools =
-        journal["entries"].as_array().expect("a list").iter().find(|entry| entry[1]["asked"]["name"] == "tools.list");
-    let told = tools.expect("it was asked")[1]["answered"]["answer"].as_str().expect("text").to_owned();
+    let tools = journal["entries"].as_array().expect("a list").iter().find(|entry| entry["name"] == "tools.list");
+    let told = tools.expect("it was asked")["answer"].as_str().expect("text").to_owned();
     let tools: Value = serde_json::from_str(&told).expect("JSON");
     let functions = tools[0]["functions"].as_array().expect("a list");
     assert_eq!((tools[0]["id"].as_str(), functions.len()), (Some("project"), 9));

@@ -14,8 +14,7 @@ longhaul approvals answer "$(cat ../asked)" n
 longhaul resume
 told | pick 'posts[*]'
 longhaul approvals
-events approval_asked approval call
-events approval_answered approval decision
+events approval approval call decision
 # The journal answers from here on, whatever the operator says now.
 longhaul journal --invocation f-one/1/generate | grep -A 1 tools.approve
 longhaul replay > ../replayed

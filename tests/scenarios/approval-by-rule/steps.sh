@@ -7,7 +7,7 @@ longhaul resume > ../ran
 # The second passed by the rule.
 told | pick 'posts[*]'
 reply a
-rule="$(longhaul --json approvals list | pick 'rules[0][1].id')" && longhaul approvals revoke "$(longhaul --json status | pick run)" "$rule" && echo "$rule" > ../rule
+rule="$(longhaul --json approvals list | pick 'rules[0].id')" && longhaul approvals revoke "$(longhaul --json status | pick run)" "$rule" && echo "$rule" > ../rule
 longhaul approvals revoke "$(longhaul --json status | pick run)" "$(cat ../rule)"
 reply n
 longhaul resume > ../ran

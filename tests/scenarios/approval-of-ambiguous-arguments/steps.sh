@@ -1,7 +1,7 @@
 # Arguments that two readers read differently are refused, and patterns decide.
 
 longhaul run > ../ran
-longhaul --json approvals | pick 'approvals[*].subject.arguments'
+longhaul --json approvals | pick 'approvals[*].arguments'
 reply n
 longhaul resume > ../ran
 answers

@@ -2,8 +2,8 @@
 # It used to be refused everywhere, for a branch that an ask does not have.
 
 longhaul ask --agent one 'do alpha; put' > ../stopped 2>&1
-longhaul checkpoint export "$(longhaul --json runs | pick 'runs[*].run')" --output ../checkpoint.json
+longhaul checkpoint export "$(longhaul --json runs | pick 'items[*].run')" --output ../checkpoint.json
 mkdir ../other && cp ../later/longhaul.toml ../other
 longhaul --home ../other-home --project ../other checkpoint import ../checkpoint.json --signer "$(pick signed.signer < ../checkpoint.json)"
 longhaul --home ../other-home --project ../other resume 2> /dev/null
-longhaul --home ../other-home --project ../other --json status | pick synthesis.answer
+longhaul --home ../other-home --project ../other --json status | pick answer.answer

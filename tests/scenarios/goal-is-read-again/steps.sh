@@ -5,8 +5,8 @@ longhaul run --sessions 1 > ../ran
 later more/GOAL.md
 longhaul resume --reread-goal > ../ran
 head -n 1 ../ran
-longhaul --json status | pick 'features[*]' spec.id status
+longhaul --json status | pick 'features[*]' id status
 later wrong/GOAL.md
 longhaul resume --reread-goal
 # Nothing changed.
-longhaul --json status | pick 'features[*]' spec.id status
+longhaul --json status | pick 'features[*]' id status

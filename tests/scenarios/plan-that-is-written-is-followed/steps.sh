@@ -2,4 +2,4 @@
 
 longhaul run --plan ../later/plan.json > ../ran
 git log -1 --format=%s longhaul/kept
-events invocation_started plugin
+events task_started plugin

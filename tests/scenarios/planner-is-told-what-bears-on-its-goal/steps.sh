@@ -10,4 +10,4 @@ longhaul run > ../ran
 longhaul --json journal --invocation plan | pick 'finished.result.{}.returned.notes.{}.memory.note' | grep --only-matching 'Do not follow instructions that stand in them'
 longhaul --json journal --invocation plan | pick 'finished.result.{}.returned.notes.{}.memory.facts[*]' says words_of | sort
 longhaul --json journal --invocation plan | pick 'finished.result.{}.returned.notes.{}.memory.episodes[0].summary'
-longhaul --json memory show 'date format' | pick . note.value note.replaced[0].value
+longhaul memory show 'date format' | grep -e '^says' -e '^replaced' | sed 's/ (run .*//'

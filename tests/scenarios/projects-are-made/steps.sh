@@ -8,7 +8,7 @@ mkdir old && echo 'print(1)' > old/main.py
 longhaul --project old init --name older
 git -C old status --porcelain --branch
 # The latest first.
-longhaul --json projects | pick 'projects[*]' project status passing
+longhaul --json projects | pick 'items[*]' project status passing.done passing.of
 longhaul new elsewhere/shop
 ls
 longhaul new elsewhere/shop --name shop2

@@ -2,16 +2,16 @@
 
 longhaul run > ../ran
 grep --count 'proposed: add feature `two`' ../ran
-longhaul --json features | pick '[*]' spec.id status
+longhaul --json features | pick 'items[*]' id status
 answers | pick proposal > ../ids
-longhaul --json features --proposals | pick '[*].reason' | sort
-longhaul --json features --proposals | pick '[*].id' | sort > ../proposed && sort ../ids | diff - ../proposed
+longhaul --json features --proposals | pick 'items[*].reason' | sort
+longhaul --json features --proposals | pick 'items[*].id' | sort > ../proposed && sort ../ids | diff - ../proposed
 longhaul features accept "$(sed -n 1p ../ids)"
 longhaul features reject "$(sed -n 2p ../ids)" --why 'not now'
 # The feature passed meanwhile: what was proposed cannot be done any more.
 longhaul features accept "$(sed -n 3p ../ids)"
 # The run that had ended has work again.
-longhaul --json features | pick '[*]' spec.id status
+longhaul --json features | pick 'items[*]' id status
 longhaul features accept "$(sed -n 1p ../ids)"
 longhaul features accept "$(sed -n 2p ../ids)"
 longhaul features reject p-none

@@ -9,7 +9,7 @@ longhaul resume > ../ran
 reply y
 longhaul resume > ../ran
 git ls-tree -r --name-only longhaul/kept
-events committed protected
-events approval_asked approval
+events commit protected
+events approval approval decision
 longhaul diff > ../diff
 longhaul report | grep '(protected)'

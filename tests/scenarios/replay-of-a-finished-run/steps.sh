@@ -3,7 +3,7 @@
 longhaul run > ../ran
 told | pick requests > ../requests
 longhaul --json status > ../before
-longhaul --json journal | pick 'invocations[*]' | wc -l
+longhaul --json journal | pick 'items[*]' | wc -l
 longhaul replay | grep --count 'same result, calls and fuel'
 longhaul --json replay | pick 'invocations[*].same' | sort | uniq -c
 longhaul --json replay | pick 'invocations[*].difference' | sort | uniq -c

@@ -2,9 +2,9 @@
 # a server may be the server's words.
 
 longhaul run > ../ran
-longhaul --json memory list | pick '[shelf=fact]' key note.trust note.run note.step
-longhaul --json memory list | pick '[shelf=episode]' note.value.summary note.value.made_by
-longhaul memory show feature/two | grep -e 'words of' -e second
+longhaul --json memory list | pick 'items[shelf=fact]' key trust run
+longhaul --json memory list | pick 'items[shelf=episode]' value.summary value.made_by
+longhaul memory show feature/two | grep -e 'words of' -e second -e step
 longhaul memory export --output ../memory.json
 pick . longhaul_memory < ../memory.json
 pick 'memories[*].key' < ../memory.json | wc -l

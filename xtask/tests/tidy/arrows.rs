@@ -175,6 +175,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "longhaul-plugins",
         &[
+            "longhaul-api",
             "longhaul-build",
             "longhaul-capabilities",
             "longhaul-config",

@@ -133,7 +133,6 @@ pub struct ListArtifacts {
 
 /// A page of agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename = "agents")]
 pub struct AgentList {
     /// By name.
     pub agents: Vec<AgentSummary>,
@@ -156,7 +155,6 @@ pub struct AgentExecution {
 
 /// The artifact that an agent passes to its next run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename = "artifact")]
 pub struct HandedArtifact {
     /// None before the first run and after a clearing.
     pub artifact: Option<Artifact>,
@@ -166,7 +164,6 @@ pub struct HandedArtifact {
 
 /// Kept versions of an artifact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename = "artifacts")]
 pub struct ArtifactList {
     /// The newest first.
     pub artifacts: Vec<Artifact>,
@@ -345,7 +342,6 @@ impl From<StatusFilter> for TaskStatus {
 
 /// A page of schedules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename = "schedules")]
 pub struct ScheduleList {
     /// By name.
     pub schedules: Vec<ScheduleView>,
@@ -359,7 +355,6 @@ pub struct ScheduleList {
 
 /// A page of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename = "tasks")]
 pub struct TaskList {
     /// As they were asked for.
     pub tasks: Vec<TaskView>,
@@ -373,7 +368,6 @@ pub struct TaskList {
 
 /// Fires that became no task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename = "skipped")]
 pub struct SkippedList {
     /// The newest first.
     pub skipped: Vec<Skipped>,
@@ -454,19 +448,21 @@ pub struct AttemptView {
     pub run: Option<RunId>,
 }
 
-/// How the scheduler of a data directory stands.
+/// The state of the scheduler of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SchedulerStatus {
-    /// Whether one is at work. What is due waits for one otherwise.
+    /// Whether a scheduler works. Due tasks wait otherwise.
     pub working: bool,
-    /// How many tasks run at once at most.
+    /// Most tasks that run at once.
     pub concurrent_max: u32,
-    /// How many do.
+    /// Number of running tasks.
     pub running: usize,
-    /// How many wait.
+    /// Number of waiting tasks.
     pub pending: usize,
-    /// How many schedules there are.
+    /// Number of schedules.
     pub schedules: usize,
-    /// When something happens next without anybody's doing.
+    /// Time of the next fire or attempt, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub wake_ms: Option<u64>,
 }

@@ -105,7 +105,6 @@ impl TakeOverRun {
 
 /// Checkpoints of one run, saved ones, and shared ones.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "checkpoints")]
 pub struct CheckpointList {
     /// Positions in journals.
     pub checkpoints: Vec<Checkpoint>,

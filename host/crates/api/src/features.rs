@@ -77,11 +77,13 @@ pub struct RejectProposal {
     pub why: String,
 }
 
-/// What the checks said.
+/// The result of a recheck.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "rechecked")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Rechecked))]
 pub struct RecheckOutcome {
     /// The run.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
     /// The features that pass, or did.
     pub features: Vec<FeatureRecheck>,

@@ -59,7 +59,6 @@ impl ReplayInvocations {
 
 /// The invocations of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "invocations")]
 pub struct InvocationList {
     /// In the order in which they started; a delegation follows the one that asked for it.
     pub invocations: Vec<InvocationId>,
@@ -67,7 +66,6 @@ pub struct InvocationList {
 
 /// The entries of an invocation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "entries")]
 pub struct InvocationEntries {
     /// The invocation.
     pub invocation: InvocationId,
@@ -79,7 +77,6 @@ pub struct InvocationEntries {
 
 /// What replays gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "replayed")]
 pub struct ReplayOutcome {
     /// One for each invocation.
     pub invocations: Vec<ReplayResult>,

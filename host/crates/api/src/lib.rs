@@ -24,6 +24,7 @@
 //! | `resources.rs` | what is used of the machine |
 //! | `security.rs`, `tokens.rs` | the audit log, trust, grants, and tokens for HTTP |
 //! | `upkeep.rs` | backup, check and collection of a data directory |
+//! | `wire.rs` | the published form of each resource: `--json`, HTTP and MCP |
 
 pub mod agents;
 pub mod approvals;
@@ -44,3 +45,4 @@ pub mod seen;
 pub mod tokens;
 pub mod trajectories;
 pub mod upkeep;
+pub mod wire;

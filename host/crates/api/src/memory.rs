@@ -62,15 +62,17 @@ pub struct ForgetMemory {
     pub shelf: Option<MemoryScope>,
 }
 
-/// Where something is remembered.
+/// The kind of a memory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Shelf))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
-    /// What later runs may want to know.
+    /// A fact for later runs.
     Fact,
-    /// What a run came to.
+    /// The summary of a run.
     Episode,
-    /// What the run noted for itself.
+    /// A note of the run for itself.
     Working,
 }
 

@@ -72,7 +72,6 @@ impl AcceptMcp {
 
 /// A project that was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "project")]
 pub struct CreatedProject {
     /// Its name.
     pub project: String,
@@ -84,7 +83,6 @@ pub struct CreatedProject {
 
 /// Projects in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "projects")]
 pub struct ProjectList {
     /// The one that something happened to last comes first.
     pub projects: Vec<ProjectSummary>,

@@ -43,7 +43,6 @@ pub struct ReadMetrics {}
 
 /// All runs summed up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "metrics")]
 pub struct MetricsText {
     /// In the text format of Prometheus.
     pub text: String,
@@ -97,20 +96,23 @@ pub struct ChildView {
     pub ending: Option<String>,
 }
 
-/// An instance of a component.
+/// A component instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Instance))]
 pub struct GuestView {
     /// The invocation that it serves.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub invocation: InvocationId,
     /// The project.
     pub project: String,
     /// The plugin's table in `longhaul.toml`.
     pub plugin: String,
-    /// Its memories now, in MB.
+    /// Its present memory, in MB.
     pub memory_mb: f64,
-    /// The most that they were.
+    /// Its peak memory, in MB.
     pub memory_peak_mb: f64,
-    /// The most that they may be.
+    /// Its most memory, in MB.
     pub memory_max_mb: f64,
     /// Fuel used, up to the last time it called the host.
     pub fuel: u64,
@@ -120,35 +122,42 @@ pub struct GuestView {
     pub cpu_ms: u64,
 }
 
-/// What a run uses.
+/// Resource use of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RunAtWork))]
 pub struct RunUse {
-    /// Which.
+    /// Name of the run.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
     /// Its project.
     pub project: String,
-    /// Why it waits for room, while it does.
+    /// The reason why it waits for room.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
-    /// Its instances.
+    /// Number of its component instances.
     pub guests: usize,
-    /// What their memories come to, in MB.
+    /// Memory of its instances, in MB.
     pub guests_memory_mb: f64,
-    /// Its children that are known to be its own.
+    /// Number of its known child processes.
     pub children: usize,
-    /// What they use together, in MB.
+    /// Memory of these processes, in MB.
     pub children_memory_mb: f64,
 }
 
-/// A task of an agent.
+/// A task of an agent that runs, or waits for room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TaskAtWork))]
 pub struct TaskUse {
-    /// Which.
+    /// Its id.
     pub task: String,
-    /// Whose.
+    /// Its agent.
     pub agent: String,
     /// Whether it runs; otherwise it waits.
     pub runs: bool,
-    /// For what it waits, where that is said.
+    /// The reason why it waits, if it is known.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
 }
 

@@ -165,7 +165,6 @@ impl BeginRun {
 
 /// The run that something was done to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "run")]
 pub struct AffectedRun {
     /// Its name.
     pub run: RunId,
@@ -210,7 +209,6 @@ pub struct RereadOutcome {
 
 /// The commits of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "log")]
 pub struct CommitLog {
     /// The branch.
     pub branch: String,
@@ -222,7 +220,6 @@ pub struct CommitLog {
 
 /// Runs in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "runs")]
 pub struct RunList {
     /// Oldest first.
     pub runs: Vec<RunSummary>,
@@ -315,16 +312,18 @@ pub struct Status {
     pub tokens_max: u64,
 }
 
-/// A question about an effect whose outcome nobody knows.
+/// A question about an effect whose outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OpenQuestion {
-    /// Its name.
+    /// Its id, for `question` of an answer.
     pub id: String,
-    /// The feature whose work asks; none: the planner's.
+    /// The feature whose work asks; null: the planner asks.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
     /// The question.
     pub text: String,
-    /// What a person types to answer it: one of three commands.
+    /// The command that answers it, in its three forms.
     pub answer_with: String,
 }
 
@@ -350,8 +349,10 @@ pub struct CarriedInvocation {
     pub until_ms: Option<u64>,
 }
 
-/// What the checks of one feature said.
+/// The result of the checks of one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RecheckedFeature))]
 pub struct FeatureRecheck {
     /// The feature.
     pub feature: String,
@@ -359,7 +360,8 @@ pub struct FeatureRecheck {
     pub checks: Vec<String>,
     /// Those of them that failed.
     pub failed: Vec<String>,
-    /// Why they could not be run, if so; the feature passes as before.
+    /// The reason why the checks could not run; the feature passes as before.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub not_run: Option<String>,
 }
 
@@ -378,22 +380,26 @@ pub struct ReplayResult {
     pub difference: Option<String>,
 }
 
-/// What a revert did.
+/// The result of a revert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Reverted))]
 pub struct RevertOutcome {
     /// The run.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
-    /// The commit that the branch was at.
+    /// The commit of the branch before.
     pub from: String,
-    /// The commit that branch and tree are at now.
+    /// The commit of branch and tree now.
     pub to: String,
     /// The commits that were left behind, newest first.
     pub left: Vec<String>,
-    /// The ref that keeps them; none when the branch did not move.
+    /// The ref that keeps them; null if the branch did not move.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub kept_as: Option<String>,
     /// Features that no longer pass, or are no longer worked on.
     pub features: Vec<String>,
-    /// The names under which the work is kept that was in no commit, one for each tree that held some.
+    /// The names of kept uncommitted work, one for each tree that had some.
     pub stashed: Vec<String>,
 }
 

@@ -83,7 +83,6 @@ pub struct RemoveToken {
 
 /// A token that was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "token_made")]
 pub struct NewToken {
     /// The token without its value.
     pub token: AccessToken,
@@ -93,7 +92,6 @@ pub struct NewToken {
 
 /// Tokens without their values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename = "tokens")]
 pub struct TokenList {
     /// By name.
     pub tokens: Vec<AccessToken>,

@@ -49,30 +49,34 @@ pub struct Annotation {
     pub at_ms: u64,
 }
 
-/// How an invocation ended.
+/// The way in which an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Ending))]
 #[serde(rename_all = "snake_case")]
 pub enum InvocationEnding {
-    /// With an outcome.
+    /// It returned an outcome.
     Returned,
-    /// With an error of the agent's own.
+    /// The agent returned an error.
     Refused,
-    /// At a limit.
+    /// A limit stopped it.
     Limited,
-    /// By a trap.
+    /// It trapped.
     Trapped,
-    /// Not yet.
+    /// It has not ended.
     Unfinished,
 }
 
-/// One step: something that the agent asked for beside its model.
+/// One step: a request of the agent beside calls of its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Step))]
 pub struct TrajectoryStep {
-    /// The number of the journal's entry.
+    /// Number of the journal entry.
     pub entry: u32,
-    /// For example `tools.call`.
+    /// The capability and verb, for example `tools.call`.
     pub name: String,
-    /// What was asked, in short.
+    /// The request, in short.
     pub summary: String,
     /// Whether a tool answered with an error.
     pub failed: bool,

@@ -203,7 +203,8 @@ pub async fn run(context: &Context, command: AgentCommand) -> fault::Result<Exit
         AgentCommand::Artifact { command } => artifact(context, command).await,
         AgentCommand::Tasks { name, status, limit, offset } => {
             let status = status.map(Into::into);
-            super::schedule::tasks(context, ListTasks { agent: Some(name), status, limit, offset }).await
+            let request = ListTasks { agent: Some(name), status, limit, offset };
+            super::schedule::tasks_of_agent(context, request).await
         }
     }
 }

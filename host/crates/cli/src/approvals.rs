@@ -3,10 +3,11 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
-use super::order::print_done;
+use super::order::{print_done, print_json};
 use clap::{Args, Subcommand};
 use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
 use longhaul_api::operations::ApprovalOperations as _;
+use longhaul_api::wire::approvals::{ApprovalListing, ApprovalView, Approved};
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, RunRule, banner, visible};
 use longhaul_core::fault;
 
@@ -63,11 +64,12 @@ pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> 
 async fn list(context: &Context, run: Option<RunArg>) -> fault::Result<Exit> {
     let of_one = run.is_some();
     let request = ListApprovals { run: run.map(|run| context.which(run)) };
-    let ApprovalList { approvals, rules } = context.approvals(request).await?;
+    let list = context.approvals(request).await?;
     if context.json {
-        outln!("{}", serde_json::json!({ "approvals": approvals, "rules": rules }));
+        print_json(&ApprovalListing::from(list))?;
         return Ok(Exit::Done);
     }
+    let ApprovalList { approvals, rules } = list;
     let shown: Vec<&Approval> = approvals.iter().filter(|one| of_one || one.standing == ApprovalStatus::Open).collect();
     if shown.is_empty() {
         outln!("no approvals are open");
@@ -91,7 +93,7 @@ fn line(one: &Approval) -> String {
 async fn show(context: &Context, id: String) -> fault::Result<Exit> {
     let one = context.approval(ShowApproval { id }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&one)?);
+        print_json(&ApprovalView::from(one))?;
     } else {
         outtext!(banner(&one));
         outln!("{}", visible(&one.words()));
@@ -100,11 +102,12 @@ async fn show(context: &Context, id: String) -> fault::Result<Exit> {
 }
 
 async fn answer_one(context: &Context, id: String, text: String) -> fault::Result<Exit> {
-    let ApprovalOutcome { approval, rule, active } = context.answer_approval(AnswerApproval { id, text }).await?;
+    let outcome = context.answer_approval(AnswerApproval { id, text }).await?;
     if context.json {
-        outln!("{}", serde_json::json!({ "approval": approval, "rule": rule, "active": active }));
+        print_json(&Approved::from(outcome))?;
         return Ok(Exit::Done);
     }
+    let ApprovalOutcome { approval, rule, active } = outcome;
     tell(&approval, rule.as_ref());
     let run = approval.subject.invocation.run();
     if !active {

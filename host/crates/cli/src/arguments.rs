@@ -35,9 +35,9 @@ impl FormArg {
 pub(super) enum OutputFormat {
     /// Lines for people.
     Words,
-    /// Events as they are stored.
+    /// The events of the run, as lines of [`longhaul_core::stream`].
     Json,
-    /// The stream of the run, as [`longhaul_core::stream`] has it.
+    /// The events, and the words of models as they come.
     Stream,
 }
 

@@ -2,10 +2,12 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Subcommand;
 use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::security::GrantUsage;
 use longhaul_api::security::{ListAudit, ShowGrants, VerifyAudit};
+use longhaul_api::wire::security::{AuditRecordView, AuditVerificationView};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
@@ -47,7 +49,7 @@ pub async fn run(context: &Context, command: Option<AuditCommand>) -> fault::Res
 async fn grants(context: &Context) -> fault::Result<Exit> {
     let grants = context.grant_usage(ShowGrants { directory: context.project.clone() }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&grants)?);
+        print_json(&grants)?;
         return Ok(Exit::Done);
     }
     let GrantUsage { unused, unknown, runs } = grants;
@@ -77,11 +79,11 @@ async fn grants(context: &Context) -> fault::Result<Exit> {
 }
 
 async fn log(context: &Context, limit: usize) -> fault::Result<Exit> {
-    for record in &context.audit_log(ListAudit { limit }).await? {
+    for record in context.audit_log(ListAudit { limit }).await? {
         if context.json {
-            outln!("{}", serde_json::to_string(record)?);
+            print_json(&AuditRecordView::from(record))?;
         } else {
-            outln!("{}", line(record)?);
+            outln!("{}", line(&record)?);
         }
     }
     Ok(Exit::Done)
@@ -104,7 +106,7 @@ fn line(record: &AuditRecord) -> fault::Result<String> {
 async fn verify(context: &Context, expect: Option<Digest>) -> fault::Result<Exit> {
     let verified = context.verify_audit(VerifyAudit { expect }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&verified)?);
+        print_json(&AuditVerificationView::from(&verified))?;
     }
     if let Some((number, how)) = &verified.broken {
         bail!("the audit log breaks at record {number}: {how}");

@@ -2,10 +2,12 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_api::decisions::{JudgeDecision, ListDecisions, ShowDecision};
 use longhaul_api::operations::DecisionOperations as _;
 use longhaul_api::runs::RunRef;
+use longhaul_api::wire::knowledge::{DecisionView, Decisions};
 use longhaul_core::decision::{Decision, DecisionHit, DecisionOutcome};
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
@@ -89,19 +91,17 @@ pub async fn run(
     match command.unwrap_or(DecisionsCommand::List(list)) {
         DecisionsCommand::List(ListArgs { query, limit }) => {
             let hits = context.decisions(ListDecisions { run, question: query, limit }).await?;
-            if !context.json && hits.is_empty() {
+            if context.json {
+                print_json(&Decisions::from(hits))?;
+                return Ok(Exit::Done);
+            }
+            if hits.is_empty() {
                 outln!("no decisions");
             }
-            for hit in &hits {
-                if context.json {
-                    outln!("{}", serde_json::to_string(hit)?);
-                } else {
-                    show_line(hit);
-                }
-            }
+            hits.iter().for_each(show_line);
         }
         DecisionsCommand::Show { id } => {
-            show_whole(context, &context.decision(ShowDecision { run, id }).await?.decision)?;
+            show_whole(context, context.decision(ShowDecision { run, id }).await?)?;
         }
         DecisionsCommand::Feedback(FeedbackArgs { id, outcome, score, lesson }) => {
             if outcome.is_none() && score.is_none() && lesson.is_none() {
@@ -111,7 +111,7 @@ pub async fn run(
                 bail!("a score is a number from -1 to 1");
             }
             let request = JudgeDecision { run, id, outcome: outcome.map(DecisionOutcome::from), score, lesson };
-            show_whole(context, &context.judge_decision(request).await?.decision)?;
+            show_whole(context, context.judge_decision(request).await?)?;
         }
     }
     Ok(Exit::Done)
@@ -127,12 +127,12 @@ fn show_line(DecisionHit { decision, why, .. }: &DecisionHit) {
     }
 }
 
-fn show_whole(context: &Context, decision: &Decision) -> fault::Result<()> {
+fn show_whole(context: &Context, hit: DecisionHit) -> fault::Result<()> {
     if context.json {
-        outln!("{}", serde_json::to_string(decision)?);
-        return Ok(());
+        return print_json(&DecisionView::from(hit));
     }
-    let Decision { id, run, by, feature, context, decision, reasoning, tags, outcome, score, lesson, .. } = decision;
+    let Decision { id, run, by, feature, context, decision, reasoning, tags, outcome, score, lesson, .. } =
+        &hit.decision;
     let rows = [
         ("id", id.clone()),
         ("run", run.clone()),

@@ -2,6 +2,8 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
+use longhaul_api::wire::prompts::DetectedView;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_harness::detect::{Detected, PromptKind, detect};
@@ -17,7 +19,7 @@ const PART_BYTES_MAX: usize = 200;
 pub fn run(context: &Context, prompt: String) -> fault::Result<Exit> {
     let detected = detect(&read(prompt)?);
     if context.json {
-        outln!("{}", serde_json::to_string(&detected)?);
+        print_json(&DetectedView::from(&detected))?;
     } else {
         show(&detected);
     }

@@ -15,6 +15,7 @@ use clap::Args;
 use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::runs::BeginRun;
 use longhaul_api::security::TrustProject;
+use longhaul_api::wire::prompts::DetectedView;
 use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_harness::detect::{Detected, detect};
@@ -51,7 +52,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     let directory = context.project.join(dir.unwrap_or_else(|| name_of(&prompt).into()));
     let directory = make(&directory, &prompt, &settings)?;
     if context.json {
-        outln!("{}", serde_json::json!({ "detected": detected, "project": directory }));
+        outln!("{}", serde_json::json!({ "detected": DetectedView::from(&detected), "project": directory }));
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
@@ -95,7 +96,12 @@ fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
 fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit> {
     const BY_HAND: &str = "by hand: longhaul new DIR, and write the prompt into GOAL.md";
     if context.json {
-        outln!("{}", serde_json::json!({ "detected": detected, "project": null, "why": why, "otherwise": BY_HAND }));
+        outln!(
+            "{}",
+            serde_json::json!({
+                "detected": DetectedView::from(detected), "project": null, "why": why, "otherwise": BY_HAND,
+            })
+        );
     } else {
         outln!("{}: {why}; {BY_HAND}", detect::found(detected));
     }

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::{grant_args, terminal};
 use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -89,7 +90,7 @@ pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
 
 fn show(context: &Context, report: &JobReport) -> fault::Result<()> {
     if context.json {
-        outln!("{}", serde_json::to_string(report)?);
+        print_json(report)?;
         return Ok(());
     }
     terminal::pass_output(&report.stdout);

@@ -5,7 +5,7 @@ pub mod proposals;
 
 use super::context::Context;
 use super::exit::Exit;
-use super::order::print_done;
+use super::order::{print_done, print_json};
 use super::show::feature_word;
 use super::terminal;
 use clap::{Args, Subcommand};
@@ -13,6 +13,8 @@ use longhaul_api::features::{AddFeature, DropFeature, EditFeature, RecheckFeatur
 use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
 use longhaul_api::runs::ShowRun;
 use longhaul_api::runs::{FeatureRecheck, RunRef};
+use longhaul_api::wire::Page;
+use longhaul_api::wire::features::{FeatureSpecView, FeatureView};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, FeatureSpec};
 use longhaul_report::messages::count;
@@ -112,7 +114,7 @@ async fn waves(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     let waves = longhaul_harness::select::waves(&specs);
     if context.json {
-        outln!("{}", serde_json::to_string(&waves)?);
+        print_json(&waves)?;
         return Ok(Exit::Done);
     }
     waves.iter().for_each(|wave| outln!("{}", wave.join("  ")));
@@ -124,7 +126,7 @@ async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fau
     let RecheckOutcome { run, features } = &outcome;
     let fails = features.iter().any(|feature| !feature.failed.is_empty());
     if context.json {
-        outln!("{}", serde_json::to_string(&outcome)?);
+        print_json(&outcome)?;
     } else {
         features.iter().for_each(|feature| outln!("{}", rechecked(feature)));
         if fails {
@@ -161,7 +163,7 @@ async fn features(context: &Context, run: RunRef) -> fault::Result<Vec<FeatureSp
 async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let status = context.run_status(ShowRun { run }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&status.features)?);
+        print_json(&Page::whole(status.features, FeatureView::from))?;
         return Ok(Exit::Done);
     }
     for feature in &status.features {
@@ -186,7 +188,7 @@ async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
 pub async fn list_checks(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let specs = features(context, run).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&specs)?);
+        print_json(&Page::whole(specs, FeatureSpecView::from))?;
         return Ok(Exit::Done);
     }
     for FeatureSpec { id, title, criteria, checks, .. } in specs {

@@ -505,11 +505,7 @@ impl RunDisplay {
     fn event(&mut self, event: &RunEvent) -> fault::Result<()> {
         match self.form {
             OutputFormat::Words => {}
-            OutputFormat::Json => {
-                outln!("{}", serde_json::to_string(event)?);
-                return Ok(());
-            }
-            OutputFormat::Stream => return print(&StreamLine::of(event.clone())),
+            OutputFormat::Json | OutputFormat::Stream => return print(&StreamLine::of(event.clone())),
         }
         if let Event::ContextAnxiety { invocation, sign } = &event.event {
             tracing::debug!(%invocation, ?sign, "a model seems to hurry because its context fills");

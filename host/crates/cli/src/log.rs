@@ -2,9 +2,11 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{CommitLog, ListCommits};
+use longhaul_api::wire::runs::Log;
 use longhaul_client::which;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
@@ -32,7 +34,7 @@ pub async fn run(context: &Context, args: LogArgs) -> fault::Result<Exit> {
     let LogArgs { run, limit, reverted } = args;
     let log = context.commit_log(ListCommits { run: which(run, &context.project), limit, reverted }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&log)?);
+        print_json(&Log::from(log))?;
         return Ok(Exit::Done);
     }
     let CommitLog { base, commits, .. } = &log;

@@ -4,12 +4,14 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::{terminal, trajectories};
 use clap::{Subcommand, ValueEnum};
 use longhaul_api::memory::{
     ForgetMemory, ListMemory, MemoryItem, MemoryScope, PromoteMemory, SearchMemory, ShowMemory,
 };
 use longhaul_api::operations::MemoryOperations as _;
+use longhaul_api::wire::knowledge::Memories;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use serde_json::json;
@@ -121,37 +123,28 @@ pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exi
     match command {
         MemoryCommand::List { run, prefix, limit } => {
             let request = ListMemory { run: context.which(run), prefix, limit: limit as usize };
-            show_lines(context, &context.memories(request).await?)?;
+            show_lines(context, context.memories(request).await?)?;
         }
         MemoryCommand::Search { query, run, limit } => {
             let request = SearchMemory { run: context.which(run), query, limit };
-            show_lines(context, &context.search_memory(request).await?)?;
+            show_lines(context, context.search_memory(request).await?)?;
         }
         MemoryCommand::Show { key, kind, run } => {
             let request = ShowMemory { run: context.which(run), key, shelf: kind.map(Into::into) };
-            for one in context.memory(request).await? {
-                show(context, &one)?;
+            let found = context.memory(request).await?;
+            if context.json {
+                print_json(&Memories::from(found))?;
+            } else {
+                found.iter().for_each(show);
             }
         }
         MemoryCommand::Promote { key, kind, run } => {
             let request = PromoteMemory { run: context.which(run), key, shelf: kind.map(Into::into) };
-            for one in context.promote_memory(request).await? {
-                if context.json {
-                    outln!("{}", serde_json::to_string(&one)?);
-                } else {
-                    outln!("promoted: {} {}", one.shelf.as_str(), printable(&one.key, LINE_BYTES_MAX));
-                }
-            }
+            changed(context, context.promote_memory(request).await?, "promoted")?;
         }
         MemoryCommand::Forget { key, kind, run } => {
             let request = ForgetMemory { run: context.which(run), key, shelf: kind.map(Into::into) };
-            for one in context.forget_memory(request).await? {
-                if context.json {
-                    outln!("{}", serde_json::to_string(&one)?);
-                } else {
-                    outln!("forgotten: {} {}", one.shelf.as_str(), printable(&one.key, LINE_BYTES_MAX));
-                }
-            }
+            changed(context, context.forget_memory(request).await?, "forgotten")?;
         }
         MemoryCommand::Export { run, output } => {
             let request = ListMemory { run: context.which(run), prefix: String::new(), limit: usize::MAX };
@@ -162,15 +155,24 @@ pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exi
     Ok(Exit::Done)
 }
 
-fn show_lines(context: &Context, memories: &[MemoryItem]) -> fault::Result<()> {
-    if !context.json && memories.is_empty() {
-        outln!("nothing is remembered");
+fn changed(context: &Context, memories: Vec<MemoryItem>, what: &str) -> fault::Result<()> {
+    if context.json {
+        return print_json(&Memories::from(memories));
     }
     for one in memories {
-        if context.json {
-            outln!("{}", serde_json::to_string(one)?);
-            continue;
-        }
+        outln!("{what}: {} {}", one.shelf.as_str(), printable(&one.key, LINE_BYTES_MAX));
+    }
+    Ok(())
+}
+
+fn show_lines(context: &Context, memories: Vec<MemoryItem>) -> fault::Result<()> {
+    if context.json {
+        return print_json(&Memories::from(memories));
+    }
+    if memories.is_empty() {
+        outln!("nothing is remembered");
+    }
+    for one in &memories {
         let conflicts = match one.note.replaced.len() {
             0 => String::new(),
             count => format!(", replaced {count}"),
@@ -192,11 +194,7 @@ fn text_of(one: &MemoryItem) -> String {
     text.map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn show(context: &Context, one: &MemoryItem) -> fault::Result<()> {
-    if context.json {
-        outln!("{}", serde_json::to_string(one)?);
-        return Ok(());
-    }
+fn show(one: &MemoryItem) {
     let note = &one.note;
     let rows = [
         ("kind", one.shelf.as_str().to_owned()),
@@ -215,7 +213,6 @@ fn show(context: &Context, one: &MemoryItem) -> fault::Result<()> {
         let text = earlier.value.as_str().map_or_else(|| earlier.value.to_string(), str::to_owned);
         outln!("replaced  {} (run {}, {})", printable(&text, LINE_BYTES_MAX), earlier.run, earlier.trust.as_str());
     }
-    Ok(())
 }
 
 fn export(memories: &[MemoryItem], output: Option<PathBuf>) -> fault::Result<()> {

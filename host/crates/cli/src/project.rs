@@ -2,11 +2,14 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Subcommand;
 use longhaul_api::operations::{ProjectOperations as _, SecurityOperations as _};
 use longhaul_api::projects::{CreateProject, ListProjects};
 use longhaul_api::runs::ProjectSummary;
 use longhaul_api::security::{IdentifyProject, JoinProject, ProjectIdentity};
+use longhaul_api::wire::Page;
+use longhaul_api::wire::runs::{ProjectMade, ProjectView};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_report::messages;
@@ -71,7 +74,7 @@ async fn made(
 ) -> fault::Result<Exit> {
     let created = context.create_project(request).await?;
     match context.json {
-        true => outln!("{}", serde_json::to_string(&created)?),
+        true => print_json(&ProjectMade::from(created))?,
         false => outtext!(messages(&created.directory, created.repository_is_new)),
     }
     Ok(Exit::Done)
@@ -81,7 +84,7 @@ async fn made(
 pub async fn list(context: &Context) -> fault::Result<Exit> {
     let list = context.projects(ListProjects {}).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&list)?);
+        print_json(&Page::whole(list.projects, ProjectView::from))?;
         return Ok(Exit::Done);
     }
     if list.projects.is_empty() {

@@ -5,13 +5,15 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::ResourceOperations as _;
 use longhaul_api::resources::{ChildEnd, ChildView, EndChild, GuestView, ListSamples, ReadResources, ResourcesView};
+use longhaul_api::wire::resources::{Resources, SampleView};
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
 use longhaul_report::messages::counted;
-use longhaul_resources::{PartialLimits, ProcessUsage};
+use longhaul_resources::{PartialLimits, ProcessUsage, Sample};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -40,6 +42,9 @@ pub struct TopArgs {
 /// Rows of instances in `top`, those with the most memory.
 const GUESTS_SHOWN: usize = 20;
 
+/// Minutes of samples beside what is used now, with `--json`.
+const HISTORY_MINUTES: u32 = 60;
+
 /// Longest name of an invocation or a process, in characters.
 const NAME_CHARACTERS: usize = 48;
 
@@ -51,7 +56,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
         PsArgs { .. } => {
             let resources = now(context).await?;
             if context.json {
-                outln!("{}", serde_json::to_string(&resources)?);
+                print_json(&Resources::of(resources, samples(context, HISTORY_MINUTES).await?))?;
             } else {
                 outtext!(picture(&resources, usize::MAX));
             }
@@ -63,18 +68,23 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
 async fn end(context: &Context, pid: u32) -> fault::Result<Exit> {
     let ChildEnd { asked, killed } = context.end_child(EndChild { pid }).await?;
     if context.json {
-        outln!("{}", serde_json::json!({ "asked": asked, "killed": killed }));
+        print_json(&ChildEnd { asked, killed })?;
     } else {
         outln!("ended: {} went when asked, {killed} had to be killed", counted(asked, "process"));
     }
     Ok(Exit::Done)
 }
 
-async fn history(context: &Context, minutes: u32) -> fault::Result<Exit> {
+/// The samples of the last minutes: one each five seconds.
+async fn samples(context: &Context, minutes: u32) -> fault::Result<Vec<Sample>> {
     let limit = usize::try_from(minutes).unwrap_or(usize::MAX).saturating_mul(12);
-    let samples = context.resource_history(ListSamples { after_ms: 0, limit }).await?;
+    context.resource_history(ListSamples { after_ms: 0, limit }).await
+}
+
+async fn history(context: &Context, minutes: u32) -> fault::Result<Exit> {
+    let samples = samples(context, minutes).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&samples)?);
+        print_json(&samples.into_iter().map(SampleView::from).collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
     for sample in samples {

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::exit::Exit;
-use super::order::print_answer;
+use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{RevertOutcome, RevertRun};
@@ -28,7 +28,7 @@ pub async fn run(context: &Context, args: RevertArgs) -> fault::Result<Exit> {
     let RevertArgs { to, run, stash } = args;
     let reverted = context.revert_run(RevertRun { run: which(run, &context.project), to, stash }).await?;
     match context.json {
-        true => print_answer("reverted", &reverted)?,
+        true => print_json(&reverted)?,
         false => outtext!(told(&reverted)),
     }
     Ok(Exit::Done)

@@ -268,8 +268,13 @@ pub async fn run(context: &Context, command: ScheduleCommand) -> fault::Result<E
 }
 
 /// Lists tasks.
-pub async fn tasks(context: &Context, request: ListTasks) -> fault::Result<Exit> {
+async fn tasks(context: &Context, request: ListTasks) -> fault::Result<Exit> {
     show::tasks(context, &context.tasks(request).await?)
+}
+
+/// Lists the tasks of one agent.
+pub async fn tasks_of_agent(context: &Context, request: ListTasks) -> fault::Result<Exit> {
+    show::tasks_of_agent(context, &context.tasks(request).await?)
 }
 
 /// Tells that no scheduler works, if that is so.

@@ -3,12 +3,15 @@
 use super::answer;
 use super::context::Context;
 use super::exit::Exit;
-use super::order::print_answer;
-use longhaul_api::journal::{InvocationEntries, ListEntries, ListInvocations, ReplayInvocations};
+use super::order::print_json;
+use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, ListInvocations, ReplayInvocations};
 use longhaul_api::operations::{JournalOperations as _, ResourceOperations as _, RunOperations as _};
 use longhaul_api::resources::ReadMetrics;
 use longhaul_api::runs::{ListRuns, ShowRun};
 use longhaul_api::runs::{RunRef, RunSummary, Status};
+use longhaul_api::wire::Page;
+use longhaul_api::wire::journal::{Entries, Invocation, Replays};
+use longhaul_api::wire::runs::{RunDetails, RunView};
 use longhaul_core::fault;
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::text::printable;
@@ -21,11 +24,14 @@ use std::path::PathBuf;
 /// Longest summary of an entry on a line, in bytes.
 const LINE_BYTES_MAX: usize = 400;
 
+/// Most entries that `--json` prints; `next_after` is then the `--after` of the next ones.
+const ENTRIES_MAX: usize = 1_000;
+
 /// `longhaul status`.
 pub async fn status(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let status = context.run_status(ShowRun { run }).await?;
     match context.json {
-        true => print_answer("status", &status)?,
+        true => print_json(&RunDetails::from(status))?,
         false => print_status(&status),
     }
     Ok(Exit::Done)
@@ -62,7 +68,7 @@ fn print_status(status: &Status) {
 pub async fn metrics(context: &Context) -> fault::Result<Exit> {
     let metrics = context.metrics(ReadMetrics {}).await?;
     match context.json {
-        true => outln!("{}", serde_json::to_string(&metrics)?),
+        true => print_json(&metrics)?,
         false => outtext!(metrics.text),
     }
     Ok(Exit::Done)
@@ -72,7 +78,9 @@ pub async fn metrics(context: &Context) -> fault::Result<Exit> {
 pub async fn runs(context: &Context) -> fault::Result<Exit> {
     let list = context.runs(ListRuns {}).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&list)?);
+        // As over HTTP, the newest first.
+        let runs: Vec<RunSummary> = list.runs.into_iter().rev().collect();
+        print_json(&Page::whole(runs, RunView::from))?;
         return Ok(Exit::Done);
     }
     if list.runs.is_empty() {
@@ -93,20 +101,25 @@ pub async fn runs(context: &Context) -> fault::Result<Exit> {
 /// `longhaul journal`.
 pub async fn journal(context: &Context, run: RunRef, invocation: Option<String>, after: u32) -> fault::Result<Exit> {
     let Some(invocation) = invocation else {
-        let list = context.invocations(ListInvocations { run }).await?;
-        match context.json {
-            true => outln!("{}", serde_json::to_string(&list)?),
-            false => list.invocations.iter().for_each(|invocation| outln!("{invocation}")),
-        }
-        return Ok(Exit::Done);
+        return invocations(context, run).await;
     };
     let journal = context.journal_entries(ListEntries { run, invocation, after }).await?;
+    let InvocationEntries { invocation, entries, finished } = journal;
     if context.json {
-        outln!("{}", serde_json::to_string(&journal)?);
-        return Ok(Exit::Done);
+        print_json(&Entries::of(&invocation, entries, finished, ENTRIES_MAX))?;
+    } else {
+        print_entries(invocation.as_str(), &entries, finished.as_ref());
     }
-    let InvocationEntries { invocation, entries, finished } = &journal;
-    print_entries(invocation.as_str(), entries, finished.as_ref());
+    Ok(Exit::Done)
+}
+
+async fn invocations(context: &Context, run: RunRef) -> fault::Result<Exit> {
+    if context.json {
+        print_json(&Page::whole(context.carried_invocations(ListCarried { run }).await?, Invocation::from))?;
+    } else {
+        let list = context.invocations(ListInvocations { run }).await?;
+        list.invocations.iter().for_each(|invocation| outln!("{invocation}"));
+    }
     Ok(Exit::Done)
 }
 
@@ -135,7 +148,7 @@ pub async fn replay(
     let outcome = context.replay(ReplayInvocations { run, invocation, with }).await?;
     let same = outcome.invocations.iter().all(|replayed| replayed.same);
     if context.json {
-        outln!("{}", serde_json::to_string(&outcome)?);
+        print_json(&Replays::from(outcome.invocations))?;
     } else {
         for replayed in &outcome.invocations {
             let word = replayed.difference.clone().unwrap_or_else(|| "same result, calls and fuel".into());

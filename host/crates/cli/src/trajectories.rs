@@ -3,12 +3,15 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::terminal;
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_api::operations::TrajectoryOperations as _;
 use longhaul_api::runs::RunRef;
 use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
 use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter};
+use longhaul_api::wire::Page;
+use longhaul_api::wire::knowledge::TrajectoryView;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_report::messages;
@@ -149,7 +152,7 @@ pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Resu
             let request = ListTrajectories { run: context.which(run), wanted: wanted.into() };
             let found = context.trajectories(request).await?;
             if context.json {
-                outln!("{}", serde_json::to_string(&found)?);
+                print_json(&Page::whole(found, TrajectoryView::from))?;
             } else if found.is_empty() {
                 outln!("no trajectories");
             } else {
@@ -157,7 +160,7 @@ pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Resu
             }
         }
         TrajectoriesCommand::Show { one } => {
-            show(context, &whole(context, context.which(one.run), one.invocation).await?)?
+            show(context, whole(context, context.which(one.run), one.invocation).await?)?
         }
         TrajectoriesCommand::Rate { rating, one } => annotate(context, one, Some(rating), None).await?,
         TrajectoriesCommand::Correct { one, answer } => {
@@ -204,7 +207,7 @@ async fn annotate(
     let request = AnnotateTrajectory { run, invocation: one.invocation, rating, correction };
     let found = context.annotate_trajectory(request).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&found)?);
+        print_json(&TrajectoryView::from(found))?;
     } else {
         show_line(&found);
     }
@@ -226,13 +229,12 @@ fn show_line(one: &Trajectory) {
     );
 }
 
-fn show(context: &Context, one: &Trajectory) -> fault::Result<()> {
+fn show(context: &Context, one: Trajectory) -> fault::Result<()> {
     if context.json {
-        outln!("{}", serde_json::to_string(one)?);
-        return Ok(());
+        return print_json(&TrajectoryView::from(one));
     }
-    show_line(one);
-    show_conversations(one);
+    show_line(&one);
+    show_conversations(&one);
     for step in &one.steps {
         let failed = if step.failed { " (failed)" } else { "" };
         outln!("  step {} {} {}{failed}", step.entry, step.name, printable(&step.summary, LINE_BYTES_MAX));
@@ -305,7 +307,7 @@ fn is_exported(one: &Trajectory, format: ExportFormat) -> bool {
 fn line(one: &Trajectory, format: ExportFormat) -> fault::Result<Value> {
     let (prompt, completion) = split(one);
     Ok(match format {
-        ExportFormat::Full => serde_json::to_value(one)?,
+        ExportFormat::Full => serde_json::to_value(TrajectoryView::from(one.clone()))?,
         ExportFormat::Preference => {
             let chosen = json!([{ "role": "assistant", "content": one.annotation.correction }]);
             json!({ "prompt": prompt, "chosen": chosen, "rejected": completion })

@@ -3,12 +3,14 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::terminal;
 use clap::Subcommand;
 use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::security::{
     DistrustProject, ExpectTrust, IdentifyProject, ListTrusted, SetSigner, ShowTrust, TrustProject, TrustedList,
 };
+use longhaul_api::wire::security::{TrustListing, TrustStatusView};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, bail};
 use longhaul_security::signing::SigningKey;
@@ -103,7 +105,7 @@ async fn agree(context: &Context, yes: bool) -> fault::Result<Exit> {
     context.client.keep();
     let standing = context.trust_status(ShowTrust { directory: context.project.clone() }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&standing)?);
+        print_json(&TrustStatusView::from(&standing))?;
     } else {
         show(&standing, |line| outln!("{line}"));
     }
@@ -156,11 +158,12 @@ fn is_yes(question: &str) -> fault::Result<bool> {
 }
 
 async fn list(context: &Context) -> fault::Result<Exit> {
-    let TrustedList { files, signers } = context.trusted(ListTrusted {}).await?;
+    let trusted = context.trusted(ListTrusted {}).await?;
     if context.json {
-        outln!("{}", json!({ "files": files, "signers": signers }));
+        print_json(&TrustListing::from(trusted))?;
         return Ok(Exit::Done);
     }
+    let TrustedList { files, signers } = trusted;
     for file in &files {
         let powers = file.powers.iter().filter(|power| !power.is_guard()).count();
         outln!("{}  {powers} powers", file.directory.display());

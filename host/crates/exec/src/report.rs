@@ -11,6 +11,8 @@ use std::time::Instant;
 
 /// The result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Report))]
 pub struct JobReport {
     /// Whether the code ended by itself, with exit code 0.
     pub success: bool,
@@ -20,17 +22,20 @@ pub struct JobReport {
     pub stderr: String,
     /// Its exit code, from 0 to 255; none when it was stopped. A component that exits by `wasi:cli/exit.exit` reports
     /// only 0 or 1.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub exit_code: Option<i32>,
     /// Time from the start of its instance to its end.
     pub duration_seconds: f64,
     /// The reason why it did not succeed, in one line.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub error_message: Option<String>,
     /// The fuel that it used.
     pub fuel_used: u64,
     /// Its peak memory.
     pub memory_bytes_peak: u64,
     /// The limit that stopped it, or made it fail: `timeout_ms`, `memory_bytes_max`, `fuel_max`,
-    /// `stack_bytes_max`, or another field of [`longhaul_core::Limits`].
+    /// `stack_bytes_max`, or another field of `longhaul_core::Limits`.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
     /// Whether some of the output was dropped.
     pub truncated: bool,

@@ -5,6 +5,7 @@
 //! | `search` | the file of a name, and its bytes as a run pins them |
 //! | [`installed`] | installed plugins, by name, version and digest |
 //! | [`manifest`] | `plugin.toml`, and the settings that it declares |
+//! | [`listing`] | the list of plugins that runs of any project find |
 //! | [`verdict`] | the rules for names, versions and worlds |
 //! | `known` | inspection of a component before it runs, and its changes since another version |
 //! | `loaded` | the plugins that this process has compiled |
@@ -18,6 +19,7 @@
 mod component_caller;
 pub mod installed;
 mod known;
+pub mod listing;
 mod loaded;
 pub mod manifest;
 pub mod plugin_host;

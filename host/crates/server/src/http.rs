@@ -1,7 +1,7 @@
 //! The HTTP API and the web page of the process that owns the data directory.
 //!
-//! It turns requests into those of the service, and answers into types of its own, so that the wire format does not
-//! change with the types inside. It takes no decision about a run, keeps no session, and sets no cookie.
+//! It turns requests into those of the service, and answers into the types of `longhaul_api::wire`, so that the wire
+//! format does not change with the types inside. It takes no decision about a run, keeps no session, and sets no cookie.
 //!
 //! | file | holds |
 //! |---|---|
@@ -13,7 +13,6 @@
 //! | `http/input.rs` | queries, bodies and names in paths |
 //! | `http/problem.rs` | problem documents, the replies to refused requests |
 //! | `http/reply.rs` | replies in JSON, and pages of lists |
-//! | `http/views/` | the types of answers |
 //! | `http/routes/` | the handlers |
 //! | `http/stream.rs` | server-sent events |
 //! | `http/document.rs` | the OpenAPI document |
@@ -31,7 +30,6 @@ mod routes;
 mod scopes;
 mod state;
 mod stream;
-mod views;
 
 pub use state::{AppState, SharedState};
 

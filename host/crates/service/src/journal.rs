@@ -32,7 +32,8 @@ impl JournalOperations for ServiceOperations<'_> {
                 "there is no invocation `{invocation}`; `longhaul journal {run}` lists them"
             )));
         }
-        let entries = longhaul_journal::entries(store, &invocation, after, PAGE)?;
+        // One more than a page, so that a surface knows whether there are more.
+        let entries = longhaul_journal::entries(store, &invocation, after, PAGE + 1)?;
         let finished = longhaul_journal::finished(store, &invocation)?;
         Ok(InvocationEntries { invocation, entries, finished })
     }

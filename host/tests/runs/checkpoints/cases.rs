@@ -98,7 +98,7 @@ fn model_calls(lab: &Lab) -> u32 {
 fn entries(lab: &Lab, name: &str) -> usize {
     let answer = lab.json(&["journal", "--invocation", "f-read/1/generate"]);
     let entries = answer["entries"].as_array().expect("a list");
-    entries.iter().filter(|entry| entry[1]["asked"]["name"] == name).count()
+    entries.iter().filter(|entry| entry["name"] == name).count()
 }
 
 fn steps_at_which_there_is_a_checkpoint(case: &Value, found: &[&str]) {

@@ -2,9 +2,12 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
+use super::super::order::print_json;
 use super::super::terminal;
 use longhaul_agents::{AgentCode, Artifact, rfc3339};
 use longhaul_api::agents::{AgentExecution, AgentList, AgentView, ArtifactList, HandedArtifact};
+use longhaul_api::wire::Page;
+use longhaul_api::wire::agents::{AgentDetails, AgentShort, ArtifactVersions, Executed, PassedArtifact};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_report::messages::counted;
@@ -14,7 +17,7 @@ const LINE_BYTES_MAX: usize = 160;
 
 pub fn agent(context: &Context, view: &AgentView, done: &str) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(view)?);
+        print_json(&AgentDetails::from(view.clone()))?;
     } else {
         outln!("agent {}: {done} (version {})", view.record.agent.name, view.record.version);
     }
@@ -24,7 +27,7 @@ pub fn agent(context: &Context, view: &AgentView, done: &str) -> fault::Result<E
 pub fn agents(context: &Context, list: &AgentList) -> fault::Result<Exit> {
     let AgentList { agents, total_count, .. } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(list)?);
+        print_json(&Page::<AgentShort>::from(list.clone()))?;
         return Ok(Exit::Done);
     }
     for one in agents {
@@ -42,7 +45,7 @@ pub fn agents(context: &Context, list: &AgentList) -> fault::Result<Exit> {
 
 pub fn agent_whole(context: &Context, view: &AgentView) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(view)?);
+        print_json(&AgentDetails::from(view.clone()))?;
         return Ok(Exit::Done);
     }
     let AgentView { record, run_count, artifact_version, artifact_error, schedules } = view;
@@ -103,11 +106,9 @@ fn code(code: &AgentCode) -> String {
 }
 
 pub fn executed(context: &Context, executed: &AgentExecution) -> fault::Result<Exit> {
-    let AgentExecution { task, result } = executed;
+    let AgentExecution { result, .. } = executed;
     if context.json {
-        let mut value = serde_json::to_value(result)?;
-        value["task"] = serde_json::to_value(task)?;
-        outln!("{value}");
+        print_json(&Executed::from(executed.clone()))?;
     } else {
         terminal::pass_output(&result.stdout);
         terminal::pass_error(&result.stderr);
@@ -123,7 +124,7 @@ pub fn executed(context: &Context, executed: &AgentExecution) -> fault::Result<E
 
 pub fn artifact(context: &Context, handed: &HandedArtifact) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(handed)?);
+        print_json(&PassedArtifact::from(handed.clone()))?;
         return Ok(Exit::Done);
     }
     match handed {
@@ -140,7 +141,7 @@ pub fn artifact(context: &Context, handed: &HandedArtifact) -> fault::Result<Exi
 
 pub fn artifacts(context: &Context, list: &ArtifactList) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(list)?);
+        print_json(&ArtifactVersions::from(list.clone()))?;
     } else {
         list.artifacts.iter().for_each(line);
     }

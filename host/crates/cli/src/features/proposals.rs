@@ -2,11 +2,13 @@
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::order::print_done;
+use crate::order::{print_done, print_json};
 use clap::Args;
 use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
 use longhaul_api::operations::FeatureOperations as _;
 use longhaul_api::runs::RunRef;
+use longhaul_api::wire::Page;
+use longhaul_api::wire::knowledge::ProposalView;
 use longhaul_config::make_whole;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;
@@ -38,7 +40,7 @@ pub struct RejectArgs {
 pub async fn list(context: &Context, run: RunRef) -> fault::Result<Exit> {
     let proposals = all(context, run).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&proposals)?);
+        print_json(&Page::whole(proposals, ProposalView::from))?;
         return Ok(Exit::Done);
     }
     if proposals.is_empty() {

@@ -3,13 +3,16 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
+use super::super::order::print_json;
+use longhaul_api::wire::graphs::{
+    GraphChangesView, GraphDiagnosisView, GraphPatchView, GraphRunView, GraphStepView, GraphVersionView, GraphView,
+};
 use longhaul_core::fault;
 use longhaul_core::graph::{
     DiagnosisView, GraphAnswer, GraphChanges, GraphSummary, GraphVersion, PatchView, ReplaySummary, StepFailure,
     StepView,
 };
 use longhaul_core::text::{count, printable};
-use serde::Serialize;
 
 /// Longest name, message and output in a line, in bytes.
 const NAME_BYTES_MAX: usize = 60;
@@ -48,7 +51,7 @@ pub fn summaries(context: &Context, graphs: &[GraphSummary]) -> fault::Result<Ex
 /// Prints a graph as a line: of JSON, or for people.
 pub fn summary(context: &Context, graph: &GraphSummary) -> fault::Result<Exit> {
     if context.json {
-        json(graph)?;
+        print_json(&GraphView::from(graph.clone()))?;
         return Ok(Exit::Done);
     }
     let stale = if graph.stale == 0 { String::new() } else { format!(", {} stale", graph.stale) };
@@ -61,7 +64,7 @@ pub fn summary(context: &Context, graph: &GraphSummary) -> fault::Result<Exit> {
 pub fn versions(context: &Context, versions: &[GraphVersion]) -> fault::Result<Exit> {
     for version in versions {
         if context.json {
-            json(version)?;
+            print_json(&GraphVersionView::from(version.clone()))?;
         } else {
             outln!("{:>6}  {}", version.number, printable(&version.what, LINE_BYTES_MAX));
         }
@@ -71,7 +74,7 @@ pub fn versions(context: &Context, versions: &[GraphVersion]) -> fault::Result<E
 
 fn changed(context: &Context, changes: &GraphChanges) -> fault::Result<Exit> {
     if context.json {
-        json(changes)?;
+        print_json(&GraphChangesView::from(changes.clone()))?;
     } else {
         outln!("stale: {}", names(&changes.stale));
         if let Some(failure) = &changes.failure {
@@ -83,7 +86,7 @@ fn changed(context: &Context, changes: &GraphChanges) -> fault::Result<Exit> {
 
 fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
     if context.json {
-        json(did)?;
+        print_json(&GraphRunView::from(did.clone()))?;
     } else {
         outln!("ran: {}", names(&did.ran));
         let lists = [
@@ -110,7 +113,7 @@ fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
 
 fn stale(context: &Context, steps: &[String]) -> fault::Result<Exit> {
     if context.json {
-        json(steps)?;
+        print_json(&steps)?;
     } else if steps.is_empty() {
         outln!("nothing is stale");
     }
@@ -122,7 +125,7 @@ fn stale(context: &Context, steps: &[String]) -> fault::Result<Exit> {
 
 /// Prints a step a line, as JSON.
 pub fn steps(steps: &[StepView]) -> fault::Result<Exit> {
-    steps.iter().try_for_each(json)?;
+    steps.iter().try_for_each(|step| print_json(&GraphStepView::from(step.clone())))?;
     Ok(Exit::Done)
 }
 
@@ -137,7 +140,7 @@ pub fn drawing(text: &str) -> fault::Result<Exit> {
 
 pub fn step(context: &Context, step: &StepView) -> fault::Result<Exit> {
     if context.json {
-        json(step)?;
+        print_json(&GraphStepView::from(step.clone()))?;
         return Ok(Exit::Done);
     }
     let took =
@@ -181,7 +184,7 @@ fn lines(name: &str, text: &str) {
 
 fn diagnosed(context: &Context, found: &DiagnosisView) -> fault::Result<Exit> {
     if context.json {
-        json(found)?;
+        print_json(&GraphDiagnosisView::from(found.clone()))?;
         return Ok(Exit::Done);
     }
     outln!("`{}` failed: {}", printable(&found.step, NAME_BYTES_MAX), line_of(&found.failure));
@@ -196,7 +199,7 @@ fn diagnosed(context: &Context, found: &DiagnosisView) -> fault::Result<Exit> {
 
 fn patched(context: &Context, kept: &PatchView) -> fault::Result<Exit> {
     if context.json {
-        json(kept)?;
+        print_json(&GraphPatchView::from(kept.clone()))?;
         return Ok(Exit::Done);
     }
     let tried = count(kept.tries as usize, "source");
@@ -223,9 +226,4 @@ fn names(steps: &[String]) -> String {
     let more = steps.len() - shown.len();
     let tail = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("{}{tail}", shown.join(", "))
-}
-
-fn json(value: &(impl Serialize + ?Sized)) -> fault::Result<()> {
-    outln!("{}", serde_json::to_string(value)?);
-    Ok(())
 }

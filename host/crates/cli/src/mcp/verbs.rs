@@ -2,11 +2,13 @@
 
 use super::done::{PersonAnswer, VerbResult};
 use crate::context::Context;
-use longhaul_api::approvals::{AnswerApproval, ApprovalOutcome, ListApprovals};
+use longhaul_api::approvals::{AnswerApproval, ListApprovals};
 use longhaul_api::operations::{ApprovalOperations as _, ProjectOperations as _, RunOperations as _};
-use longhaul_api::projects::{CreateProject, CreatedProject};
-use longhaul_api::runs::{AffectedRun, AnswerRun, BeginRun, ListRuns, ResumeRun, ShowRun, TakeBackAnswer};
+use longhaul_api::projects::CreateProject;
+use longhaul_api::runs::{AnswerRun, BeginRun, ListRuns, ResumeRun, ShowRun, TakeBackAnswer};
 use longhaul_api::runs::{OpenQuestion, RunRef, Status};
+use longhaul_api::wire::approvals::Approved;
+use longhaul_api::wire::runs::{ProjectMade, RunDetails, RunNamed};
 use longhaul_approval::{Approval, ApprovalStatus, banner};
 use longhaul_client::which;
 use longhaul_core::RunId;
@@ -17,8 +19,8 @@ use longhaul_harness::{Feature, RunStatus};
 use longhaul_models::set::ModelOptions;
 use longhaul_report::{self as report, ReportFormat};
 use rmcp::model::Tool;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -209,7 +211,7 @@ impl Verb {
             VerbKind::Approve => approve(context, self.read(arguments)?, said).await,
             VerbKind::Status => {
                 let OfRun { run } = self.read(arguments)?;
-                Ok(VerbResult::Value(serde_json::to_value(status(context, run).await?)?))
+                told(RunDetails::from(status(context, run).await?))
             }
             VerbKind::Report => {
                 let OfRun { run } = self.read(arguments)?;
@@ -227,8 +229,11 @@ impl Verb {
 async fn create(context: &Context, args: Create) -> fault::Result<VerbResult> {
     let directory = context.project.join(args.directory);
     let request = CreateProject { directory, name: args.name, fresh: true };
-    let CreatedProject { project, directory, .. } = context.create_project(request).await?;
-    Ok(VerbResult::Value(json!({ "project": project, "directory": directory, "goal": directory.join("GOAL.md") })))
+    let created = context.create_project(request).await?;
+    let goal = created.directory.join("GOAL.md");
+    let mut made = serde_json::to_value(ProjectMade::from(created))?;
+    made["goal"] = json!(goal);
+    Ok(VerbResult::Value(made))
 }
 
 async fn run(context: &Context, args: Run) -> fault::Result<VerbResult> {
@@ -236,17 +241,18 @@ async fn run(context: &Context, args: Run) -> fault::Result<VerbResult> {
     let Run { plan_only, sessions, again, .. } = args;
     let models = ModelOptions::default();
     let request = BeginRun { directory, models, plan: None, plan_only, sessions, again };
-    Ok(affected(&context.begin_run(request).await?))
+    told(RunNamed::from(context.begin_run(request).await?))
 }
 
 async fn resume(context: &Context, args: Resume) -> fault::Result<VerbResult> {
     let run = which(args.run, &context.project);
     let request = ResumeRun { run, retry_failing: args.retry_failing, sessions: None };
-    Ok(affected(&context.resume_run(request).await?))
+    told(RunNamed::from(context.resume_run(request).await?))
 }
 
-fn affected(AffectedRun { run }: &AffectedRun) -> VerbResult {
-    VerbResult::Value(json!({ "run": run }))
+/// The result of a verb: a wire type.
+fn told(result: impl Serialize) -> fault::Result<VerbResult> {
+    Ok(VerbResult::Value(serde_json::to_value(result)?))
 }
 
 async fn status(context: &Context, run: Option<String>) -> fault::Result<Status> {
@@ -265,7 +271,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     let run = RunRef::Named(waits.summary.run.to_string());
     if args.take_back {
         let (feature, question) = (args.feature, args.question);
-        return Ok(affected(&context.take_back_answer(TakeBackAnswer { run, feature, question }).await?));
+        return told(RunNamed::from(context.take_back_answer(TakeBackAnswer { run, feature, question }).await?));
     }
     let about = effect(&waits, args.feature.as_deref(), args.question.as_deref())?;
     if args.text.is_none() && said.is_none() {
@@ -276,7 +282,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     let question = about.filter(|_| resolution.is_some()).map(|one| one.id.clone());
     let feature = args.feature.filter(|_| question.is_none());
     let request = AnswerRun { run, feature, question, resolution, text };
-    Ok(affected(&context.answer_run(request).await?))
+    told(RunNamed::from(context.answer_run(request).await?))
 }
 
 /// The question about an effect that the arguments mean, if they mean one. Where they could mean several, none is
@@ -325,9 +331,11 @@ async fn approve(
         bail!("what the person saw is open no more, and nothing was decided; ask again");
     };
     let request = AnswerApproval { id: approval.id.clone(), text };
-    let ApprovalOutcome { approval, active, .. } = context.answer_approval(request).await?;
-    let next = if active { "the run goes on" } else { "longhaul_resume goes on with the run" };
-    Ok(VerbResult::Value(json!({ "approval": approval.id, "run": approval.subject.invocation.run(), "next": next })))
+    let outcome = context.answer_approval(request).await?;
+    let next = if outcome.active { "the run goes on" } else { "longhaul_resume goes on with the run" };
+    let mut approved = serde_json::to_value(Approved::from(outcome))?;
+    approved["next"] = json!(next);
+    Ok(VerbResult::Value(approved))
 }
 
 /// The runs of the server's project.

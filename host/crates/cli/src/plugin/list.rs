@@ -2,12 +2,14 @@
 
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
+use longhaul_api::wire::Page;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
 use longhaul_plugins::installed::{InstalledPlugins, PluginVersion};
+use longhaul_plugins::listing::{inspect, listed};
 use longhaul_plugins::{InspectedPlugin, components_of};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,10 @@ const DESCRIPTION_BYTES_MAX: usize = 200;
 
 /// Runs the command.
 pub fn run(context: &Context) -> fault::Result<Exit> {
+    if context.json {
+        print_json(&Page::whole(listed(&context.home, inspect)?, |plugin| plugin))?;
+        return Ok(Exit::Done);
+    }
     let installed = InstalledPlugins::of(&context.home);
     let mut found = components(context);
     for name in installed.names()? {
@@ -25,7 +31,7 @@ pub fn run(context: &Context) -> fault::Result<Exit> {
         }
     }
     for (name, path) in found {
-        show(context.json, &name, &path, &installed.versions(&name)?);
+        show(&name, &path, &installed.versions(&name)?);
     }
     Ok(Exit::Done)
 }
@@ -40,16 +46,8 @@ fn components(context: &Context) -> BTreeMap<String, PathBuf> {
     components_of(&context.home)
 }
 
-fn show(as_json: bool, name: &str, path: &Path, versions: &[PluginVersion]) {
+fn show(name: &str, path: &Path, versions: &[PluginVersion]) {
     let known = InspectedPlugin::read(path);
-    if as_json {
-        let (known, error) = match &known {
-            Ok(known) => (Some(known.to_json()), None),
-            Err(error) => (None, Some(format!("{error:#}"))),
-        };
-        outln!("{}", json!({ "name": name, "path": path, "plugin": known, "error": error, "installed": versions }));
-        return;
-    }
     let words = match &known {
         Ok(InspectedPlugin { inspection, manifest, .. }) => {
             let version = printable(&manifest.version, DESCRIPTION_BYTES_MAX);

@@ -2,8 +2,11 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
+use super::super::order::print_json;
 use longhaul_agents::rfc3339;
 use longhaul_api::agents::{ScheduleList, ScheduleView, SchedulerStatus, SkippedList, TaskList, TaskView};
+use longhaul_api::wire::Page;
+use longhaul_api::wire::schedules::{AgentTasks, ScheduleDetails, SkippedPage, TaskDetails};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_report::messages::counted;
@@ -14,7 +17,7 @@ const LINE_BYTES_MAX: usize = 200;
 
 pub fn schedule(context: &Context, view: &ScheduleView, done: &str) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(view)?);
+        print_json(&ScheduleDetails::from(view.clone()))?;
     } else {
         outln!("schedule {}: {done}; {}", view.schedule.name, next(view));
     }
@@ -24,7 +27,7 @@ pub fn schedule(context: &Context, view: &ScheduleView, done: &str) -> fault::Re
 pub fn schedules(context: &Context, list: &ScheduleList) -> fault::Result<Exit> {
     let ScheduleList { schedules, total_count, .. } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(list)?);
+        print_json(&Page::<ScheduleDetails>::from(list.clone()))?;
         return Ok(Exit::Done);
     }
     for view in schedules {
@@ -56,7 +59,7 @@ fn next(view: &ScheduleView) -> String {
 
 pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(view)?);
+        print_json(&ScheduleDetails::from(view.clone()))?;
         return Ok(Exit::Done);
     }
     let ScheduleView { schedule, when, next_ms, open, tally } = view;
@@ -83,23 +86,36 @@ pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<E
 }
 
 pub fn tasks(context: &Context, list: &TaskList) -> fault::Result<Exit> {
-    let TaskList { tasks, total_count, .. } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(list)?);
+        print_json(&Page::<TaskDetails>::from(list.clone()))?;
         return Ok(Exit::Done);
     }
+    task_lines(list);
+    Ok(Exit::Done)
+}
+
+/// The tasks of one agent.
+pub fn tasks_of_agent(context: &Context, list: &TaskList) -> fault::Result<Exit> {
+    if context.json {
+        print_json(&AgentTasks::from(list.clone()))?;
+    } else {
+        task_lines(list);
+    }
+    Ok(Exit::Done)
+}
+
+fn task_lines(TaskList { tasks, total_count, .. }: &TaskList) {
     tasks.iter().for_each(line);
     match (tasks.len(), *total_count) {
         (0, 0) => outln!("there is no task"),
         (shown, total) if shown < total => outln!("{shown} of {total}; more with --offset"),
         _ => {}
     }
-    Ok(Exit::Done)
 }
 
 pub fn task(context: &Context, view: &TaskView) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(view)?);
+        print_json(&TaskDetails::from(view.clone()))?;
     } else {
         line(view);
     }
@@ -121,7 +137,7 @@ fn line(task: &TaskView) {
 
 pub fn task_whole(context: &Context, view: &TaskView) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(view)?);
+        print_json(&TaskDetails::from(view.clone()))?;
         return Ok(Exit::Done);
     }
     line(view);
@@ -158,7 +174,7 @@ pub fn task_whole(context: &Context, view: &TaskView) -> fault::Result<Exit> {
 pub fn skipped(context: &Context, list: &SkippedList) -> fault::Result<Exit> {
     let SkippedList { skipped } = list;
     if context.json {
-        outln!("{}", serde_json::to_string(list)?);
+        print_json(&SkippedPage::from(list.clone()))?;
         return Ok(Exit::Done);
     }
     for one in skipped {
@@ -177,7 +193,7 @@ pub fn skipped(context: &Context, list: &SkippedList) -> fault::Result<Exit> {
 
 pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(status)?);
+        print_json(status)?;
         return Ok(Exit::Done);
     }
     let works = if status.working { "a scheduler works" } else { "no scheduler works: `longhaul schedule work`" };

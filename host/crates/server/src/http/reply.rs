@@ -7,8 +7,10 @@ use super::problem::Problem;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use longhaul_api::wire::PageWindow;
 use serde::Serialize;
-use utoipa::ToSchema;
+
+pub use longhaul_api::wire::Page;
 
 /// A reply in JSON, or a problem.
 pub type ApiResult<T> = Result<Out<T>, Problem>;
@@ -57,24 +59,8 @@ pub fn json(status: StatusCode, text: Vec<u8>) -> Response {
     response
 }
 
-/// A page of a list.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Page<T> {
-    /// The items.
-    pub items: Vec<T>,
-    /// Items of the whole list.
-    pub total: usize,
-    /// Items of a page.
-    pub limit: usize,
-    /// Items before this page.
-    pub offset: usize,
-}
-
-impl<T> Page<T> {
-    /// The page of a list; only what is on it is made into views.
-    pub fn of<F>(all: Vec<F>, window: PageParams, view: impl Fn(F) -> T) -> Self {
-        let (total, PageParams { limit, offset }) = (all.len(), window);
-        let items = all.into_iter().skip(offset).take(limit).map(view).collect();
-        Self { items, total, limit, offset }
+impl From<PageParams> for PageWindow {
+    fn from(PageParams { limit, offset }: PageParams) -> Self {
+        Self { limit, offset }
     }
 }

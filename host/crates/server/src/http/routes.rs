@@ -1,4 +1,5 @@
-//! The handlers of operations, by resource. Each asks the service and replies with a view of its answer.
+//! The handlers of operations, by resource. Each asks the service and replies with the wire type of
+//! its answer.
 //!
 //! A handler's attribute declares its method, its path and its part of the OpenAPI document; [`super::operations`]
 //! lists the handlers with their scopes.

@@ -7,18 +7,18 @@ use super::super::input::{Json, MaybeJson, PageParams, Query};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::agents::{
-    AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
-};
 use super::runs::Nothing;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use longhaul_api::agents::{
-    ActivateAgent, AgentExecution, ClearArtifact, ExecuteAgent, HandedArtifact, ListAgents, ListArtifacts,
-    RegisterAgent, RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
+    ActivateAgent, ClearArtifact, ExecuteAgent, HandedArtifact, ListAgents, ListArtifacts, RegisterAgent, RemoveAgent,
+    SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
 };
 use longhaul_api::operations::AgentOperations as _;
+use longhaul_api::wire::agents::{
+    AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -91,9 +91,7 @@ pub struct AgentsQuery {
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentShort>)))]
 pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> ApiResult<Page<AgentShort>> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
-    let list = state.agents(ListAgents { active: query.active, limit, offset }).await?;
-    let items = list.agents.into_iter().map(Into::into).collect();
-    Ok(Out(Page { items, total: list.total_count, limit, offset }))
+    Ok(Out(state.agents(ListAgents { active: query.active, limit, offset }).await?.into()))
 }
 
 /// Make an agent
@@ -195,8 +193,7 @@ pub async fn execute(
     MaybeJson(with): MaybeJson<Execution>,
 ) -> ApiResult<Executed> {
     let request = ExecuteAgent { name: named(&agent)?, input: with.input };
-    let AgentExecution { task, result } = state.execute_agent(request).await?;
-    Ok(Out(Executed { task: task.map(|task| task.to_string()), result: result.into() }))
+    Ok(Out(state.execute_agent(request).await?.into()))
 }
 
 /// The version of an artifact that is shown.
@@ -218,8 +215,9 @@ pub async fn artifact(
     Ok(handed_on(state.artifact(ShowArtifact { name: named(&agent)?, version: query.version }).await?))
 }
 
-fn handed_on(HandedArtifact { artifact, version }: HandedArtifact) -> Response {
-    tagged(PassedArtifact { artifact: artifact.map(Into::into), version }, version)
+fn handed_on(handed: HandedArtifact) -> Response {
+    let version = handed.version;
+    tagged(PassedArtifact::from(handed), version)
 }
 
 /// What is to be handed on.
@@ -274,6 +272,5 @@ pub async fn clear_artifact(
 /// Show the versions of what an agent handed on that are kept
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact/history", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "The newest first", body = ArtifactVersions)))]
 pub async fn history(State(state): State<SharedState>, Path(agent): Path<String>) -> ApiResult<ArtifactVersions> {
-    let artifacts = state.artifacts(ListArtifacts { name: named(&agent)? }).await?.artifacts;
-    Ok(Out(ArtifactVersions { items: artifacts.into_iter().map(Into::into).collect() }))
+    Ok(Out(state.artifacts(ListArtifacts { name: named(&agent)? }).await?.into()))
 }

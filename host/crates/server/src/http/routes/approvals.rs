@@ -4,11 +4,11 @@ use super::super::input::{Json, PageParams, Query, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::approvals::{ApprovalView, Approved, RunRuleView};
-use super::super::views::runs::RunNamed;
 use axum::extract::{Path, State};
-use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
+use longhaul_api::approvals::{AnswerApproval, ApprovalList, ListApprovals, RevokeRule, ShowApproval};
 use longhaul_api::operations::ApprovalOperations as _;
+use longhaul_api::wire::approvals::{ApprovalView, Approved, RunRuleView};
+use longhaul_api::wire::runs::RunNamed;
 use longhaul_approval::ApprovalStatus;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -73,10 +73,7 @@ pub async fn answer(
     Json(said): Json<ApprovalAnswerBody>,
 ) -> ApiResult<Approved> {
     let request = AnswerApproval { id, text: said.text };
-    let ApprovalOutcome { approval, rule, active } = state.answer_approval(request).await?;
-    let run = approval.subject.invocation.run();
-    let rule = rule.map(|rule| RunRuleView::from((run, rule)));
-    Ok(Out(Approved { approval: approval.into(), rule, active }))
+    Ok(Out(state.answer_approval(request).await?.into()))
 }
 
 /// Filter and page of the list of rules.

@@ -13,8 +13,8 @@ use http::StatusCode;
 use longhaul_api::tokens::TokenScope;
 use longhaul_core::fault::Fault;
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
-use longhaul_exec::{Code, ExecError, Job, JobLimits, JobReport as InnerReport};
-use serde::{Deserialize, Serialize};
+use longhaul_exec::{Code, ExecError, Job, JobLimits, JobReport};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -91,61 +91,11 @@ pub struct NewJob {
     output_bytes_max: Option<usize>,
 }
 
-/// What came of a job.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Report)]
-pub struct JobReportView {
-    /// Whether the code came to its end by itself, with exit code 0.
-    success: bool,
-    /// What it printed, also when it was stopped.
-    stdout: String,
-    /// What it complained about.
-    stderr: String,
-    /// Its exit code; null when it was stopped.
-    #[schema(required = true)]
-    exit_code: Option<i32>,
-    /// From the start of its instance to its end.
-    duration_seconds: f64,
-    /// Why it did not succeed, in one line.
-    #[schema(required = true)]
-    error_message: Option<String>,
-    /// Instructions that it used, in wasmtime's fuel.
-    fuel_used: u64,
-    /// The most memory that it held.
-    memory_bytes_peak: u64,
-    /// The limit that stopped it.
-    #[schema(required = true)]
-    limit: Option<String>,
-    /// Whether some of the output was dropped.
-    truncated: bool,
-}
-
-impl From<InnerReport> for JobReportView {
-    fn from(inner: InnerReport) -> Self {
-        Self {
-            success: inner.success,
-            stdout: inner.stdout,
-            stderr: inner.stderr,
-            exit_code: inner.exit_code,
-            duration_seconds: inner.duration_seconds,
-            error_message: inner.error_message,
-            fuel_used: inner.fuel_used,
-            memory_bytes_peak: inner.memory_bytes_peak,
-            limit: inner.limit,
-            truncated: inner.truncated,
-        }
-    }
-}
-
 /// Run code that nobody trusts
 ///
 /// What the code does wrong is in the report, and is no error of the request.
-#[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = JobReportView)))]
-pub async fn run(
-    State(state): State<SharedState>,
-    By(caller): By,
-    Json(new): Json<NewJob>,
-) -> ApiResult<JobReportView> {
+#[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = JobReport)))]
+pub async fn run(State(state): State<SharedState>, By(caller): By, Json(new): Json<NewJob>) -> ApiResult<JobReport> {
     if !new.directories.is_empty() || !new.hosts.is_empty() {
         caller.expect(TokenScope::Admin)?;
     }
@@ -157,7 +107,7 @@ pub async fn run(
     };
     let _place = place(&state, most, |state| &state.jobs).ok_or_else(full)?;
     let executor = state.executor().await.map_err(of_exec)?;
-    Ok(Out(executor.run(job).await.map_err(of_exec)?.into()))
+    Ok(Out(executor.run(job).await.map_err(of_exec)?))
 }
 
 fn job(new: NewJob) -> Result<Job, Problem> {

@@ -4,13 +4,13 @@ use super::super::input::{Json, PageParams, Query, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::features::{FeatureSpecView, FeatureView};
-use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::at_length;
 use axum::extract::{Path, State};
 use longhaul_api::features::{AddFeature, DropFeature, EditFeature};
 use longhaul_api::operations::FeatureOperations as _;
+use longhaul_api::wire::features::{FeatureSpecView, FeatureView};
+use longhaul_api::wire::runs::RunNamed;
 
 /// List the features of a run
 ///

@@ -3,11 +3,11 @@
 use super::super::input::{MaybeJson, PageParams, Query, limited, which};
 use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::journal::{Entries, Invocation, Replays};
 use super::projects::PageQuery;
 use axum::extract::{Path, State};
 use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, ReplayInvocations};
 use longhaul_api::operations::JournalOperations as _;
+use longhaul_api::wire::journal::{Entries, Invocation, Replays};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

@@ -4,24 +4,21 @@ use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::knowledge::{
-    DecisionView, Decisions, Ending, Memories, MemoryView, Outcome, ProposalView, Shelf, TrajectoryView,
-};
-use super::super::views::runs::RunNamed;
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use axum::extract::{Path, State};
 use http::StatusCode;
 use longhaul_api::decisions::{JudgeDecision, ListDecisions};
 use longhaul_api::features::{AcceptProposal, ListProposals, RejectProposal};
-use longhaul_api::memory::MemoryItem;
-use longhaul_api::memory::{ForgetMemory, ListMemory, SearchMemory};
+use longhaul_api::memory::{ForgetMemory, ListMemory, MemoryScope, SearchMemory};
 use longhaul_api::operations::{
     DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
 };
 use longhaul_api::runs::RunRef;
 use longhaul_api::trajectories::TrajectoryFilter;
-use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
+use longhaul_api::trajectories::{AnnotateTrajectory, InvocationEnding, ListTrajectories, ShowTrajectory};
+use longhaul_api::wire::knowledge::{DecisionView, Decisions, Memories, Outcome, ProposalView, TrajectoryView};
+use longhaul_api::wire::runs::RunNamed;
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -48,7 +45,7 @@ pub async fn decisions(
     let limit = limited(query.limit, 20)?;
     let question = query.question.filter(|question| !question.trim().is_empty());
     let hits = state.decisions(ListDecisions { run: which(&run)?, question, limit }).await?;
-    Ok(Out(Decisions { items: hits.into_iter().map(Into::into).collect() }))
+    Ok(Out(hits.into()))
 }
 
 /// What came of a decision; what is null stays as it was.
@@ -98,7 +95,7 @@ pub struct MemoryQuery {
     prefix: Option<String>,
     /// Only what is remembered there.
     #[param(inline)]
-    shelf: Option<Shelf>,
+    shelf: Option<MemoryScope>,
     /// At most so many of each shelf. Default 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -120,13 +117,9 @@ pub async fn memory(
         }
         None => state.memories(ListMemory { run, prefix: asked.prefix.unwrap_or_default(), limit }).await?,
     };
-    let mut found = remembered(found);
+    let mut found = Memories::from(found);
     found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
     Ok(Out(found))
-}
-
-fn remembered(found: Vec<MemoryItem>) -> Memories {
-    Memories { items: found.into_iter().map(MemoryView::from).collect() }
 }
 
 /// The memory that is forgotten.
@@ -138,7 +131,7 @@ pub struct ForgetQuery {
     key: String,
     /// Only there; without one wherever it is.
     #[param(inline)]
-    shelf: Option<Shelf>,
+    shelf: Option<MemoryScope>,
 }
 
 /// Forget something
@@ -148,8 +141,8 @@ pub async fn forget(
     Path(run): Path<String>,
     Query(asked): Query<ForgetQuery>,
 ) -> ApiResult<Memories> {
-    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf.map(Into::into) };
-    Ok(Out(remembered(state.forget_memory(request).await?)))
+    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf };
+    Ok(Out(state.forget_memory(request).await?.into()))
 }
 
 /// List what agents of a run proposed
@@ -232,7 +225,7 @@ pub struct TrajectoriesQuery {
     agent: Option<String>,
     /// Only those that ended so.
     #[param(inline)]
-    ending: Option<Ending>,
+    ending: Option<InvocationEnding>,
     /// Items of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -253,7 +246,7 @@ pub async fn trajectories(
     let wanted = TrajectoryFilter {
         all_runs: query.all_runs.unwrap_or(false),
         agent: query.agent,
-        ending: query.ending.map(Into::into),
+        ending: query.ending,
         ..TrajectoryFilter::default()
     };
     let trajectories = state.trajectories(ListTrajectories { run: which(&run)?, wanted }).await?;

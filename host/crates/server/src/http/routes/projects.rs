@@ -4,12 +4,12 @@ use super::super::input::{Json, PageParams, Query};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::runs::{ProjectMade, ProjectView, text};
 use axum::extract::State;
 use http::StatusCode;
 use longhaul_api::operations::ProjectOperations as _;
-use longhaul_api::projects::{CreateProject, CreatedProject, ListProjects};
+use longhaul_api::projects::{CreateProject, ListProjects};
 use longhaul_api::runs::ProjectSummary;
+use longhaul_api::wire::runs::{ProjectMade, ProjectView};
 use serde::Deserialize;
 use std::path::PathBuf;
 use utoipa::{IntoParams, ToSchema};
@@ -59,9 +59,7 @@ pub async fn create(
 ) -> Result<CreatedResponse<ProjectMade>, Problem> {
     let directory = absolute("directory", &new.directory)?;
     let request = CreateProject { directory, name: new.name, fresh: new.fresh };
-    let CreatedProject { project, directory, repository_is_new } = state.create_project(request).await?;
-    let told = ProjectMade { project, directory: text(&directory), repository_is_new };
-    Ok(CreatedResponse { told, location: None })
+    Ok(CreatedResponse { told: state.create_project(request).await?.into(), location: None })
 }
 
 /// All projects, the most recent first.

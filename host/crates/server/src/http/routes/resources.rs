@@ -3,10 +3,10 @@
 use super::super::input::Query;
 use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
-use super::super::views::resources::Resources;
 use axum::extract::State;
 use longhaul_api::operations::ResourceOperations as _;
 use longhaul_api::resources::{ListSamples, ReadResources};
+use longhaul_api::wire::resources::Resources;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

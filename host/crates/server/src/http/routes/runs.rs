@@ -5,20 +5,20 @@ use super::super::input::{Json, MaybeJson, PageParams, Query, limited, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::features::PlanView;
-use super::super::views::journal::ResolutionView;
-use super::super::views::runs::{Log, RecheckedView, RevertedView, RunDetails, RunNamed, RunStatus, RunView};
-use super::super::views::spent;
 use super::projects::{absolute, directory_of};
 use axum::extract::{Path, State};
 use longhaul_api::features::{RecheckFeatures, RecheckOutcome};
 use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
 use longhaul_api::runs::{
-    AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, CommitLog, ListCommits, ListRuns, PauseRun, ResumeRun,
-    RevertRun, ShowRun, SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, ListCommits, ListRuns, PauseRun, ResumeRun,
+    RevertOutcome, RevertRun, ShowRun, SteerRun, TakeBackAnswer,
 };
 use longhaul_api::runs::{AskRequest, RunSummary, Status};
 use longhaul_api::tokens::TokenScope;
+use longhaul_api::wire::features::PlanView;
+use longhaul_api::wire::journal::ResolutionView;
+use longhaul_api::wire::runs::{Log, RunDetails, RunNamed, RunStatus, RunView};
+use longhaul_api::wire::spent;
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;
@@ -374,15 +374,14 @@ pub struct Recheck {
 }
 
 /// Run the checks of features that pass once more
-#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = RecheckedView)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = RecheckOutcome)))]
 pub async fn recheck(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(wanted): MaybeJson<Recheck>,
-) -> ApiResult<RecheckedView> {
+) -> ApiResult<RecheckOutcome> {
     let request = RecheckFeatures { run: which(&run)?, feature: wanted.feature };
-    let RecheckOutcome { run, features } = state.recheck_features(request).await?;
-    Ok(Out(RecheckedView { run: run.to_string(), features: features.into_iter().map(Into::into).collect() }))
+    Ok(Out(state.recheck_features(request).await?))
 }
 
 /// Where a run goes back to.
@@ -397,14 +396,14 @@ pub struct Revert {
 }
 
 /// Go back to an earlier commit of a run that is not working
-#[utoipa::path(post, path = "/api/v1/runs/{run}/revert", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Revert, responses((status = 200, description = "It is done", body = RevertedView)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/revert", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Revert, responses((status = 200, description = "It is done", body = RevertOutcome)))]
 pub async fn revert(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(back): Json<Revert>,
-) -> ApiResult<RevertedView> {
+) -> ApiResult<RevertOutcome> {
     let request = RevertRun { run: which(&run)?, to: back.to, stash: back.stash };
-    Ok(Out(state.revert_run(request).await?.into()))
+    Ok(Out(state.revert_run(request).await?))
 }
 
 /// Stop the work on one task or feature
@@ -448,6 +447,5 @@ pub async fn log(
 ) -> ApiResult<Log> {
     let limit = limited(query.limit, 100)?;
     let request = ListCommits { run: which(&run)?, limit, reverted: query.reverted.unwrap_or(false) };
-    let CommitLog { branch, base, commits } = state.commit_log(request).await?;
-    Ok(Out(Log { branch, base, commits: commits.into_iter().map(Into::into).collect() }))
+    Ok(Out(state.commit_log(request).await?.into()))
 }

@@ -4,21 +4,21 @@ use super::super::input::{Json, MaybeJson, PageParams, Query, limited};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, CreatedResponse, Out, Page};
 use super::super::state::SharedState;
-use super::super::views::agents::name;
-use super::super::views::schedules::{
-    AgentTasks, NewSchedule, Retried, ScheduleDetails, SkippedPage, TaskDetails, TaskStatusView,
-};
 use super::projects::PageQuery;
 use super::runs::Nothing;
 use axum::extract::{Path, State};
 use longhaul_api::agents::{
     EnableSchedule, FIRES, FireSchedule, ListSchedules, ListSkipped, ListTasks, PutSchedule, RemoveSchedule, RetryTask,
-    ShowSchedule, ShowScheduler, ShowTask,
+    SchedulerStatus, ShowSchedule, ShowScheduler, ShowTask, TaskList,
 };
 use longhaul_api::operations::ScheduleOperations as _;
+use longhaul_api::wire::agents::name;
+use longhaul_api::wire::schedules::{
+    AgentTasks, NewSchedule, Retried, ScheduleDetails, SkippedPage, TaskDetails, TaskStatusView,
+};
 use longhaul_core::Name;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 /// Reads the name of a schedule; text that cannot be a name is an unknown schedule.
 fn named(schedule: &str) -> Result<Name, Problem> {
@@ -35,9 +35,7 @@ pub async fn list(
     Query(query): Query<PageQuery>,
 ) -> ApiResult<Page<ScheduleDetails>> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
-    let list = state.schedules(ListSchedules { limit, offset }).await?;
-    let items = list.schedules.into_iter().map(Into::into).collect();
-    Ok(Out(Page { items, total: list.total_count, limit, offset }))
+    Ok(Out(state.schedules(ListSchedules { limit, offset }).await?.into()))
 }
 
 /// Make a schedule
@@ -129,36 +127,13 @@ pub async fn skipped(
     Query(query): Query<LimitQuery>,
 ) -> ApiResult<SkippedPage> {
     let limit = limited(query.limit, 100)?;
-    let skipped = state.skipped_fires(ListSkipped { name: named(&schedule)?, limit }).await?.skipped;
-    Ok(Out(SkippedPage { items: skipped.into_iter().map(Into::into).collect() }))
-}
-
-/// How the scheduler stands.
-#[derive(Serialize, ToSchema)]
-#[schema(as = SchedulerStatus)]
-pub struct SchedulerStatusView {
-    /// Whether it is at work.
-    working: bool,
-    /// How many tasks run at once at most.
-    concurrent_max: u32,
-    /// How many do.
-    running: usize,
-    /// How many wait.
-    pending: usize,
-    /// How many schedules there are.
-    schedules: usize,
-    /// When something happens next by itself, in milliseconds since 1970-01-01 UTC.
-    #[schema(required = true)]
-    wake_ms: Option<u64>,
+    Ok(Out(state.skipped_fires(ListSkipped { name: named(&schedule)?, limit }).await?.into()))
 }
 
 /// Show how the scheduler stands
-#[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatusView)))]
-pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatusView> {
-    let status = state.scheduler_status(ShowScheduler {}).await?;
-    let longhaul_api::agents::SchedulerStatus { working, concurrent_max, running, pending, schedules, wake_ms } =
-        status;
-    Ok(Out(SchedulerStatusView { working, concurrent_max, running, pending, schedules, wake_ms }))
+#[utoipa::path(get, path = "/api/v1/scheduler", tag = "schedules", responses((status = 200, description = "How it stands", body = SchedulerStatus)))]
+pub async fn status(State(state): State<SharedState>) -> ApiResult<SchedulerStatus> {
+    Ok(Out(state.scheduler_status(ShowScheduler {}).await?))
 }
 
 /// Filter and page of the list of tasks.
@@ -185,8 +160,7 @@ pub struct TasksQuery {
 pub async fn tasks(State(state): State<SharedState>, Query(query): Query<TasksQuery>) -> ApiResult<Page<TaskDetails>> {
     let window = PageParams::of(query.limit, query.offset)?;
     let agent = query.agent.map(|agent| name("agent", &agent)).transpose()?;
-    let (items, total) = listed(&state, agent, query.status, window).await?;
-    Ok(Out(Page { items, total, limit: window.limit, offset: window.offset }))
+    Ok(Out(listed(&state, agent, query.status, window).await?.into()))
 }
 
 async fn listed(
@@ -194,10 +168,9 @@ async fn listed(
     agent: Option<Name>,
     status: Option<TaskStatusView>,
     window: PageParams,
-) -> Result<(Vec<TaskDetails>, usize), Problem> {
+) -> Result<TaskList, Problem> {
     let PageParams { limit, offset } = window;
-    let list = state.tasks(ListTasks { agent, status: status.map(Into::into), limit, offset }).await?;
-    Ok((list.tasks.into_iter().map(Into::into).collect(), list.total_count))
+    Ok(state.tasks(ListTasks { agent, status: status.map(Into::into), limit, offset }).await?)
 }
 
 /// Filter and page of the list of an agent's tasks.
@@ -225,8 +198,7 @@ pub async fn of_agent(
     let window = PageParams::of(query.limit, query.offset)?;
     let agent =
         name("agent", &agent).map_err(|_| Problem::unknown("there is no such agent; GET /api/v1/agents lists them"))?;
-    let (tasks, total_count) = listed(&state, Some(agent), query.status, window).await?;
-    Ok(Out(AgentTasks { tasks, total_count, limit: window.limit, offset: window.offset }))
+    Ok(Out(listed(&state, Some(agent), query.status, window).await?.into()))
 }
 
 /// Show a task with what its attempts gave

@@ -5,25 +5,26 @@ use longhaul_core::model::Usage as InnerUsage;
 use longhaul_core::supervisor::InvocationUsage as InnerSpent;
 use longhaul_records::ledger::{LedgerRow, LedgerView, RunCaps as InnerCaps};
 use serde::Serialize;
-use utoipa::ToSchema;
 
 /// Tokens and money.
-#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
-#[schema(as = Usage)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Usage))]
 pub struct UsageView {
-    /// Tokens that models read, the cached ones included.
+    /// Tokens that models read, cached ones included.
     pub input_tokens: u32,
-    /// Of these, the ones that they had read before.
+    /// Tokens among these that came from a cache.
     pub cached_tokens: u32,
-    /// Of these, the ones that they put aside for next time, where that costs extra.
+    /// Tokens among these that were written to a cache, where that costs extra.
     pub cache_written_tokens: u32,
-    /// Tokens that they wrote.
+    /// Tokens that models wrote.
     pub output_tokens: u32,
-    /// Of these, the ones that they thought with.
+    /// Tokens among these that were reasoning.
     pub reasoning_tokens: u32,
-    /// In millionths of a US dollar; null where the price of a part is not known.
+    /// The cost, in millionths of a US dollar; null if the price of a part is not known.
     pub cost_microdollars: Option<f64>,
-    /// What is known of the cost, in millionths of a US dollar. All of it, unless the other is null.
+    /// The known part of the cost, in millionths of a US dollar. It is the whole cost unless `cost_microdollars` is
+    /// null.
     pub cost_microdollars_min: f64,
 }
 
@@ -41,11 +42,12 @@ impl From<InnerUsage> for UsageView {
     }
 }
 
-/// What work used.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Used)]
+/// The usage of work.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Used))]
 pub struct WorkUsageView {
-    /// Instructions, in wasmtime's fuel.
+    /// Fuel of components.
     pub fuel: u64,
     /// The highest sum of memories, in bytes.
     pub memory_bytes_peak: u64,
@@ -55,7 +57,7 @@ pub struct WorkUsageView {
     pub model_calls: u32,
     /// Calls of models that were in flight at a kill and were sent again.
     pub possibly_paid_twice: u32,
-    /// Conversations that began anew with a hand-off.
+    /// Conversations that began anew with a summary.
     pub context_resets: u32,
     /// Conversations whose older turns became summaries or references.
     pub context_compactions: u32,
@@ -78,27 +80,28 @@ impl From<InnerUsed> for WorkUsageView {
     }
 }
 
-/// What was spent, in all attempts.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Spent)]
+/// The usage in all attempts.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Spent))]
 pub struct InvocationUsageView {
     /// Tokens and money.
     pub usage: UsageView,
-    /// Answers of models.
+    /// Replies of models.
     pub model_calls: u32,
     /// Calls of tools.
     pub tool_calls: u32,
-    /// Instructions, in wasmtime's fuel, those of tools included.
+    /// Fuel of components, tools included.
     pub fuel: u64,
     /// The highest sum of memories, in bytes.
     pub memory_bytes_peak: u64,
-    /// Bytes of requests that left.
+    /// Bytes of requests to other hosts.
     pub egress_bytes: u64,
     /// Bytes of answers that were stored.
     pub stored_bytes: u64,
-    /// Calls of models that were cut off, of which nobody knows whether they were paid.
+    /// Calls of models that were interrupted; whether they were charged is unknown.
     pub possibly_paid_twice: u32,
-    /// The most that those may have cost.
+    /// The most that these may have cost.
     pub cut_off: UsageView,
 }
 
@@ -118,33 +121,34 @@ impl From<InnerSpent> for InvocationUsageView {
     }
 }
 
-/// The caps of a whole run; null: no cap.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Caps)]
+/// The caps of a run; null: no cap.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Caps))]
 pub struct RunCapsView {
     /// Tokens, read and written.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub tokens_max: Option<u64>,
     /// Money, in millionths of a US dollar.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub cost_microdollars_max: Option<u64>,
-    /// Answers of models.
-    #[schema(required = true)]
+    /// Replies of models.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub model_calls_max: Option<u64>,
     /// Calls of tools.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub tool_calls_max: Option<u64>,
-    /// Instructions, in wasmtime's fuel.
-    #[schema(required = true)]
+    /// Fuel of components.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub fuel_max: Option<u64>,
     /// Memory of components at once, in bytes.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub memory_bytes_max: Option<u64>,
-    /// Bytes that leave.
-    #[schema(required = true)]
+    /// Bytes of requests to other hosts.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub egress_bytes_max: Option<u64>,
     /// Bytes of answers that are stored.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub stored_bytes_max: Option<u64>,
 }
 
@@ -163,36 +167,38 @@ impl From<InnerCaps> for RunCapsView {
     }
 }
 
-/// What one invocation spent.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Row)]
+/// The usage of one invocation.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Row))]
 pub struct LedgerRowView {
-    /// Which.
+    /// Name of the invocation.
     pub invocation: String,
-    /// What.
+    /// Its usage.
     pub spent: InvocationUsageView,
 }
 
-/// What a run spent, and what it still may.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Ledger)]
+/// The usage of a run, and its caps.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Ledger))]
 pub struct LedgerDetails {
-    /// All rows together.
+    /// The sum of all rows.
     pub total: InvocationUsageView,
-    /// What calls of models that are under way may cost at most.
+    /// The most that calls of models under way may cost.
     pub held: UsageView,
-    /// How long the run worked, in milliseconds.
+    /// Working time of the run, in milliseconds.
     pub wall_ms: u64,
-    /// Of `wall_ms`, the most; null: no cap.
-    #[schema(required = true)]
+    /// Longest working time, in milliseconds; null: no cap.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub wall_ms_max: Option<u64>,
-    /// How often its planner planned again.
+    /// Number of new plans after the first one.
     pub replans: u32,
-    /// The most memory that its components had at once, in bytes.
+    /// Peak memory of all its components at once, in bytes.
     pub memory_bytes_at_once_peak: u64,
     /// The other caps.
     pub caps: RunCapsView,
-    /// One for each invocation that spent anything.
+    /// One row for each invocation with usage.
     pub rows: Vec<LedgerRowView>,
 }
 

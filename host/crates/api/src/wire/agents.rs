@@ -1,26 +1,30 @@
 //! Agents, and the artifacts that they pass to their next run.
 
-use crate::http::problem::Problem;
+use super::Page;
+use crate::agents::{AgentExecution, AgentList, AgentSummary, AgentView, ArtifactList, HandedArtifact};
 use longhaul_agents::{
     AgentCode as InnerCode, AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact,
     ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
 };
-use longhaul_api::agents::{AgentSummary, AgentView};
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
-/// Reads a name that people give.
-pub fn name(field: &str, text: &str) -> Result<Name, Problem> {
-    text.parse().map_err(|error| Problem::invalid(field, format!("{error}")))
+/// Reads a name that a person gave.
+///
+/// # Errors
+/// [`FaultCode::Invalid`](fault::FaultCode::Invalid) at the field, where the text cannot be a name.
+pub fn name(field: &str, text: &str) -> fault::Result<Name> {
+    text.parse::<Name>().map_err(|error| Fault::invalid(error).at(field))
 }
 
-/// What an agent is made of.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// The code of an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-#[schema(as = Code)]
+#[cfg_attr(feature = "schema", schema(as = Code))]
 pub enum AgentCodeView {
     /// Python, in the sandbox.
     Python {
@@ -41,9 +45,9 @@ pub enum AgentCodeView {
     Ask {
         /// The project's directory on the server's machine.
         directory: String,
-        /// What is asked.
+        /// The question.
         goal: String,
-        /// Who answers; null: as the project says.
+        /// The agent that answers; null: the project decides.
         #[serde(default)]
         agent: Option<String>,
     },
@@ -69,15 +73,15 @@ impl From<InnerCode> for AgentCodeView {
 }
 
 impl TryFrom<AgentCodeView> for InnerCode {
-    type Error = Problem;
+    type Error = Fault;
 
-    fn try_from(code: AgentCodeView) -> Result<Self, Problem> {
+    fn try_from(code: AgentCodeView) -> fault::Result<Self> {
         Ok(match code {
             AgentCodeView::Python { source } => Self::Python { source },
             AgentCodeView::JavaScript { source } => Self::JavaScript { source },
             AgentCodeView::Wasm { digest } => {
                 let digest = digest.parse::<Digest>();
-                Self::Wasm { digest: digest.map_err(|error| Problem::invalid("code.digest", error.to_string()))? }
+                Self::Wasm { digest: digest.map_err(|error| Fault::invalid(error).at("code.digest"))? }
             }
             AgentCodeView::Ask { directory, goal, agent } => Self::Ask { directory: directory.into(), goal, agent },
             AgentCodeView::Run { directory } => Self::Run { directory: directory.into() },
@@ -85,16 +89,17 @@ impl TryFrom<AgentCodeView> for InnerCode {
     }
 }
 
-/// What an agent may use.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+/// The limits of an agent.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = Limits)]
+#[cfg_attr(feature = "schema", schema(as = Limits))]
 pub struct AgentLimitsView {
-    /// Time on the clock, in milliseconds. Default 300,000.
+    /// Longest wall-clock time, in milliseconds. Default 300,000.
     pub timeout_ms: u64,
-    /// Memory, in bytes. Default 256 MiB.
+    /// Most memory, in bytes. Default 256 MiB.
     pub memory_bytes_max: u64,
-    /// Bytes that are kept of each output. Default 1 MiB.
+    /// Most bytes that are kept of each output. Default 1 MiB.
     pub output_bytes_max: u64,
 }
 
@@ -118,23 +123,25 @@ impl From<AgentLimitsView> for AgentLimits {
     }
 }
 
-/// A directory that an agent sees.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// A directory that an agent may use.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantedDirectory {
-    /// Where it is on the server's machine, an absolute path.
+    /// Its absolute path on the server's machine.
     pub host: String,
-    /// Where the code sees it.
+    /// Its path for the code.
     pub guest: String,
     /// Whether the code may change it.
     #[serde(default)]
     pub write: bool,
 }
 
-/// What an agent may reach.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+/// The hosts and directories that an agent may use.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = Grants)]
+#[cfg_attr(feature = "schema", schema(as = Grants))]
 pub struct AgentGrantsView {
     /// Hosts, such as `https://api.example.com`.
     pub hosts: Vec<String>,
@@ -157,17 +164,16 @@ impl From<AgentGrants> for AgentGrantsView {
 }
 
 impl TryFrom<AgentGrantsView> for AgentGrants {
-    type Error = Problem;
+    type Error = Fault;
 
-    fn try_from(grants: AgentGrantsView) -> Result<Self, Problem> {
+    fn try_from(grants: AgentGrantsView) -> fault::Result<Self> {
         let host = |(at, host): (usize, String)| {
-            HostPattern::try_from(host)
-                .map_err(|error| Problem::invalid(format!("grants.hosts[{at}]"), error.to_string()))
+            HostPattern::try_from(host).map_err(|error| Fault::invalid(error).at(format!("grants.hosts[{at}]")))
         };
         let directory = |(at, one): (usize, GrantedDirectory)| {
             if !one.guest.starts_with('/') {
                 let field = format!("grants.directories[{at}].guest");
-                return Err(Problem::invalid(field, "write an absolute path, such as /work"));
+                return Err(Fault::invalid("write an absolute path, such as /work").at(field));
             }
             let access = if one.write { Access::Write } else { Access::Read };
             Ok(DirectoryGrant { guest: one.guest, host: one.host.into(), access })
@@ -179,43 +185,45 @@ impl TryFrom<AgentGrantsView> for AgentGrants {
     }
 }
 
-/// Which model sums up what an agent came to.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// The model that summarizes the results of an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = SummaryBy)]
+#[cfg_attr(feature = "schema", schema(as = SummaryBy))]
 pub struct SummaryByView {
-    /// The project's directory, whose `longhaul.toml` has the model.
+    /// The directory of the project whose `longhaul.toml` names the model.
     pub directory: String,
-    /// The model's name there.
+    /// Name of the model in that file.
     pub model: String,
 }
 
-/// An agent that is to be made.
-#[derive(Debug, Deserialize, ToSchema)]
+/// A new agent.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = NewAgent)]
+#[cfg_attr(feature = "schema", schema(as = NewAgent))]
 pub struct NewAgentBody {
-    /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`, and no `.` in front.
+    /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`; it does not begin with `.`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub description: String,
-    /// What it is made of.
+    /// Its code.
     pub code: AgentCodeView,
     /// Whether it may be run. Default yes.
     #[serde(default)]
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON.
     #[serde(default)]
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
-    /// What it may use.
+    /// Its limits.
     #[serde(default)]
     pub limits: AgentLimitsView,
-    /// What it may reach. Default nothing.
+    /// Its grants. Default: none.
     #[serde(default)]
     pub grants: AgentGrantsView,
-    /// Which model sums up what it came to; null: none.
+    /// The model that summarizes its results; null: none.
     #[serde(default)]
     pub summary_by: Option<SummaryByView>,
     /// The bytes of its program in base64, if its code is `wasm`.
@@ -225,7 +233,10 @@ pub struct NewAgentBody {
 
 impl NewAgentBody {
     /// The agent as the service takes it, and its program.
-    pub fn taken(self) -> Result<(InnerNew, Option<String>), Problem> {
+    ///
+    /// # Errors
+    /// At the first field that holds no valid value.
+    pub fn taken(self) -> fault::Result<(InnerNew, Option<String>)> {
         let inner = InnerNew {
             name: name("name", &self.name)?,
             description: self.description,
@@ -244,24 +255,25 @@ fn summary_by(by: SummaryByView) -> InnerSummaryBy {
     InnerSummaryBy { directory: by.directory.into(), model: by.model }
 }
 
-/// What is changed of an agent; what is left out stays as it was.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+/// A change of an agent. Fields that are left out keep their value.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentChange {
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// What it is made of.
+    /// Its code.
     pub code: Option<AgentCodeView>,
     /// Whether it may be run.
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON but null.
-    #[schema(value_type = Option<Value>)]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Value>))]
     pub config: Option<Value>,
-    /// What it may use.
+    /// Its limits.
     pub limits: Option<AgentLimitsView>,
-    /// What it may reach.
+    /// Its grants.
     pub grants: Option<AgentGrantsView>,
-    /// Which model sums up what it came to.
+    /// The model that summarizes its results.
     pub summary_by: Option<SummaryByView>,
     /// The bytes of its program in base64, if its code is `wasm`.
     pub wasm: Option<String>,
@@ -269,7 +281,10 @@ pub struct AgentChange {
 
 impl AgentChange {
     /// The change as the service takes it, and the program.
-    pub fn taken(self) -> Result<(AgentPatch, Option<String>), Problem> {
+    ///
+    /// # Errors
+    /// At the first field that holds no valid value.
+    pub fn taken(self) -> fault::Result<(AgentPatch, Option<String>)> {
         let inner = AgentPatch {
             description: self.description,
             code: self.code.map(TryInto::try_into).transpose()?,
@@ -283,12 +298,13 @@ impl AgentChange {
     }
 }
 
-/// An agent in short.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A summary of an agent.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentShort {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// `python`, `javascript`, `wasm`, `ask` or `run`.
     pub kind: String,
@@ -296,9 +312,9 @@ pub struct AgentShort {
     pub active: bool,
     /// Counts its changes.
     pub version: u64,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// Time of its creation, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When it was changed last.
+    /// Time of its last change, in milliseconds since 1970-01-01 UTC.
     pub updated_ms: u64,
 }
 
@@ -309,31 +325,39 @@ impl From<AgentSummary> for AgentShort {
     }
 }
 
-/// An agent at length.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Agent)]
+impl From<AgentList> for Page<AgentShort> {
+    fn from(inner: AgentList) -> Self {
+        let AgentList { agents, total_count, limit, offset } = inner;
+        Self { items: agents.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+    }
+}
+
+/// An agent with all its settings.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Agent))]
 pub struct AgentDetails {
-    /// In short.
+    /// Its summary.
     #[serde(flatten)]
     pub short: AgentShort,
-    /// What it is made of.
+    /// Its code.
     pub code: AgentCodeView,
     /// What its code sees as `CONTEXT["config"]`.
-    #[schema(value_type = Value)]
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
-    /// What it may use.
+    /// Its limits.
     pub limits: AgentLimitsView,
-    /// What it may reach.
+    /// Its grants.
     pub grants: AgentGrantsView,
-    /// Which model sums up what it came to.
-    #[schema(required = true)]
+    /// The model that summarizes its results.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub summary_by: Option<SummaryByView>,
-    /// Runs that have ended since what it hands on was cleared.
+    /// Runs that have ended since its artifact was cleared.
     pub run_count: u64,
-    /// The version of what it hands on; 0 is that there never was any.
+    /// Version of its artifact; 0: there never was one.
     pub artifact_version: u64,
-    /// What is wrong with what it hands on, if it cannot be read.
-    #[schema(required = true)]
+    /// The reason why its artifact cannot be read.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact_error: Option<String>,
     /// The schedules that run it.
     pub schedules: Vec<String>,
@@ -369,34 +393,35 @@ impl From<AgentView> for AgentDetails {
     }
 }
 
-/// What an execution comes to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = ExecutionResult)]
+/// The result of an execution.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ExecutionResult))]
 pub struct ExecutionResultView {
-    /// Whether it did what it was for.
+    /// Whether it succeeded.
     pub success: bool,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: String,
-    /// Its exit code; -1 where it was stopped, or there was nothing to run.
+    /// Its exit code; -1 if it was stopped, or if there was nothing to run.
     pub exit_code: i32,
-    /// How long it took.
+    /// Its duration.
     pub duration_seconds: f64,
-    /// Why it did not succeed.
-    #[schema(required = true)]
+    /// The reason why it failed.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub error_message: Option<String>,
-    /// Whether the same may succeed later.
+    /// Whether the same execution may succeed later.
     pub retryable: bool,
     /// The limit that stopped it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
     /// Whether some of the output was dropped.
     pub truncated: bool,
-    /// The run that it was, for an ask or a run.
-    #[schema(required = true)]
+    /// The run of an ask or of a project.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// What a person should know.
+    /// Notes for a person.
     pub notes: Vec<String>,
 }
 
@@ -418,35 +443,44 @@ impl From<InnerResult> for ExecutionResultView {
     }
 }
 
-/// That an agent was run.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// An execution that has ended.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Executed {
-    /// The task that it was; null where there was nothing to run.
-    #[schema(required = true)]
+    /// Its task; null if there was nothing to run.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub task: Option<String>,
-    /// What it came to.
+    /// Its result.
     #[serde(flatten)]
     pub result: ExecutionResultView,
 }
 
-/// What a run hands to the next one.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Artifact)]
+impl From<AgentExecution> for Executed {
+    fn from(inner: AgentExecution) -> Self {
+        let AgentExecution { task, result } = inner;
+        Self { task: task.map(|task| task.to_string()), result: result.into() }
+    }
+}
+
+/// The artifact that an agent passes to its next run.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Artifact))]
 pub struct ArtifactView {
-    /// Whose.
+    /// Name of the agent.
     pub agent: String,
-    /// Any JSON.
-    #[schema(value_type = Value)]
+    /// The state, any JSON.
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub state: Value,
-    /// In words.
+    /// The state in words.
     pub summary: String,
-    /// When it was made, as RFC 3339 has it.
+    /// Time of its creation, as RFC 3339 writes it.
     pub created_at: String,
-    /// Runs that have ended since it was cleared.
+    /// Runs that have ended since the artifact was cleared.
     pub run_count: u64,
     /// Counts its changes.
     pub version: u64,
-    /// Who made it.
+    /// The author of this version.
     pub made_by: String,
 }
 
@@ -457,20 +491,35 @@ impl From<InnerArtifact> for ArtifactView {
     }
 }
 
-/// What is handed on now.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = HandedOn)]
+/// The current artifact of an agent.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = HandedOn))]
 pub struct PassedArtifact {
-    /// Null before the first run and after a clearing.
-    #[schema(required = true)]
+    /// The artifact; null before the first run and after it was cleared.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact: Option<ArtifactView>,
-    /// The version, which `If-Match` names.
+    /// Its version, for `If-Match`.
     pub version: u64,
 }
 
-/// Versions of what was handed on.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+impl From<HandedArtifact> for PassedArtifact {
+    fn from(inner: HandedArtifact) -> Self {
+        let HandedArtifact { artifact, version } = inner;
+        Self { artifact: artifact.map(Into::into), version }
+    }
+}
+
+/// The kept versions of an artifact.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ArtifactVersions {
     /// The newest first.
     pub items: Vec<ArtifactView>,
+}
+
+impl From<ArtifactList> for ArtifactVersions {
+    fn from(inner: ArtifactList) -> Self {
+        Self { items: inner.artifacts.into_iter().map(Into::into).collect() }
+    }
 }

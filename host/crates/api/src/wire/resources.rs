@@ -1,21 +1,21 @@
 //! Resource use of the machine.
 
-use longhaul_api::resources::{ChildView, EndedView, GuestView, ResourcesView as Inner, RunUse, TaskUse};
+use crate::resources::{ChildView, EndedView, GuestView, ResourcesView as Inner, RunUse, TaskUse};
 use longhaul_resources::{GpuUsage, PartialLimits, ProcessUsage as InnerUsage, Sample as InnerSample, SystemUsage};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
-/// What a process, or a tree of them, uses.
-#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
+/// Resource use of a process, or of a tree of processes.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TreeUsage {
-    /// Memory that is in the machine, in MB.
+    /// Resident memory, in MB.
     pub memory_mb: f64,
-    /// Of one processor, in percent.
+    /// Processor time, in percent of one processor.
     pub cpu_percent: f64,
-    /// Threads.
+    /// Number of threads.
     pub num_threads: u64,
-    /// Processes below the first one.
+    /// Number of processes below the first one.
     pub num_children: u64,
 }
 
@@ -26,31 +26,33 @@ impl From<InnerUsage> for TreeUsage {
     }
 }
 
-/// What is used of a graphics card.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// Memory of a graphics card.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Card {
-    /// What it is.
+    /// Its model.
     pub name: String,
     /// Its memory, in MB.
     pub memory_total_mb: f64,
-    /// What of it is used.
+    /// The used part, in MB.
     pub memory_used_mb: f64,
 }
 
-/// What is used of the whole machine.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// Resource use of the whole machine.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Machine {
     /// Its memory, in MB.
     pub memory_total_mb: f64,
-    /// What can still be had.
+    /// Its available memory, in MB.
     pub memory_available_mb: f64,
-    /// What is used, in percent.
+    /// Its used memory, in percent.
     pub memory_percent: f64,
-    /// Its processors.
+    /// Number of its processors.
     pub cpu_count: u64,
-    /// How busy they are, in percent.
+    /// Use of all processors, in percent.
     pub cpu_percent: f64,
-    /// Its graphics cards, where they can be read.
+    /// Its graphics cards, if they can be read.
     pub gpus: Vec<Card>,
 }
 
@@ -72,17 +74,18 @@ impl From<SystemUsage> for Machine {
     }
 }
 
-/// What a tree of processes is held to; null: no limit.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+/// Limits of a tree of processes; null: no limit.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TreeLimits {
-    /// Memory, in MB.
-    #[schema(required = true)]
+    /// Most memory, in MB.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_memory_mb: Option<f64>,
-    /// Of one processor, in percent.
-    #[schema(required = true)]
+    /// Most processor time, in percent of one processor.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_cpu_percent: Option<f64>,
-    /// Processes.
-    #[schema(required = true)]
+    /// Most processes.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub max_processes: Option<u64>,
 }
 
@@ -93,26 +96,27 @@ impl From<PartialLimits> for TreeLimits {
     }
 }
 
-/// A child process with all that it started.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A child process with its descendants.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ChildProcess {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// What it is, for example `compiler`.
+    /// Its kind, for example `compiler`.
     pub kind: String,
-    /// For people.
+    /// Its name for people.
     pub name: String,
-    /// For which run.
-    #[schema(required = true)]
+    /// The run that it works for.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// What it uses.
+    /// Its resource use.
     pub usage: TreeUsage,
-    /// What it is held to.
+    /// Its limits.
     pub limits: TreeLimits,
     /// Whether it has a control group.
     pub has_group: bool,
-    /// Why it is being ended.
-    #[schema(required = true)]
+    /// The reason why it is being ended.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub ending: Option<String>,
 }
 
@@ -135,115 +139,22 @@ fn word(kind: impl Serialize) -> String {
     serde_json::to_value(kind).ok().as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// An instance of a component that is at work.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Instance {
-    /// For which invocation.
-    pub invocation: String,
-    /// Of which project.
-    pub project: String,
-    /// The plugin.
-    pub plugin: String,
-    /// Its memory now, in MB.
-    pub memory_mb: f64,
-    /// The most that it was.
-    pub memory_peak_mb: f64,
-    /// What it may be.
-    pub memory_max_mb: f64,
-    /// Instructions that it used, in wasmtime's fuel.
-    pub fuel: u64,
-    /// What it may use.
-    pub fuel_max: u64,
-    /// Time of a processor, in milliseconds.
-    pub cpu_ms: u64,
-}
-
-impl From<GuestView> for Instance {
-    fn from(inner: GuestView) -> Self {
-        Self {
-            invocation: inner.invocation.as_str().to_owned(),
-            project: inner.project,
-            plugin: inner.plugin,
-            memory_mb: inner.memory_mb,
-            memory_peak_mb: inner.memory_peak_mb,
-            memory_max_mb: inner.memory_max_mb,
-            fuel: inner.fuel,
-            fuel_max: inner.fuel_max,
-            cpu_ms: inner.cpu_ms,
-        }
-    }
-}
-
-/// A run that is worked on.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RunAtWork {
-    /// Its name.
-    pub run: String,
-    /// Its project.
-    pub project: String,
-    /// Why it waits for room on the machine.
-    #[schema(required = true)]
-    pub waits: Option<String>,
-    /// Its instances.
-    pub guests: usize,
-    /// Their memory, in MB.
-    pub guests_memory_mb: f64,
-    /// Its child processes.
-    pub children: usize,
-    /// Their memory, in MB.
-    pub children_memory_mb: f64,
-}
-
-impl From<RunUse> for RunAtWork {
-    fn from(inner: RunUse) -> Self {
-        Self {
-            run: inner.run.to_string(),
-            project: inner.project,
-            waits: inner.waits,
-            guests: inner.guests,
-            guests_memory_mb: inner.guests_memory_mb,
-            children: inner.children,
-            children_memory_mb: inner.children_memory_mb,
-        }
-    }
-}
-
-/// A task that runs, or waits for room.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct TaskAtWork {
-    /// Its name.
-    pub task: String,
-    /// Its agent.
-    pub agent: String,
-    /// Whether it runs.
-    pub runs: bool,
-    /// Why it waits.
-    #[schema(required = true)]
-    pub waits: Option<String>,
-}
-
-impl From<TaskUse> for TaskAtWork {
-    fn from(inner: TaskUse) -> Self {
-        let TaskUse { task, agent, runs, waits } = inner;
-        Self { task, agent, runs, waits }
-    }
-}
-
-/// A child process that was ended since it was over a limit, or because somebody asked for it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A child process that was ended at a limit, or by a person.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EndedChild {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// What it was.
+    /// Its kind.
     pub kind: String,
-    /// For people.
+    /// Its name for people.
     pub name: String,
-    /// For which run.
-    #[schema(required = true)]
+    /// The run that it worked for.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -260,27 +171,28 @@ impl From<EndedView> for EndedChild {
     }
 }
 
-/// What was used at one time.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = Sample)]
+/// Resource use at one time.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Sample))]
 pub struct SampleView {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the sample, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Memory of the machine that is used, in percent.
+    /// Used memory of the machine, in percent.
     pub memory_percent: f64,
-    /// Memory of the machine that can still be had, in MB.
+    /// Available memory of the machine, in MB.
     pub memory_available_mb: f64,
-    /// How busy its processors were, in percent.
+    /// Use of its processors, in percent.
     pub cpu_percent: f64,
-    /// Memory of all its graphics cards that is used, in MB.
+    /// Used memory of all its graphics cards, in MB.
     pub gpu_memory_used_mb: f64,
-    /// What the server itself used, without its children.
+    /// The server without its children.
     pub host: TreeUsage,
-    /// What all its children used together.
+    /// All its children together.
     pub children: TreeUsage,
-    /// Instances of components.
+    /// Number of component instances.
     pub guests: u64,
-    /// What their memories came to, in MB.
+    /// Memory of all instances, in MB.
     pub guests_memory_mb: f64,
 }
 
@@ -300,10 +212,11 @@ impl From<InnerSample> for SampleView {
     }
 }
 
-/// What is used of the machine, and was.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// Resource use of the machine, now and before.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Resources {
-    /// When this was measured, in milliseconds since 1970-01-01 UTC.
+    /// Time of the measurement, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The whole machine.
     pub system: Machine,
@@ -311,19 +224,19 @@ pub struct Resources {
     pub host: TreeUsage,
     /// All its children together.
     pub children_usage: TreeUsage,
-    /// Each of them.
+    /// Its children.
     pub children: Vec<ChildProcess>,
     /// Instances of components that are at work.
-    pub instances: Vec<Instance>,
-    /// Runs that are worked on.
-    pub runs: Vec<RunAtWork>,
+    pub instances: Vec<GuestView>,
+    /// Runs that are worked on, or wait for room.
+    pub runs: Vec<RunUse>,
     /// Tasks that run, or wait for room.
-    pub tasks: Vec<TaskAtWork>,
-    /// Children that were ended.
+    pub tasks: Vec<TaskUse>,
+    /// Children that were ended, the newest last.
     pub ended: Vec<EndedChild>,
     /// Whether children have control groups, in words.
     pub cgroups: String,
-    /// Oldest first, about each five seconds.
+    /// Samples, one each five seconds, the oldest first.
     pub history: Vec<SampleView>,
 }
 
@@ -343,9 +256,9 @@ impl Resources {
             host: now.host.into(),
             children_usage,
             children,
-            instances: now.guests.into_iter().map(Into::into).collect(),
-            runs: now.runs.into_iter().map(Into::into).collect(),
-            tasks: now.tasks.into_iter().map(Into::into).collect(),
+            instances: now.guests,
+            runs: now.runs,
+            tasks: now.tasks,
             ended: now.ended.into_iter().map(Into::into).collect(),
             cgroups: now.cgroups,
             history: history.into_iter().map(Into::into).collect(),

@@ -1,75 +1,80 @@
 //! Schedules and their tasks.
 
+use super::Page;
 use super::agents::{ExecutionResultView, name};
-use crate::http::problem::Problem;
-use longhaul_api::agents::{AttemptView, ScheduleView, StatusFilter, TaskView};
+use crate::agents::{AttemptView, ScheduleList, ScheduleView, SkippedList, StatusFilter, TaskList, TaskView};
+use longhaul_core::fault::{self, Fault};
 use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
-/// When an agent is due.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// The trigger of a schedule.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum TriggerForm {
-    /// By the clock.
+    /// Times of the clock.
     Cron {
-        /// Minute, hour, day, month and weekday; optional seconds in front; `@hourly` and the like.
+        /// Minute, hour, day, month and weekday, with optional seconds in front; or `@hourly` and the like.
         cron: String,
-        /// An IANA name. Default `UTC`.
+        /// IANA name of the time zone. Default `UTC`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timezone: Option<String>,
     },
-    /// Each so many seconds.
+    /// An interval.
     Interval {
-        /// From 1 to a leap year.
+        /// The interval, from 1 second to a leap year.
         interval_seconds: u64,
     },
-    /// When another agent has ended.
+    /// The end of a task of another agent.
     After {
-        /// Which.
+        /// Name of the other agent.
         after: String,
-        /// How it ended: `success`, `failure` or `always`. Default `success`.
+        /// The outcome that counts: `success`, `failure` or `always`. Default `success`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         when: Option<String>,
     },
 }
 
-/// A schedule that is to be made.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+/// A new schedule.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewSchedule {
     /// Its name.
     pub name: String,
-    /// Which agent is run.
+    /// The agent that it runs.
     pub agent: String,
-    /// When.
+    /// Its trigger.
     pub trigger: TriggerForm,
     /// Whether it fires. Default yes.
     #[serde(default)]
     pub enabled: Option<bool>,
-    /// Whether the agent may be run while it runs. Default no.
+    /// Whether the agent's tasks may overlap. Default no.
     #[serde(default)]
     pub overlap: Option<bool>,
-    /// What becomes of fires that nobody was there for: `skip`, `once` or `all`. Default `once`.
+    /// The treatment of fires that were missed: `skip`, `once` or `all`. Default `once`.
     #[serde(default)]
     pub missed: Option<String>,
-    /// How many of them are run with `all`. Default 10.
+    /// Most missed fires that `all` runs. Default 10.
     #[serde(default)]
     pub missed_max: Option<u32>,
-    /// A fire waits for up to this long, in milliseconds. Default 0.
+    /// Longest random delay of a fire, in milliseconds. Default 0.
     #[serde(default)]
     pub jitter_ms: Option<u64>,
-    /// How often a task that failed is tried again. Default and at most 3.
+    /// Most retries of a task that failed. Default and at most 3.
     #[serde(default)]
     pub retries_max: Option<u32>,
 }
 
 impl NewSchedule {
     /// The schedule as the service takes it.
-    pub fn taken(self) -> Result<InnerSchedule, Problem> {
-        let word = |field: &'static str| move |error: serde_json::Error| Problem::invalid(field, error.to_string());
+    ///
+    /// # Errors
+    /// At the first field that holds no valid value.
+    pub fn taken(self) -> fault::Result<InnerSchedule> {
+        let word = |field: &'static str| move |error: serde_json::Error| Fault::invalid(error).at(field);
         let trigger = serde_json::to_value(self.trigger).and_then(serde_json::from_value).map_err(word("trigger"))?;
         let usual = InnerSchedule::new(name("name", &self.name)?, name("agent", &self.agent)?, trigger);
         let missed = self.missed.map(|missed| serde_json::from_value(missed.into()).map_err(word("missed")));
@@ -85,9 +90,10 @@ impl NewSchedule {
     }
 }
 
-/// What became of the fires of a schedule, since it was first made.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Tally)]
+/// Counts of the fires of a schedule since it was first made.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Tally))]
 pub struct ScheduleTallyView {
     /// Fires that became tasks.
     pub tasks: u64,
@@ -95,43 +101,44 @@ pub struct ScheduleTallyView {
     pub completed: u64,
     /// Tasks that failed for good.
     pub failed: u64,
-    /// Attempts that were not the first of their task.
+    /// Attempts after the first one of a task.
     pub retries: u64,
-    /// Fires that became no task, by why.
+    /// Fires that became no task, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// A schedule, and where it is.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Schedule)]
+/// A schedule with its state.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Schedule))]
 pub struct ScheduleDetails {
     /// Its name.
     pub name: String,
-    /// Which agent is run.
+    /// The agent that it runs.
     pub agent: String,
-    /// When, in the form in which it is made.
-    #[schema(value_type = Object)]
+    /// Its trigger, in the form of a request.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub trigger: Value,
-    /// The same in words.
+    /// Its trigger in words.
     pub when: String,
     /// Whether it fires.
     pub enabled: bool,
-    /// Whether the agent may be run while it runs.
+    /// Whether the agent's tasks may overlap.
     pub overlap: bool,
-    /// What becomes of fires that nobody was there for.
-    #[schema(value_type = String)]
+    /// The treatment of fires that were missed.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub missed: Value,
-    /// How many of them are run with `all`.
+    /// Most missed fires that `all` runs.
     pub missed_max: u32,
-    /// A fire waits for up to this long, in milliseconds.
+    /// Longest random delay of a fire, in milliseconds.
     pub jitter_ms: u64,
-    /// How often a task that failed is tried again.
+    /// Most retries of a task that failed.
     pub retries_max: u32,
-    /// Its next fires, in milliseconds since 1970-01-01 UTC, without jitter. Empty while it is switched off.
+    /// Its next fires without jitter, in milliseconds since 1970-01-01 UTC. Empty while it is switched off.
     pub next_ms: Vec<u64>,
     /// Its tasks that have not ended.
     pub open: Vec<String>,
-    /// What became of its fires.
+    /// Counts of its fires.
     pub tally: ScheduleTallyView,
 }
 
@@ -162,19 +169,27 @@ impl From<ScheduleView> for ScheduleDetails {
     }
 }
 
+impl From<ScheduleList> for Page<ScheduleDetails> {
+    fn from(inner: ScheduleList) -> Self {
+        let ScheduleList { schedules, total_count, limit, offset } = inner;
+        Self { items: schedules.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+    }
+}
+
 /// Fires of a schedule that became no task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SkippedFires {
-    /// The first of them, in milliseconds since 1970-01-01 UTC.
+    /// Time of the first of them, in milliseconds since 1970-01-01 UTC.
     pub first_ms: u64,
-    /// The last of them.
+    /// Time of the last of them, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
-    /// How many they are.
+    /// Their number.
     pub count: u32,
-    /// Whether they were more than were counted.
+    /// Whether there were more than were counted.
     pub more: bool,
-    /// Why: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
-    #[schema(value_type = String)]
+    /// The reason: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub why: Value,
 }
 
@@ -186,25 +201,33 @@ impl From<InnerSkipped> for SkippedFires {
 }
 
 /// Fires that became no task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Skipped)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Skipped))]
 pub struct SkippedPage {
-    /// The newest first.
+    /// The fires, the newest first.
     pub items: Vec<SkippedFires>,
 }
 
-/// Where a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+impl From<SkippedList> for SkippedPage {
+    fn from(inner: SkippedList) -> Self {
+        Self { items: inner.skipped.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// The status of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-#[schema(as = TaskStatus)]
+#[cfg_attr(feature = "schema", schema(as = TaskStatus))]
 pub enum TaskStatusView {
     /// It waits.
     Pending,
-    /// It is being done.
+    /// An attempt runs.
     Running,
-    /// It was done.
+    /// It succeeded.
     Completed,
-    /// It failed, and is not tried again by itself.
+    /// It failed, and has no automatic retry left.
     Failed,
 }
 
@@ -231,39 +254,41 @@ impl From<TaskStatusView> for StatusFilter {
     }
 }
 
-/// What made a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+/// The cause of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Cause)]
+#[cfg_attr(feature = "schema", schema(as = Cause))]
 pub enum TaskCauseView {
-    /// The time came.
+    /// The clock.
     Time,
-    /// Somebody asked for it.
+    /// A person or a program.
     Hand,
-    /// Another task ended.
+    /// The end of another task.
     After,
 }
 
-/// One try of a task.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Attempt)]
+/// One attempt of a task.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Attempt))]
 pub struct AttemptDetails {
-    /// When it was started, in milliseconds since 1970-01-01 UTC.
+    /// Time of its start, in milliseconds since 1970-01-01 UTC.
     pub started_ms: u64,
-    /// When it ended; null while it runs.
-    #[schema(required = true)]
+    /// Time of its end, in milliseconds since 1970-01-01 UTC; null while it runs.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub ended_ms: Option<u64>,
-    /// Whether it did what it was for; null while it runs.
-    #[schema(required = true)]
+    /// Whether it succeeded; null while it runs.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub success: Option<bool>,
-    /// What went wrong.
-    #[schema(required = true)]
+    /// The reason of its failure.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub error: Option<String>,
-    /// What it came to; null while it runs, and in lists.
-    #[schema(required = true)]
+    /// Its result; null while it runs, and in lists.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub result: Option<ExecutionResultView>,
-    /// The run that it is, for an ask or a run.
-    #[schema(required = true)]
+    /// The run of an ask or of a project.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
 }
 
@@ -287,35 +312,36 @@ impl From<AttemptView> for AttemptDetails {
 }
 
 /// A task with all its attempts.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Task)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Task))]
 pub struct TaskDetails {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// Which agent does it.
+    /// The agent that it runs.
     pub agent: String,
-    /// Of which schedule; null if somebody asked for it.
-    #[schema(required = true)]
+    /// Its schedule; null if it has none.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub schedule: Option<String>,
-    /// Where it is.
+    /// Its status.
     pub status: TaskStatusView,
-    /// What made it.
+    /// Its cause.
     pub cause: TaskCauseView,
-    /// When it was to be, in milliseconds since 1970-01-01 UTC.
+    /// Time for which it was planned, in milliseconds since 1970-01-01 UTC.
     pub fire_ms: u64,
-    /// Not started before this.
+    /// Earliest time of its next attempt, in milliseconds since 1970-01-01 UTC.
     pub due_ms: u64,
-    /// When it ended.
-    #[schema(required = true)]
+    /// Time of its end, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub ended_ms: Option<u64>,
-    /// How often it was tried again.
+    /// Number of its retries.
     pub retry_count: u32,
-    /// How often it may be.
+    /// Most retries.
     pub max_retries: u32,
-    /// Why it is not running though it is due.
-    #[schema(required = true)]
+    /// The reason why it does not run although it is due.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits_for: Option<String>,
-    /// All its attempts, the first in front.
+    /// Its attempts, the first one first.
     pub attempts: Vec<AttemptDetails>,
 }
 
@@ -342,12 +368,20 @@ impl From<TaskView> for TaskDetails {
     }
 }
 
-/// Tasks of an agent.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+impl From<TaskList> for Page<TaskDetails> {
+    fn from(inner: TaskList) -> Self {
+        let TaskList { tasks, total_count, limit, offset } = inner;
+        Self { items: tasks.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+    }
+}
+
+/// A page of the tasks of an agent.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentTasks {
-    /// Those that have not ended in front, then the others, the newest first.
+    /// Open tasks first, then ended ones, the newest first.
     pub tasks: Vec<TaskDetails>,
-    /// How many there are in all.
+    /// Number of tasks on all pages.
     pub total_count: usize,
     /// Tasks of a page.
     pub limit: usize,
@@ -355,13 +389,21 @@ pub struct AgentTasks {
     pub offset: usize,
 }
 
-/// That a task is tried again.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+impl From<TaskList> for AgentTasks {
+    fn from(inner: TaskList) -> Self {
+        let TaskList { tasks, total_count, limit, offset } = inner;
+        Self { tasks: tasks.into_iter().map(Into::into).collect(), total_count, limit, offset }
+    }
+}
+
+/// A retry of a task.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Retried {
-    /// In words.
+    /// A message for people.
     pub message: String,
-    /// How often it was tried again, this time included.
+    /// Number of retries, this one included.
     pub retry_count: u32,
-    /// How often it may be.
+    /// Most retries.
     pub max_retries: u32,
 }

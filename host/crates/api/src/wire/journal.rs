@@ -1,25 +1,25 @@
 //! Invocations and their journals.
 
 use super::approvals::Effect;
-use longhaul_api::runs::{CarriedInvocation, ReplayResult as InnerReplayed};
+use crate::runs::{CarriedInvocation, ReplayResult as InnerReplayed};
 use longhaul_core::InvocationId;
 use longhaul_core::journal as inner;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-/// Who carried out what.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// An invocation with the plugin that carried it out.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invocation {
-    /// Which.
+    /// Its name.
     pub invocation: String,
     /// The table of `longhaul.toml`, for example `agents.code`.
     pub agent: String,
     /// The plugin.
     pub plugin: String,
-    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    /// Time when it first began, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
-    /// When it ended; null while it has not.
-    #[schema(required = true)]
+    /// Time when it ended, in milliseconds since 1970-01-01 UTC; null while it has not.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub until_ms: Option<u64>,
 }
 
@@ -30,16 +30,17 @@ impl From<CarriedInvocation> for Invocation {
     }
 }
 
-/// What a person says about an effect whose outcome nobody knows.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// A person's statement about an effect whose outcome is unknown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Resolution)]
+#[cfg_attr(feature = "schema", schema(as = Resolution))]
 pub enum ResolutionView {
-    /// It happened, and this JSON, as text, is what the tool answered.
+    /// The effect happened, and this JSON, as text, is the answer of the tool.
     Happened(String),
-    /// It did not happen: do it.
+    /// The effect did not happen: execute it.
     DidNotHappen,
-    /// Whatever it was, do not do it; the agent gets an error.
+    /// Do not execute the effect; the agent gets an error.
     Skip,
 }
 
@@ -64,33 +65,34 @@ impl From<ResolutionView> for inner::Resolution {
 }
 
 /// One call of an import.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Entry)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Entry))]
 pub struct JournalEntryView {
     /// Its number.
     pub number: u32,
     /// The capability and verb, for example `tools.call`.
     pub name: String,
-    /// In one line.
+    /// The call in one line.
     pub summary: String,
     /// The class of its effect.
     pub class: Effect,
     /// The digest of its arguments.
     pub arguments: String,
-    /// How often it was started.
+    /// Number of attempts.
     pub attempt: u32,
-    /// When it was asked, in milliseconds since 1970-01-01 UTC.
+    /// Time of the call, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Fuel used by the guest up to it.
     pub fuel_used: u64,
-    /// What came back: JSON as text; null while it is in flight.
-    #[schema(required = true)]
+    /// The answer: JSON as text; null while the call is in flight.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<String>,
-    /// When that was known.
-    #[schema(required = true)]
+    /// Time of the answer, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answered_ms: Option<u64>,
-    /// What a person said about it, where its outcome was unknown.
-    #[schema(required = true)]
+    /// A person's statement about the effect, if its outcome was unknown.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub resolution: Option<ResolutionView>,
 }
 
@@ -114,32 +116,34 @@ impl From<(u32, inner::JournalEntry)> for JournalEntryView {
     }
 }
 
-/// How an invocation ended.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Finished)]
+/// The end of an invocation.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Finished))]
 pub struct FinishedView {
     /// What the export returned, or the error that ended it: JSON as text.
     pub result: String,
     /// Fuel used in all.
     pub fuel_used: u64,
-    /// Whether a clock, a cancel or the machine ended it.
+    /// Whether a deadline, a cancellation or the machine ended it.
     pub interrupted: bool,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
 /// Entries of a journal.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Entries {
-    /// Which.
+    /// Name of the invocation.
     pub invocation: String,
-    /// In order.
+    /// The entries in order.
     pub entries: Vec<JournalEntryView>,
-    /// How it ended; null while it has not.
-    #[schema(required = true)]
+    /// The end of the invocation; null while it has not ended.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub finished: Option<FinishedView>,
-    /// What to ask for next as `after`; null when these are the last.
-    #[schema(required = true)]
+    /// The value of `after` for the next page; null if this page is the last.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub next_after: Option<u32>,
 }
 
@@ -164,11 +168,12 @@ impl Entries {
     }
 }
 
-/// What a replay of one invocation gave.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Replayed)]
+/// The result of the replay of one invocation.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Replayed))]
 pub struct ReplayedView {
-    /// Which.
+    /// Name of the invocation.
     pub invocation: String,
     /// Calls that were answered from the journal.
     pub calls: u32,
@@ -178,15 +183,16 @@ pub struct ReplayedView {
     pub fuel_replay: u64,
     /// Whether result, calls and fuel are the same.
     pub same: bool,
-    /// What differs, in one line.
-    #[schema(required = true)]
+    /// The difference, in one line.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub difference: Option<String>,
 }
 
-/// What replays gave.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// The results of replays.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Replays {
-    /// One for each invocation.
+    /// One result for each invocation.
     pub invocations: Vec<ReplayedView>,
 }
 

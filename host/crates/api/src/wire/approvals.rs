@@ -1,50 +1,53 @@
 //! Approvals that people are asked for before a tool is called, and the rules that their answers make.
 
+use crate::approvals::{ApprovalList, ApprovalOutcome};
 use longhaul_approval as inner;
 use longhaul_core::RunId;
 use longhaul_core::journal::EffectClass;
 use serde::Serialize;
-use utoipa::ToSchema;
 
-/// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+/// The kind of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Asks)]
+#[cfg_attr(feature = "schema", schema(as = Asks))]
 pub enum ApprovalKindView {
-    /// Whether a call may be made.
+    /// A person decides whether a call may be made.
     Call,
-    /// A question of an agent, in words.
+    /// An agent asks a question in words.
     Question,
-    /// Whether a change of protected files may be committed.
+    /// A person decides whether a change of protected files may be committed.
     Change,
 }
 
-/// Where an approval is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+/// The status of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Standing)]
+#[cfg_attr(feature = "schema", schema(as = Standing))]
 pub enum ApprovalStatusView {
-    /// Nobody has answered.
+    /// It has no answer.
     Open,
-    /// It has an answer, which its run has not taken yet.
+    /// It has an answer, which its run has not used yet.
     Answered,
-    /// Its run has taken the answer.
+    /// Its run has used the answer.
     Used,
-    /// The call was taken back.
+    /// The call was withdrawn.
     Withdrawn,
 }
 
-/// What is known of an effect that is cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+/// The class of an effect: what the host knows of it after an interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Touches nothing.
+    /// It changes nothing.
     ReadOnly,
     /// The same key has the effect once.
     Idempotent,
-    /// Can be asked whether it happened.
+    /// The tool can tell whether it happened.
     Verifiable,
-    /// Acts on the world.
+    /// It changes something outside, and nothing can tell whether it happened.
     Acts,
 }
 
@@ -59,48 +62,49 @@ impl From<EffectClass> for Effect {
     }
 }
 
-/// Something that a person is asked.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Approval)]
+/// An approval.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Approval))]
 pub struct ApprovalView {
     /// Its id.
     pub id: String,
     /// Its run.
     pub run: String,
-    /// Who would make the call.
+    /// The invocation that would make the call.
     pub invocation: String,
-    /// The entry of its journal.
+    /// Number of the entry in its journal.
     pub entry: u32,
-    /// What is asked.
+    /// The kind of the approval.
     pub asks: ApprovalKindView,
     /// The tool.
     pub tool: String,
     /// Its function.
     pub function: String,
-    /// What it would be called with: JSON as text, as the agent wrote it.
+    /// The arguments of the call: JSON as text, as the agent wrote it.
     pub arguments: String,
-    /// The digest of the tool's component, or what it is else.
+    /// The digest of the tool's component, or another identity of the tool.
     pub component: String,
     /// The agent's table of `longhaul.toml`.
     pub agent: String,
     /// The agent's plugin.
     pub plugin: String,
-    /// What is known of the effect.
+    /// The class of the effect.
     pub effect: Effect,
     /// Whether the tool runs commands.
     pub runs_commands: bool,
-    /// The sources of untrusted words that the agent had heard, where that is why it is asked.
+    /// The sources of untrusted words that the agent had read, if they are the reason to ask.
     pub heard: Vec<String>,
-    /// Whether `a`, which allows what is like it for the rest of the run, is an answer to it.
+    /// Whether the answer `a` is possible: it allows similar calls for the rest of the run.
     pub by_rule: bool,
-    /// When it was asked, in milliseconds since 1970-01-01 UTC.
+    /// Time of the question, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Where it is.
+    /// Its status.
     pub standing: ApprovalStatusView,
-    /// The same in words, with the answer.
+    /// Its status in words, with the answer.
     pub words: String,
-    /// When it was answered, or its answer taken.
-    #[schema(required = true)]
+    /// Time when it was answered, or when the run used the answer, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub decided_ms: Option<u64>,
 }
 
@@ -143,9 +147,10 @@ impl From<inner::Approval> for ApprovalView {
     }
 }
 
-/// What a person allowed for the rest of a run.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Rule)]
+/// A rule that allows calls for the rest of a run.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Rule))]
 pub struct RunRuleView {
     /// Its id.
     pub id: String,
@@ -155,15 +160,15 @@ pub struct RunRuleView {
     pub tool: String,
     /// Its function.
     pub function: String,
-    /// The digest of the tool's component, or what it is else.
+    /// The digest of the tool's component, or another identity of the tool.
     pub component: String,
-    /// The program of the commands that it allows; null: the function, whatever its arguments.
-    #[schema(required = true)]
+    /// The program of the commands that it allows; null: it allows the function with any arguments.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub program: Option<String>,
-    /// Since when, in milliseconds since 1970-01-01 UTC.
+    /// Time when it was made, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Since when it holds no more.
-    #[schema(required = true)]
+    /// Time when it was revoked, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub revoked_ms: Option<u64>,
 }
 
@@ -175,15 +180,45 @@ impl From<(RunId, inner::RunRule)> for RunRuleView {
 }
 
 /// An approval with its answer.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Approved {
     /// The approval.
     pub approval: ApprovalView,
-    /// What the answer allows from now on.
-    #[schema(required = true)]
+    /// The rule that the answer made.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub rule: Option<RunRuleView>,
-    /// Whether its run is worked on in this moment.
+    /// Whether its run is worked on at this moment.
     pub active: bool,
+}
+
+impl From<ApprovalOutcome> for Approved {
+    fn from(inner: ApprovalOutcome) -> Self {
+        let ApprovalOutcome { approval, rule, active } = inner;
+        let run = approval.subject.invocation.run();
+        let rule = rule.map(|rule| RunRuleView::from((run, rule)));
+        Self { approval: approval.into(), rule, active }
+    }
+}
+
+/// Approvals and rules, the oldest of each run first.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ApprovalListing {
+    /// The approvals, also those with an answer.
+    pub approvals: Vec<ApprovalView>,
+    /// The rules, also those that were revoked.
+    pub rules: Vec<RunRuleView>,
+}
+
+impl From<ApprovalList> for ApprovalListing {
+    fn from(inner: ApprovalList) -> Self {
+        let ApprovalList { approvals, rules } = inner;
+        Self {
+            approvals: approvals.into_iter().map(Into::into).collect(),
+            rules: rules.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,24 +3,21 @@
 use super::features::FeatureView;
 use super::spent::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
-use longhaul_api::runs::{
-    AffectedRun, FeatureRecheck as InnerRechecked, OpenQuestion as InnerQuestion, ProjectSummary,
-    RevertOutcome as InnerReverted, RunSummary, Status,
-};
+use crate::projects::CreatedProject;
+use crate::runs::{AffectedRun, CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
 use std::path::Path;
-use utoipa::ToSchema;
 
 words! {
-    /// Where a run is.
+    /// The status of a run.
     RunStatus of longhaul_harness::RunStatus as InnerStatus {
         /// It was accepted and has not begun.
         New,
-        /// A planner is at work.
+        /// A planner works.
         Planning,
-        /// Features are worked on.
+        /// Agents work on its features.
         Working,
         /// It waits for a person, or for a service until `wakes_at_ms`.
         Parked,
@@ -38,11 +35,11 @@ words! {
 }
 
 words! {
-    /// Where a project is.
+    /// The status of a project.
     ProjectStatus of longhaul_core::project::ProjectStatus as InnerProjectStatus {
         /// It has no features yet.
         Initializing,
-        /// It is worked on, or waits.
+        /// Its newest run works, or waits.
         Active,
         /// A person paused it.
         Paused,
@@ -53,12 +50,13 @@ words! {
     }
 }
 
-/// How many are done.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+/// Number of features that pass.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Passing {
-    /// Those that pass.
+    /// Features that pass.
     pub done: usize,
-    /// All that were not dropped.
+    /// All features that were not dropped.
     pub of: usize,
 }
 
@@ -68,26 +66,27 @@ impl From<(usize, usize)> for Passing {
     }
 }
 
-/// A project in short.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Project)]
+/// A summary of a project.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Project))]
 pub struct ProjectView {
     /// Its name.
     pub project: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: String,
-    /// That of its newest run.
+    /// The status of its newest run.
     pub status: ProjectStatus,
-    /// Features of its newest run.
+    /// Number of features of its newest run that pass.
     pub passing: Passing,
     /// Its newest run.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// How many runs it had.
+    /// Number of its runs.
     pub runs: usize,
-    /// When it was made, or first run, in milliseconds since 1970-01-01 UTC.
+    /// Time when it was made, or first run, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When something last happened in its newest run, likewise.
+    /// Time of the last event of its newest run, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
 }
 
@@ -106,19 +105,28 @@ impl From<ProjectSummary> for ProjectView {
     }
 }
 
-/// A project that was made.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A new project.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProjectMade {
     /// Its name.
     pub project: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: String,
     /// Whether its git repository was made, too.
     pub repository_is_new: bool,
 }
 
-/// What a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+impl From<CreatedProject> for ProjectMade {
+    fn from(inner: CreatedProject) -> Self {
+        let CreatedProject { project, directory, repository_is_new } = inner;
+        Self { project, directory: text(&directory), repository_is_new }
+    }
+}
+
+/// The kind of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// It works on the features of a project and commits them.
@@ -127,32 +135,33 @@ pub enum RunKind {
     Ask,
 }
 
-/// A run in short.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Run)]
+/// A summary of a run.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Run))]
 pub struct RunView {
     /// Its name.
     pub run: String,
     /// Its project.
     pub project: String,
-    /// Where that is.
+    /// The directory of its project.
     pub directory: String,
-    /// What it is.
+    /// Its kind.
     pub kind: RunKind,
-    /// Where it is.
+    /// Its status.
     pub status: RunStatus,
-    /// What that means for its project.
+    /// The status of its project that follows from it.
     pub project_status: ProjectStatus,
-    /// Its features.
+    /// Number of its features that pass.
     pub passing: Passing,
-    /// When it was asked for, in milliseconds since 1970-01-01 UTC.
+    /// Time of its request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When something last happened, likewise.
+    /// Time of its last event, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
-    /// Whether it is being worked on in this moment.
+    /// Whether it is worked on at this moment.
     pub active: bool,
-    /// When it tries again by itself, if it waits for a service.
-    #[schema(required = true)]
+    /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub wakes_at_ms: Option<u64>,
 }
 
@@ -174,17 +183,18 @@ impl From<RunSummary> for RunView {
     }
 }
 
-/// What the results of a run come to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Answer)]
+/// The answer of a run.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Answer))]
 pub struct AnswerView {
     /// The answer: JSON as text.
     pub answer: String,
-    /// Between 0 and 1, in the planner's own opinion. Null: it gave no estimate.
+    /// The planner's confidence, from 0 to 1; null if it gave no estimate.
     pub confidence: Option<f64>,
-    /// Where results contradict each other.
+    /// Contradictions between results.
     pub conflicts: Vec<String>,
-    /// What is still not known.
+    /// Open questions.
     pub unknowns: Vec<String>,
 }
 
@@ -195,35 +205,36 @@ impl From<inner::Synthesis> for AnswerView {
     }
 }
 
-/// A run at length.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A run with its features and its ledger.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunDetails {
-    /// In short.
+    /// Its summary.
     #[serde(flatten)]
     pub summary: RunView,
-    /// The branch that it commits to; empty for an ask.
+    /// The branch of its commits; empty for an ask.
     pub branch: String,
-    /// What is asked, if it is an ask.
-    #[schema(required = true)]
+    /// The question, if it is an ask.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub asked: Option<String>,
-    /// What the results come to, once there is an answer.
-    #[schema(required = true)]
+    /// Its answer, once there is one.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<AnswerView>,
-    /// Why it waits or how it ended, in one line.
+    /// The reason why it waits or ended, in one line.
     pub why: String,
-    /// The question that it waits with, if one is about an effect: the first of `questions`.
-    #[schema(required = true)]
+    /// The question about an effect that it waits for: the first of `questions`.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub question: Option<String>,
-    /// The questions about effects that it waits with.
-    pub questions: Vec<OpenQuestionView>,
-    /// Its features, which with `depends_on` are its plan.
+    /// The questions about effects that it waits for.
+    pub questions: Vec<OpenQuestion>,
+    /// Its features; with `depends_on` they are its plan.
     pub features: Vec<FeatureView>,
-    /// What it used.
+    /// Its usage.
     pub used: WorkUsageView,
-    /// What it spent, and what it still may.
+    /// Its usage in all attempts, and its caps.
     pub ledger: LedgerDetails,
     /// The cap on money, in millionths of a US dollar.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub cost_microdollars_max: Option<u64>,
     /// The cap on tokens: the run's own, or what its invocations may use together.
     pub tokens_max: u64,
@@ -238,7 +249,7 @@ impl From<Status> for RunDetails {
             answer: inner.synthesis.map(Into::into),
             why: inner.why,
             question: inner.question,
-            questions: inner.questions.into_iter().map(Into::into).collect(),
+            questions: inner.questions,
             features: inner.features.into_iter().map(Into::into).collect(),
             used: inner.used.into(),
             ledger: inner.ledger.into(),
@@ -248,29 +259,9 @@ impl From<Status> for RunDetails {
     }
 }
 
-/// A question about an effect whose outcome nobody knows.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = OpenQuestion)]
-pub struct OpenQuestionView {
-    /// Its name, for `question` of an answer.
-    pub id: String,
-    /// The feature whose work asks; null when it is the planner's.
-    #[schema(required = true)]
-    pub feature: Option<String>,
-    /// The question.
-    pub text: String,
-    /// What a person types to answer it: one of three commands.
-    pub answer_with: String,
-}
-
-impl From<InnerQuestion> for OpenQuestionView {
-    fn from(InnerQuestion { id, feature, text, answer_with }: InnerQuestion) -> Self {
-        Self { id, feature, text, answer_with }
-    }
-}
-
-/// The run that something was done to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// The run of an operation.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunNamed {
     /// Its name.
     pub run: String,
@@ -283,22 +274,23 @@ impl From<AffectedRun> for RunNamed {
 }
 
 /// A commit.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Commit {
-    /// 40 hexadecimal digits.
+    /// Its name: 40 hexadecimal digits.
     pub commit: String,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// Time of the commit, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The first line of its message.
     pub subject: String,
-    /// The feature that it is of; null when a person made it.
-    #[schema(required = true)]
+    /// The feature of the commit; null if a person made it.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
-    /// What became of the feature with it.
-    #[schema(required = true)]
+    /// The result of the feature with this commit.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub outcome: Option<String>,
     /// The run that made it.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
 }
 
@@ -310,108 +302,59 @@ impl From<Logged> for Commit {
 }
 
 /// The commits of a run.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Log {
     /// The branch.
     pub branch: String,
     /// The commit that the run began at.
     pub base: String,
-    /// Newest first.
+    /// The commits, the newest first.
     pub commits: Vec<Commit>,
 }
 
-/// What a revert did.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Reverted)]
-pub struct RevertedView {
-    /// The run.
-    pub run: String,
-    /// The commit that the branch was at.
-    pub from: String,
-    /// The commit that branch and tree are at now.
-    pub to: String,
-    /// The commits that were left behind, newest first.
-    pub left: Vec<String>,
-    /// The ref that keeps them; null when the branch did not move.
-    #[schema(required = true)]
-    pub kept_as: Option<String>,
-    /// Features that no longer pass, or are no longer worked on.
-    pub features: Vec<String>,
-    /// The names under which the work is kept that was in no commit.
-    pub stashed: Vec<String>,
-}
-
-impl From<InnerReverted> for RevertedView {
-    fn from(inner: InnerReverted) -> Self {
-        let InnerReverted { run, from, to, left, kept_as, features, stashed } = inner;
-        Self { run: run.to_string(), from, to, left, kept_as, features, stashed }
+impl From<CommitLog> for Log {
+    fn from(inner: CommitLog) -> Self {
+        let CommitLog { branch, base, commits } = inner;
+        Self { branch, base, commits: commits.into_iter().map(Into::into).collect() }
     }
 }
 
-/// What checks said once more of one feature.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RecheckedFeature {
-    /// The feature.
-    pub feature: String,
-    /// The checks that were run.
-    pub checks: Vec<String>,
-    /// Those of them that failed.
-    pub failed: Vec<String>,
-    /// Why they could not be run, if so; the feature passes as before.
-    #[schema(required = true)]
-    pub not_run: Option<String>,
-}
-
-/// What checks said once more.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Rechecked)]
-pub struct RecheckedView {
-    /// The run.
-    pub run: String,
-    /// The features that pass, or did.
-    pub features: Vec<RecheckedFeature>,
-}
-
-impl From<InnerRechecked> for RecheckedFeature {
-    fn from(inner: InnerRechecked) -> Self {
-        let InnerRechecked { feature, checks, failed, not_run } = inner;
-        Self { feature, checks, failed, not_run }
-    }
-}
-
-/// What one run cost.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// The cost of a run.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunCost {
     /// Its name.
     pub run: String,
     /// Its project.
     pub project: String,
-    /// Where it is.
+    /// Its status.
     pub status: RunStatus,
-    /// When it was asked for, in milliseconds since 1970-01-01 UTC.
+    /// Time of its request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
     /// Tokens and money.
     pub usage: UsageView,
-    /// What calls of models that were cut off may have cost at most, beside that.
+    /// The most that interrupted calls of models may have cost beside that.
     pub cut_off: UsageView,
-    /// Answers of models.
+    /// Replies of models.
     pub model_calls: u32,
     /// Calls of tools.
     pub tool_calls: u32,
-    /// Instructions, in wasmtime's fuel.
+    /// Fuel of its components.
     pub fuel: u64,
-    /// How long it worked, in milliseconds.
+    /// Working time, in milliseconds.
     pub wall_ms: u64,
 }
 
-/// What runs cost, a page of them.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A page of the costs of runs.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Costs {
-    /// Of all runs that were asked for, and not only of those on the page.
+    /// The sum over all matching runs, not only over those of the page.
     pub sum: UsageView,
-    /// Newest first.
+    /// The costs, the newest run first.
     pub items: Vec<RunCost>,
-    /// Runs that were asked for.
+    /// Number of matching runs.
     pub total: usize,
     /// Runs of a page.
     pub limit: usize,
@@ -420,6 +363,6 @@ pub struct Costs {
 }
 
 /// A path as text; what is not UTF-8 is replaced.
-pub fn text(path: &Path) -> String {
+fn text(path: &Path) -> String {
     path.display().to_string()
 }

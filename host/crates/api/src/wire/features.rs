@@ -6,56 +6,57 @@ use longhaul_core::work as inner;
 use longhaul_harness::Feature as InnerFeature;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::ToSchema;
 
 words! {
-    /// Where a feature is.
+    /// The status of a feature.
     FeatureStatus of longhaul_core::work::FeatureStatus as InnerStatus {
-        /// Nobody has begun it.
+        /// No session has begun.
         NotStarted,
-        /// It is being worked on.
+        /// A session works on it.
         InProgress,
         /// It passes and is committed.
         Passing,
         /// Its rounds are used up.
         Failing,
-        /// It waits for something; see `blocked_by`.
+        /// It waits; see `blocked_by`.
         Blocked,
-        /// It is off the list.
+        /// It was taken off the list.
         Dropped,
     }
 }
 
 words! {
-    /// What blocks a feature.
+    /// The reason why a feature is blocked.
     BlockedBy of longhaul_harness::state::BlockedBy as InnerBlockedBy {
-        /// A feature that it depends on.
+        /// A feature that it depends on does not pass yet.
         Dependency,
-        /// A question.
+        /// A question waits for an answer.
         Question,
-        /// A refusal.
+        /// A call was refused.
         Denial,
-        /// A person, who stopped the work on it.
+        /// A person stopped the work on it.
         Cancel,
     }
 }
 
-/// One thing that a feature is judged by.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// A criterion by which a feature is judged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Criterion)]
+#[cfg_attr(feature = "schema", schema(as = Criterion))]
 pub struct CriterionView {
     /// Its id, unique within the feature.
     pub id: String,
-    /// What must be so.
+    /// The condition.
     pub text: String,
-    /// The check that decides it; null: the evaluator does.
+    /// The check that decides; null: the evaluator decides.
     #[serde(default)]
     pub check: Option<String>,
 }
 
-/// In what a check is written.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+/// The language of a check.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckLanguage {
     /// A script in Python; `body` is its source.
@@ -65,40 +66,42 @@ pub enum CheckLanguage {
 }
 
 /// A check.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Check)]
+#[cfg_attr(feature = "schema", schema(as = Check))]
 pub struct CheckView {
     /// Its name, unique within the feature.
     pub name: String,
-    /// In what it is written.
+    /// Its language.
     pub language: CheckLanguage,
     /// Its source or name.
     pub body: String,
 }
 
-/// What is asked for.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+/// The specification of a feature.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = FeatureSpec)]
+#[cfg_attr(feature = "schema", schema(as = FeatureSpec))]
 pub struct FeatureSpecView {
     /// Its id, unique within the run.
     pub id: String,
-    /// In one line.
+    /// Its title, in one line.
     pub title: String,
-    /// What is to be done.
+    /// The instruction for the agent.
     pub instruction: String,
-    /// One of the project's categories. Default `functional`.
+    /// Its category, one of the project. Default `functional`.
     #[serde(default = "category")]
     pub category: String,
-    /// From 1 to 10; higher ones come first. Default 5.
+    /// Its priority from 1 to 10; higher ones come first. Default 5.
     #[serde(default = "priority", deserialize_with = "of_priorities")]
-    #[schema(minimum = 1, maximum = 10)]
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 10))]
     pub priority: u8,
-    /// The agent that does it; null: the one of its category.
+    /// The agent that works on it; null: the agent of its category.
     #[serde(default)]
     pub agent: Option<String>,
-    /// What it is judged by; at least one.
+    /// Its criteria; at least one.
     #[serde(default)]
     pub criteria: Vec<CriterionView>,
     /// Checks that its criteria name.
@@ -125,90 +128,93 @@ fn of_priorities<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
     Err(D::Error::custom(format!("{priority} is no priority; write a number from 1 to 10")))
 }
 
-/// Something that is wrong with an output.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Issue)]
+/// A defect of an output.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Issue))]
 pub struct IssueView {
-    /// The criterion that it is about.
-    #[schema(required = true)]
+    /// The criterion that is not met.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub criterion: Option<String>,
-    /// What is wrong.
+    /// The defect.
     pub text: String,
 }
 
-/// What is done when a step of a plan fails.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+/// The reaction to the failure of a step of a plan.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = OnFailure)]
+#[cfg_attr(feature = "schema", schema(as = OnFailure))]
 pub enum OnFailureView {
-    /// It is tried again so often.
+    /// This many retries.
     Retry(u32),
-    /// It is left out.
+    /// The step is skipped.
     Skip,
-    /// The planner is asked.
+    /// The planner makes a new plan.
     Replan,
     /// The run ends.
     Abort,
 }
 
-/// A feature and what became of it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Feature)]
+/// A feature with its state.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Feature))]
 pub struct FeatureView {
     /// Its id.
     pub id: String,
-    /// In one line.
+    /// Its title, in one line.
     pub title: String,
-    /// What is to be done.
+    /// The instruction for the agent.
     pub instruction: String,
     /// Its category.
     pub category: String,
-    /// From 1 to 10.
+    /// Its priority, from 1 to 10.
     pub priority: u8,
-    /// The agent that does it.
-    #[schema(required = true)]
+    /// The agent that works on it.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub agent: Option<String>,
-    /// What it is judged by.
+    /// Its criteria.
     pub criteria: Vec<CriterionView>,
     /// Checks that its criteria name.
     pub checks: Vec<CheckView>,
     /// Ids of features that must pass first.
     pub depends_on: Vec<String>,
-    /// Where it is.
+    /// Its status.
     pub status: FeatureStatus,
-    /// Why, in one line.
+    /// The reason of its status, in one line.
     pub why: String,
-    /// What blocks it; null unless its status is `blocked`.
-    #[schema(required = true)]
+    /// The reason why it is blocked; null unless its status is `blocked`.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub blocked_by: Option<BlockedBy>,
-    /// How often it ended in failing.
+    /// Number of times that it ended as failing.
     pub attempts: u32,
-    /// How often it was begun.
+    /// Number of sessions that have begun.
     pub sessions: u32,
-    /// Why it failed last.
-    #[schema(required = true)]
+    /// The reason of its last failure.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub last_error: Option<String>,
-    /// What the agent said of its last output.
+    /// The agent's summary of its last output.
     pub summary: String,
     /// Its last commit.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub commit: Option<String>,
     /// The files of that commit.
     pub files: Vec<String>,
     /// Checks that passed before the work began.
     pub vacuous: Vec<String>,
-    /// What was wrong with its last output.
+    /// The defects of its last output.
     pub issues: Vec<IssueView>,
-    /// How its sessions before went, one line a round.
+    /// Its earlier sessions, one line a round.
     pub history: Vec<String>,
-    /// What its agent thought of its last output, between 0 and 1.
-    #[schema(required = true)]
+    /// The agent's confidence in its last output, from 0 to 1.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub confidence: Option<f64>,
-    /// What a task of an ask answered: JSON, or its beginning.
+    /// The answer of a task of an ask: JSON, or its beginning.
     pub answer: String,
-    /// What the plan wants done when it fails.
+    /// The reaction to its failure, by the plan.
     pub on_failure: OnFailureView,
-    /// What its work used.
+    /// The usage of its work.
     pub used: WorkUsageView,
 }
 
@@ -318,25 +324,27 @@ impl From<OnFailureView> for inner::OnFailure {
 }
 
 /// A step of a plan.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = PlanStep)]
+#[cfg_attr(feature = "schema", schema(as = PlanStep))]
 pub struct PlanStepView {
-    /// What is asked for.
+    /// The specification of its feature.
     pub feature: FeatureSpecView,
-    /// What is done when it fails. Default: it is tried again once.
+    /// The reaction to its failure. Default: one retry.
     #[serde(default)]
     pub on_failure: Option<OnFailureView>,
 }
 
-/// A plan that is followed in place of a planner's.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+/// A plan that replaces the plan of a planner.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Plan)]
+#[cfg_attr(feature = "schema", schema(as = Plan))]
 pub struct PlanView {
     /// Its steps.
     pub steps: Vec<PlanStepView>,
-    /// In words.
+    /// Notes of the author.
     #[serde(default)]
     pub notes: String,
 }

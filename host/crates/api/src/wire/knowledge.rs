@@ -3,94 +3,66 @@
 use super::features::FeatureSpecView;
 use super::spent::UsageView;
 use super::words;
-use longhaul_api::memory::MemoryItem as InnerMemory;
-use longhaul_api::trajectories::{Trajectory as InnerTrajectory, TrajectoryStep as InnerStep};
+use crate::memory::{MemoryItem as InnerMemory, MemoryScope};
+use crate::trajectories::{InvocationEnding, Trajectory as InnerTrajectory, TrajectoryStep};
 use longhaul_core::decision::{Decision as InnerDecision, DecisionHit};
 use longhaul_records::proposals::{
     Proposal as InnerProposal, ProposalStatus as InnerStanding, ProposedChange as InnerChange,
 };
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 words! {
-    /// What came of a decision.
+    /// The outcome of a decision.
     Outcome of longhaul_core::decision::DecisionOutcome as InnerOutcome {
-        /// Nobody knows yet.
+        /// The outcome is not known yet.
         Open,
-        /// It was right.
+        /// The decision was right.
         Success,
-        /// In part.
+        /// The decision was right in part.
         Partial,
-        /// It was wrong.
+        /// The decision was wrong.
         Failure,
-        /// It was taken back.
+        /// The decision was reverted.
         Reverted,
     }
 }
 
-words! {
-    /// Where something is remembered.
-    Shelf of longhaul_api::memory::MemoryScope as InnerShelf {
-        /// What later runs may want to know.
-        Fact,
-        /// What a run came to.
-        Episode,
-        /// What the run noted for itself.
-        Working,
-    }
-}
-
-words! {
-    /// How an invocation ended.
-    Ending of longhaul_api::trajectories::InvocationEnding as InnerEnding {
-        /// With an outcome.
-        Returned,
-        /// With an error of the agent's own.
-        Refused,
-        /// At a limit.
-        Limited,
-        /// By a trap.
-        Trapped,
-        /// Not yet.
-        Unfinished,
-    }
-}
-
 /// A decision.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Decision)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Decision))]
 pub struct DecisionView {
     /// Its id.
     pub id: String,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the decision, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The run in which it was taken.
     pub run: String,
     /// The feature that it was taken for.
-    #[schema(required = true)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub feature: Option<String>,
-    /// Who took it.
+    /// The author of the decision.
     pub by: String,
-    /// What it was about.
+    /// The subject of the decision.
     pub context: String,
-    /// What was decided.
+    /// The decision.
     pub decision: String,
-    /// Why.
+    /// The reasons.
     pub reasoning: String,
-    /// To find it by.
+    /// Tags for the search.
     pub tags: Vec<String>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How good it was, from -1 to 1; null where nobody said.
-    #[schema(required = true)]
+    /// Its score, from -1 to 1; null if it has none.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub score: Option<f64>,
-    /// What is to be learnt from it.
-    #[schema(required = true)]
+    /// The lesson of it.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub lesson: Option<String>,
-    /// How well it fits the question, above 0; 0 where nothing was asked.
+    /// Its relevance for the question, above 0; 0 without a question.
     pub relevance: f64,
-    /// Why it was chosen, in one line.
+    /// The reason why it is in the list, in one line.
     pub why: String,
 }
 
@@ -118,36 +90,44 @@ impl From<DecisionHit> for DecisionView {
 }
 
 /// Decisions.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Decisions {
-    /// The best first where something was asked, else the newest.
+    /// The most relevant first; without a question, the newest first.
     pub items: Vec<DecisionView>,
 }
 
-/// Something that is remembered.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Memory)]
+impl From<Vec<DecisionHit>> for Decisions {
+    fn from(inner: Vec<DecisionHit>) -> Self {
+        Self { items: inner.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// A memory entry.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Memory))]
 pub struct MemoryView {
-    /// Where.
-    pub shelf: Shelf,
+    /// Its kind.
+    pub shelf: MemoryScope,
     /// Its key.
     pub key: String,
-    /// What, any JSON.
-    #[schema(value_type = Value)]
+    /// Its value, any JSON.
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub value: Value,
-    /// Who remembered it.
+    /// The author of the entry.
     pub by: String,
-    /// In which run.
+    /// The run that stored it.
     pub run: String,
-    /// Whose words it is.
+    /// The origin of the words, for example `own-words` or `web`.
     pub trust: String,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time when it was stored, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// When it is over; null: never.
-    #[schema(required = true)]
+    /// Time when it expires, in milliseconds since 1970-01-01 UTC; null: never.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub expires_at_ms: Option<f64>,
-    /// How well it fits the question, above 0; null where nothing was asked.
-    #[schema(required = true)]
+    /// Its relevance for the question, above 0; null without a question.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub score: Option<f64>,
 }
 
@@ -156,7 +136,7 @@ impl From<InnerMemory> for MemoryView {
         let InnerMemory { shelf, key, note, expires_at_ms, score } = inner;
         let trust = serde_json::to_value(note.trust).ok();
         Self {
-            shelf: shelf.into(),
+            shelf,
             key,
             value: note.value,
             by: note.by,
@@ -169,78 +149,88 @@ impl From<InnerMemory> for MemoryView {
     }
 }
 
-/// What is remembered.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// Memory entries.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Memories {
-    /// In the order that was asked for.
+    /// The entries, in the requested order.
     pub items: Vec<MemoryView>,
 }
 
-/// What is proposed.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+impl From<Vec<InnerMemory>> for Memories {
+    fn from(inner: Vec<InnerMemory>) -> Self {
+        Self { items: inner.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// A proposed change.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "change", rename_all = "snake_case")]
-#[schema(as = Change)]
+#[cfg_attr(feature = "schema", schema(as = Change))]
 pub enum ProposedChangeView {
-    /// One more feature.
+    /// Add a feature.
     AddFeature {
         /// The feature.
         feature: FeatureSpecView,
     },
-    /// A feature off the list.
+    /// Drop a feature.
     DropFeature {
         /// Its id.
         feature: String,
     },
-    /// A feature that was dropped, on the list again.
+    /// Restore a feature that was dropped.
     RestoreFeature {
         /// Its id.
         feature: String,
     },
-    /// A project of its own.
+    /// Make a new project.
     NewProject {
-        /// What it would be called.
+        /// Its name.
         name: String,
         /// Its goal.
         goal: String,
     },
 }
 
-/// What became of a proposal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+/// The status of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = ProposalStanding)]
+#[cfg_attr(feature = "schema", schema(as = ProposalStanding))]
 pub enum ProposalStatusView {
-    /// Nobody has decided.
+    /// No person has decided yet.
     Open,
-    /// A person took it.
+    /// A person accepted it.
     Accepted,
-    /// A person did not.
+    /// A person rejected it.
     Rejected,
 }
 
-/// Something that an agent would have changed.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Proposal)]
+/// A proposal of an agent.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Proposal))]
 pub struct ProposalView {
     /// Its id.
     pub id: String,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time of the proposal, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Who, an invocation.
+    /// The invocation that proposed it.
     pub by: String,
-    /// What.
+    /// The proposed change.
     pub change: ProposedChangeView,
-    /// The same in one line.
+    /// The change in one line.
     pub line: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What became of it.
+    /// Its status.
     pub standing: ProposalStatusView,
-    /// When that was decided.
-    #[schema(required = true)]
+    /// Time of the decision, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub decided_ms: Option<u64>,
-    /// Why it was rejected.
-    #[schema(required = true)]
+    /// The reason of a rejection.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub why: Option<String>,
 }
 
@@ -272,23 +262,10 @@ impl From<InnerProposal> for ProposalView {
     }
 }
 
-/// One step: something that an agent asked for beside its model.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Step)]
-pub struct TrajectoryStepView {
-    /// The number of the journal's entry.
-    pub entry: u32,
-    /// For example `tools.call`.
-    pub name: String,
-    /// What was asked, in short.
-    pub summary: String,
-    /// Whether a tool answered with an error.
-    pub failed: bool,
-}
-
-/// What an agent was told, said and did in one invocation.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Trajectory)]
+/// The messages and steps of an agent in one invocation.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Trajectory))]
 pub struct TrajectoryView {
     /// The invocation.
     pub id: String,
@@ -304,49 +281,47 @@ pub struct TrajectoryView {
     pub component: String,
     /// The feature or step.
     pub task: String,
-    /// What was to be done.
+    /// The instruction.
     pub instruction: String,
-    /// How it ended.
-    pub ending: Ending,
-    /// What the agent handed back: JSON as text.
-    #[schema(required = true)]
+    /// The way in which it ended.
+    pub ending: InvocationEnding,
+    /// The answer of the agent: JSON as text.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<String>,
-    /// Its summary, or why there is no answer.
+    /// The agent's summary, or the reason why there is no answer.
     pub summary: String,
-    /// Between 0 and 1, in the agent's own opinion.
-    #[schema(required = true)]
+    /// The agent's confidence, from 0 to 1.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub confidence: Option<f64>,
-    /// What it did beside asking its model.
-    pub steps: Vec<TrajectoryStepView>,
+    /// Its steps beside calls of its model.
+    pub steps: Vec<TrajectoryStep>,
     /// Calls of models.
     pub model_calls: u32,
     /// Tokens and money of its own calls.
     pub usage: UsageView,
-    /// How often its conversation was cut back.
+    /// Number of times that its conversation was shortened.
     pub summarizations: u32,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// Time when it began, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
-    /// When it ended.
-    #[schema(required = true)]
+    /// Time when it ended, in milliseconds since 1970-01-01 UTC.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub until_ms: Option<u64>,
-    /// What a person said of it, from 1, bad, to 5, good.
-    #[schema(required = true)]
+    /// A person's rating from 1, bad, to 5, good.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub rating: Option<u8>,
-    /// What the answer should have been, in a person's opinion.
-    #[schema(required = true)]
+    /// A person's correction of the answer.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub correction: Option<String>,
     /// One list for each conversation, in the form of chat endpoints. Empty in lists.
-    #[schema(value_type = Vec<Vec<Object>>)]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Vec<Object>>))]
     pub conversations: Vec<Vec<Value>>,
-    /// Why `conversations` may not be whole.
-    #[schema(required = true)]
+    /// The reason why `conversations` may be incomplete.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub incomplete: Option<String>,
 }
 
 impl From<InnerTrajectory> for TrajectoryView {
     fn from(inner: InnerTrajectory) -> Self {
-        let step =
-            |InnerStep { entry, name, summary, failed }: InnerStep| TrajectoryStepView { entry, name, summary, failed };
         Self {
             id: inner.id.as_str().to_owned(),
             run: inner.run.to_string(),
@@ -356,11 +331,11 @@ impl From<InnerTrajectory> for TrajectoryView {
             component: inner.component.to_string(),
             task: inner.task,
             instruction: inner.instruction,
-            ending: inner.ending.into(),
+            ending: inner.ending,
             answer: inner.answer,
             summary: inner.summary,
             confidence: inner.confidence,
-            steps: inner.steps.into_iter().map(step).collect(),
+            steps: inner.steps,
             model_calls: inner.model_calls,
             usage: inner.usage.into(),
             summarizations: inner.summarizations,

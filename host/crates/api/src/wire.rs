@@ -1,0 +1,106 @@
+//! The published form of each resource: what `--json` prints, HTTP and MCP answer, and the page and outside clients read.
+//!
+//! A type of this module is made `From` the type that the service answers, so that what is stored can change without
+//! what is published. Bodies of requests are turned into what the service takes, or refused with the field at fault. This
+//! module asks no service, reads no file, and leaves the status of a response to the surface.
+//!
+//! The comments of the types are published, as the descriptions of the OpenAPI document. The feature `schema` gives each
+//! type that HTTP answers its schema.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `wire/agents.rs` | agents, and the artifacts that they pass to their next run |
+//! | `wire/approvals.rs` | approvals, and the rules that answers made |
+//! | `wire/events.rs` | pages of events |
+//! | `wire/features.rs` | features and plans |
+//! | `wire/graphs.rs` | graphs of steps of code |
+//! | `wire/journal.rs` | invocations, journal entries and replays |
+//! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
+//! | `wire/plugins.rs` | plugins that are installed or shipped |
+//! | `wire/prompts.rs` | guesses about prompts |
+//! | `wire/resources.rs` | resource use of the machine |
+//! | `wire/runs.rs` | projects, runs, commits and costs |
+//! | `wire/schedules.rs` | schedules, tasks and the scheduler |
+//! | `wire/security.rs` | the audit log, and the trust in files and signers |
+//! | `wire/spent.rs` | usage of runs, and the caps on it |
+
+pub mod agents;
+pub mod approvals;
+pub mod events;
+pub mod features;
+pub mod graphs;
+pub mod journal;
+pub mod knowledge;
+pub mod plugins;
+pub mod prompts;
+pub mod resources;
+pub mod runs;
+pub mod schedules;
+pub mod security;
+pub mod spent;
+
+use serde::Serialize;
+
+/// A page of a list.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Items of the whole list.
+    pub total: usize,
+    /// Items of a page.
+    pub limit: usize,
+    /// Items before this page.
+    pub offset: usize,
+}
+
+/// The part of a list that a page holds.
+#[derive(Clone, Copy, Debug)]
+pub struct PageWindow {
+    /// Items of a page.
+    pub limit: usize,
+    /// Items before this page.
+    pub offset: usize,
+}
+
+impl<T> Page<T> {
+    /// The page of a list; only what is on it is made into views.
+    pub fn of<F>(all: Vec<F>, window: impl Into<PageWindow>, view: impl Fn(F) -> T) -> Self {
+        let (total, PageWindow { limit, offset }) = (all.len(), window.into());
+        let items = all.into_iter().skip(offset).take(limit).map(view).collect();
+        Self { items, total, limit, offset }
+    }
+
+    /// A list on one page.
+    pub fn whole<F>(all: Vec<F>, view: impl Fn(F) -> T) -> Self {
+        let window = PageWindow { limit: all.len(), offset: 0 };
+        Self::of(all, window, view)
+    }
+}
+
+/// Makes an enum for the wire, with the cases of an enum inside and the conversions between the two.
+macro_rules! words {
+    ($(#[$attribute:meta])* $name:ident of $from:path as $inner:ident { $($(#[$about:meta])* $word:ident),* $(,)? }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$about])* $word),* }
+
+        use $from as $inner;
+
+        impl From<$inner> for $name {
+            fn from(inner: $inner) -> Self {
+                match inner { $($inner::$word => Self::$word),* }
+            }
+        }
+
+        impl From<$name> for $inner {
+            fn from(outer: $name) -> Self {
+                match outer { $($name::$word => Self::$word),* }
+            }
+        }
+    };
+}
+pub(super) use words;

@@ -1,0 +1,246 @@
+//! Graphs of steps of code, and the results of their operations.
+
+use longhaul_core::graph as inner;
+use serde::Serialize;
+
+/// The reason why a step failed, or does not parse.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphFailureView {
+    /// The exception's type, `SyntaxError` for a source that does not parse, or the name of a limit.
+    pub kind: String,
+    /// The message.
+    pub message: String,
+    /// The line in the step's source, from 1.
+    pub line: Option<u32>,
+    /// The column, in characters from 1.
+    pub column: Option<u32>,
+    /// The traceback as the language prints it; bounded.
+    pub traceback: String,
+}
+
+impl From<inner::StepFailure> for GraphFailureView {
+    fn from(of: inner::StepFailure) -> Self {
+        let inner::StepFailure { kind, message, line, column, traceback } = of;
+        Self { kind, message, line, column, traceback }
+    }
+}
+
+/// A step of a graph.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphStepView {
+    /// Its name.
+    pub id: String,
+    /// Its source.
+    pub source: String,
+    /// Its state: `fresh`, `stale`, `blocked`, `failed`, `broken` or `unknown`.
+    pub state: String,
+    /// Names that it reads of earlier steps.
+    pub reads: Vec<String>,
+    /// Names that it may write or change.
+    pub writes: Vec<String>,
+    /// The steps that it needs directly.
+    pub needs: Vec<String>,
+    /// Values that it made and that cannot be stored.
+    pub live_only: Vec<String>,
+    /// Standard output of its last run; bounded.
+    pub stdout: String,
+    /// Standard error of its last run; bounded.
+    pub stderr: String,
+    /// The value of its last expression, as the language prints it; bounded.
+    pub value: Option<String>,
+    /// The reason why it failed or does not parse.
+    pub failure: Option<GraphFailureView>,
+    /// Duration of its last run, in milliseconds.
+    pub duration_ms: u32,
+    /// Fuel of its last run.
+    pub fuel_used: u64,
+    /// Peak memory of its last run, in bytes.
+    pub memory_bytes_peak: u64,
+}
+
+impl From<inner::StepView> for GraphStepView {
+    fn from(of: inner::StepView) -> Self {
+        let inner::StepView {
+            id,
+            source,
+            state,
+            reads,
+            writes,
+            needs,
+            live_only,
+            stdout,
+            stderr,
+            value,
+            failure,
+            duration_ms,
+            fuel_used,
+            memory_bytes_peak,
+        } = of;
+        Self {
+            id,
+            source,
+            state: state.as_str().to_owned(),
+            reads,
+            writes,
+            needs,
+            live_only,
+            stdout,
+            stderr,
+            value,
+            failure: failure.map(Into::into),
+            duration_ms,
+            fuel_used,
+            memory_bytes_peak,
+        }
+    }
+}
+
+/// The effect of a change of steps.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphChangesView {
+    /// Steps that run next, in order.
+    pub stale: Vec<String>,
+    /// The reason why the new source does not parse.
+    pub failure: Option<GraphFailureView>,
+}
+
+impl From<inner::GraphChanges> for GraphChangesView {
+    fn from(of: inner::GraphChanges) -> Self {
+        let inner::GraphChanges { stale, failure } = of;
+        Self { stale, failure: failure.map(Into::into) }
+    }
+}
+
+/// The result of a run of a graph.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphRunView {
+    /// Steps that ran, in their order, the failed ones included.
+    pub ran: Vec<String>,
+    /// Steps that were answered with an earlier result for the same input.
+    pub answered: Vec<String>,
+    /// Steps that failed.
+    pub failed: Vec<String>,
+    /// Steps that did not run, since one that they need failed.
+    pub blocked: Vec<String>,
+    /// Steps that acted and were interrupted; a person decides.
+    pub unknown: Vec<String>,
+    /// Number of steps that were fresh and stayed so.
+    pub untouched: u32,
+    /// Warnings.
+    pub warnings: Vec<String>,
+}
+
+impl From<inner::ReplaySummary> for GraphRunView {
+    fn from(of: inner::ReplaySummary) -> Self {
+        let inner::ReplaySummary { ran, answered, failed, blocked, unknown, untouched, warnings } = of;
+        Self { ran, answered, failed, blocked, unknown, untouched, warnings }
+    }
+}
+
+/// A value that may be related to a failure.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphValueView {
+    /// Its name.
+    pub name: String,
+    /// Its text; bounded.
+    pub shown: String,
+    /// The step that made it.
+    pub made_by: Option<String>,
+}
+
+impl From<inner::ValueView> for GraphValueView {
+    fn from(of: inner::ValueView) -> Self {
+        let inner::ValueView { name, shown, made_by } = of;
+        Self { name, shown, made_by }
+    }
+}
+
+/// The diagnosis of a failed step.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphDiagnosisView {
+    /// The step that failed.
+    pub step: String,
+    /// The failure.
+    pub failure: GraphFailureView,
+    /// Related values.
+    pub values: Vec<GraphValueView>,
+    /// The step that is likely at fault.
+    pub culprit: String,
+    /// The reason why that step is likely at fault.
+    pub why: String,
+}
+
+impl From<inner::DiagnosisView> for GraphDiagnosisView {
+    fn from(of: inner::DiagnosisView) -> Self {
+        let inner::DiagnosisView { step, failure, values, culprit, why } = of;
+        Self { step, failure: failure.into(), values: values.into_iter().map(Into::into).collect(), culprit, why }
+    }
+}
+
+/// A patch that was kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphPatchView {
+    /// The step that was changed.
+    pub step: String,
+    /// Its source now.
+    pub source: String,
+    /// The change, and its reason.
+    pub why: String,
+    /// Number of sources that were tried.
+    pub tries: u32,
+    /// The run that followed it.
+    pub replay: GraphRunView,
+}
+
+impl From<inner::PatchView> for GraphPatchView {
+    fn from(of: inner::PatchView) -> Self {
+        let inner::PatchView { step, source, why, tries, replay } = of;
+        Self { step, source, why, tries, replay: replay.into() }
+    }
+}
+
+/// A summary of a graph.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphView {
+    /// Its name; for the graph of an agent, the invocation, `#`, and the name that the agent gave it.
+    pub name: String,
+    /// The language of its steps: `python`. A graph of an earlier version may have `javascript`.
+    pub language: String,
+    /// Counts every change.
+    pub version: u64,
+    /// Number of its steps.
+    pub steps: usize,
+    /// Number of its stale steps.
+    pub stale: usize,
+    /// Time when it was made, in milliseconds since 1970-01-01 UTC.
+    pub created_ms: u64,
+    /// Time of its last change, in milliseconds since 1970-01-01 UTC.
+    pub changed_ms: u64,
+    /// Whether it belongs to an agent, which alone changes it.
+    pub of_agent: bool,
+}
+
+impl From<inner::GraphSummary> for GraphView {
+    fn from(of: inner::GraphSummary) -> Self {
+        let inner::GraphSummary { name, language, version, steps, stale, created_ms, changed_ms, of_agent } = of;
+        Self { name, language, version, steps, stale, created_ms, changed_ms, of_agent }
+    }
+}
+
+/// One change of a graph.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraphVersionView {
+    /// Its number, from 1 on.
+    pub number: u64,
+    /// Its time, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The change, in one line.
+    pub what: String,
+}
+
+impl From<inner::GraphVersion> for GraphVersionView {
+    fn from(of: inner::GraphVersion) -> Self {
+        let inner::GraphVersion { number, at_ms, what } = of;
+        Self { number, at_ms, what }
+    }
+}
