@@ -14,23 +14,23 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Policy")]
 pub enum ContextPolicy {
-    /// Not at all: what is longer than the window is refused as `context-full`, and the guest may `reset`.
+    /// Nothing is cut back: a context longer than the window is refused as `context-full`, and the guest may `reset`.
     Off,
-    /// The older half of what is not pinned becomes one summary, at most twice; if it is still too long, the
-    /// oldest messages go. For short conversations, and for models that follow no long instruction.
+    /// One summary replaces the older half of the messages that are not pinned, at most twice; then the oldest messages
+    /// are dropped. For short conversations, and for models that cannot follow long instructions.
     Halve,
-    /// Always compaction: for work on one thing, which comes back to what was said.
+    /// Always compaction: for work on one thing, which refers to earlier turns.
     Compact,
     /// Always a reset: for work in clear phases.
     Reset,
-    /// By what the conversation holds since it was last cut back. The first that is true counts:
+    /// Chosen by the contents of the conversation since it was last cut back. The first true condition decides:
     ///
-    /// 1. A phase ended: the agent wrote to `progress`, or saved an `artifact`. Then a reset.
+    /// 1. A phase ended: the agent added to `progress`, or saved an `artifact`. Then a reset.
     /// 2. Decisions were recorded or looked up: they are being revisited. Then compaction.
-    /// 3. More than half of it is what tools answered, of which little is needed again. Then a reset.
+    /// 3. More than half of it is output of tools, which is seldom needed again. Then a reset.
     /// 4. Otherwise compaction.
     ///
-    /// So within a phase it is compaction for most work, and between two phases a reset.
+    /// So most work within a phase gets compaction, and a new phase gets a reset.
     #[default]
     Auto,
 }
@@ -146,18 +146,18 @@ const WINDOW_TOKENS_MIN: u64 = 512;
 /// A summary of fewer tokens is useless.
 const SUMMARY_TOKENS_MIN: u64 = 32;
 
-/// [`ContextRules`] for one window, in tokens.
+/// The numbers of [`ContextRules`] for one window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The whole window.
     pub window_tokens: u64,
-    /// Above this a conversation is trimmed.
+    /// The size above which a conversation is cut back.
     pub full_tokens: u64,
     /// The size after a compaction.
     pub compact_tokens: u64,
     /// The size after a reset.
     pub reset_tokens: u64,
-    /// The maximum of a summary.
+    /// The most tokens of a summary.
     pub summary_tokens: u64,
 }
 
@@ -188,17 +188,17 @@ impl PinnedContext {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "sign", rename_all = "snake_case")]
 pub enum Anxiety {
-    /// An answer has less than half the median length of the five before it. Said once, until an answer
-    /// has a usual length again.
+    /// A reply has less than half the median length of the five before it. Reported once, until a reply has a usual
+    /// length again.
     ShortAnswer {
-        /// Its length, in characters, the arguments of calls that it asks for included.
+        /// The length in characters, the arguments of requested calls included.
         chars: u64,
-        /// The median of the five before.
+        /// The median length of the five replies before it, in characters.
         median_chars: u64,
     },
-    /// The agent finished as if all was done, without a word of doubt, and the round was judged not to pass.
+    /// The agent returned as if all was done, without an open question, and the round was judged not to pass.
     CriteriaUnmet {
-        /// The criteria that were not passed.
+        /// The ids of the criteria that were not passed.
         criteria: Vec<String>,
     },
 }

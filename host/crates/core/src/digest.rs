@@ -6,7 +6,7 @@ use sha2::Digest as _;
 use std::fmt;
 use std::str::FromStr;
 
-/// The SHA-256 of some bytes. Shown and stored as 64 lower-case hexadecimal digits.
+/// A SHA-256 digest. Shown and stored as 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
