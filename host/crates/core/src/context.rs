@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a conversation is cut back.
+/// The policy by which a conversation is cut back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Policy")]
@@ -36,7 +36,7 @@ pub enum ContextPolicy {
 }
 
 impl ContextPolicy {
-    /// Its name in `longhaul.toml`.
+    /// The name in `longhaul.toml`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,23 +63,22 @@ impl ContextPolicy {
 pub struct ContextRules {
     /// `off`, `halve`, `compact`, `reset` or `auto`. Default `auto`; see [`ContextPolicy`].
     pub policy: ContextPolicy,
-    /// How full the window may be before a request, in percent. Default 80. Above it the conversation is
-    /// cut back. The reply is not counted.
+    /// The fullest that the window may be before a request, in percent. Default 80. Above it the conversation is cut
+    /// back. The reply is not counted.
     pub full_percent_max: u32,
-    /// How full a compaction leaves the window, in percent. Default 40. The newest turn stays also when it
-    /// alone is more.
+    /// The fullest that a compaction leaves the window, in percent. Default 40. The newest turn stays even if it alone
+    /// is more.
     pub compact_percent_max: u32,
-    /// How full a reset leaves the window, in percent. Default 10. System prompt and pinned messages stay
-    /// also when they alone are more.
+    /// The fullest that a reset leaves the window, in percent. Default 10. The system prompt and pinned messages stay
+    /// even if they alone are more.
     pub reset_percent_max: u32,
-    /// The window to count with, in tokens, where it is to be smaller than the model's, or the model's is
-    /// not known. Default none: the model's. Without either, or below 512, nothing is cut back.
+    /// The window to count with, in tokens, where it is smaller than the model's or the model's is unknown. Default
+    /// none: the model's. Without either, or below 512, nothing is cut back.
     pub window_tokens_max: Option<u32>,
-    /// A text of an older turn that is longer is replaced by a reference, in bytes. Default 1 000. The
-    /// newest turn keeps its texts unless it alone is too long.
+    /// The longest text of an older turn, in bytes; a reference replaces a longer one. Default 1 000. The newest turn
+    /// keeps its texts unless it alone is too long.
     pub older_text_bytes_max: u32,
-    /// Tokens of one summary or hand-off. Default 1 000, and never more than `reset_percent_max` of the
-    /// window.
+    /// The most tokens of one summary. Default 1 000, and never more than `reset_percent_max` of the window.
     pub summary_tokens_max: u32,
 }
 
@@ -149,7 +148,7 @@ const SUMMARY_TOKENS_MIN: u64 = 32;
 /// The numbers of [`ContextRules`] for one window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The whole window.
+    /// The size of the window.
     pub window_tokens: u64,
     /// The size above which a conversation is cut back.
     pub full_tokens: u64,
@@ -165,7 +164,7 @@ pub struct Budget {
 /// models, so a resume and a replay must find them unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedContext {
-    /// The rules.
+    /// The rules at the start of the invocation.
     pub rules: ContextRules,
     /// The default model, for requests without a name.
     pub model: Option<String>,

@@ -126,26 +126,36 @@ impl WaitFor {
     }
 }
 
-/// The caps that hold a lane back. Others end a session, or let none begin.
+/// A limit at which a lane is held back. Other limits end a session, or refuse a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is the field of that name")]
 pub enum Cap {
+    /// The tokens of the run.
     TokensMax,
+    /// The cost of the run, in millionths of a US dollar.
     CostMicrodollarsMax,
+    /// The retries of a service that is not available.
     UnavailableRetriesMax,
+    /// The failed attempts to commit or to clean the tree.
     RepositoryAttemptsMax,
+    /// The wall time, in milliseconds.
     WallMsMax,
+    /// The replies of models.
     ModelCallsMax,
+    /// The tool calls.
     ToolCallsMax,
+    /// The fuel of guests.
     FuelMax,
+    /// The highest memory of a guest, in bytes.
     MemoryBytesMax,
+    /// The bytes that are sent to the network.
     EgressBytesMax,
+    /// The bytes of answers in journals.
     StoredBytesMax,
 }
 
 impl Cap {
-    /// Its field in [`HarnessLimits`].
+    /// The name of its field in [`HarnessLimits`].
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -357,19 +367,27 @@ pub struct Counts {
     pub checks_sent_back: u32,
 }
 
-/// The status of a run, in one word for people.
+/// The status of a run, for people and JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words explain themselves")]
 pub enum RunStatus {
+    /// It was accepted, and no work began.
     New,
+    /// A planner is at work.
     Planning,
+    /// Its features are being worked on.
     Working,
+    /// It waits: for a person, a service, or a limit.
     Parked,
+    /// A person paused it.
     Paused,
+    /// It ended, and every feature passes or was dropped.
     Completed,
+    /// It ended, and some features do not pass.
     Incomplete,
+    /// It ended while it was planning.
     Failed,
+    /// A person abandoned it.
     Abandoned,
 }
 
