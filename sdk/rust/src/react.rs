@@ -21,8 +21,8 @@ use crate::{Conversation, Error, json as text, schema};
 /// }
 /// ```
 ///
-/// In each step the model replies with one JSON object, which a schema describes: `{"action": "tool", "tool",
-/// "function", "arguments"}` or `{"action": "finish", "output", "summary"}`.
+/// In each step the model replies with one JSON object, which a schema describes:
+/// `{"action": "tool", "tool", "function", "arguments"}` or `{"action": "finish", "output", "summary"}`.
 #[derive(Clone, Debug)]
 pub struct React {
     prompt: String,
