@@ -87,7 +87,7 @@ impl Terminal {
             assert!(since.elapsed() < PATIENCE, "it did not end:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(10));
         };
-        // What it showed last may be on its way to us still.
+        // The last output may not have arrived yet.
         std::thread::sleep(Duration::from_millis(100));
         (status, self.screen())
     }

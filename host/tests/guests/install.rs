@@ -305,19 +305,19 @@ fn packed(name: &str, manifest: &str) -> Vec<u8> {
     longhaul_build::with_manifest(guest(name), manifest).expect("it takes a section")
 }
 
-/// What a command shows at a terminal, to the byte.
+/// The output of a command at a terminal, to the byte.
 fn at_terminal(author: &Author, directory: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("python3");
     command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
     command.arg(env!("CARGO_BIN_EXE_longhaul")).args(arguments).current_dir(author.path(directory));
     command.env("LONGHAUL_HOME", author.path("home")).env("TERM", "xterm").env("LONGHAUL_LOG", "debug");
-    // Nobody is there to answer a question about the file of the project.
+    // No person is there to answer a question about the file of the project.
     command.env("LONGHAUL_TRUST", "all");
     let output = command.stdin(Stdio::null()).output().expect("it starts");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What of it a terminal would obey, or a person take for a line of the host.
+/// The characters that a terminal would obey, or that a person would take for a line of the host.
 fn unclean(shown: &str) -> Option<&'static str> {
     for (evil, what) in [
         ("\u{1b}[6;66H", "an escape sequence"),

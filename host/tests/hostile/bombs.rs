@@ -8,7 +8,7 @@ use longhaul_bombs::{Bomb, ExpectedEnd, corpus};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What the host may have held at its largest, in bytes: the corpus has megabytes that could become gigabytes.
+/// The most memory that the host may hold, in bytes: the corpus has megabytes that could become gigabytes.
 const HOST_BYTES_MAX: u64 = 512 << 20;
 
 /// Holds all that `wanted` says, one after the other.
@@ -84,7 +84,7 @@ fn the_doctor_holds_bombs_in_processes_of_their_own_and_says_how_each_ended() {
     assert_eq!(doctor(program, "no-such-bomb").0, Some(1));
 }
 
-/// Whatever kept the compiler from its work was once a refusal of the bomb.
+/// Every failure of the compiler used to count as a refusal of the bomb.
 #[test]
 fn bombs_that_no_compiler_could_be_started_for_are_not_held() {
     let directory = private_directory();

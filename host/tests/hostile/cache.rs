@@ -26,7 +26,7 @@ fn compiled_code_that_is_cut_off_or_damaged_is_compiled_anew() {
             stays_healthy(&lab, &plugin).await;
             assert_eq!(fs::read(&path).expect("readable").len(), whole.len(), "cut at {length}");
         }
-        // Of other bytes, of another machine.
+        // Compiled code of other bytes, or of another machine.
         let mut other = whole.clone();
         other[..32].fill(0);
         renew(&path, &other);

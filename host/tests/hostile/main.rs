@@ -77,7 +77,7 @@ fn told(ended: &Ended) -> String {
     }
 }
 
-/// What the last line says after its frame of the back trace: why.
+/// The reason, which the last line has after its frame of the back trace.
 fn last_cause(reason: &str) -> &str {
     let line = reason.lines().last().unwrap_or_default();
     let cause = line.rsplit_once('!').and_then(|(_, frame)| frame.split_once(": ")).map_or(line, |(_, cause)| cause);

@@ -79,7 +79,7 @@ fn a_provider_that_refuses_for_good_is_asked_once_and_the_run_waits_for_a_person
     let status = lab.newest().expect("a run");
     assert_eq!((&status["status"], &status["features"][0]["attempts"]), (&"parked".into(), &0.into()), "{status:#}");
 
-    // What the provider refused is mended: the same round goes on.
+    // The cause of the refusal is corrected: the same round continues.
     lab.fake.refuses(None);
     lab.run(&["resume"]).expect(0);
     assert!(events(&lab, "judged").iter().all(|event| event["round"] == 1));

@@ -71,7 +71,7 @@ fn goal(sessions: usize) -> String {
     text
 }
 
-/// What the store was asked in one session.
+/// The requests to the store in one session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     ops: u64,
@@ -118,7 +118,7 @@ fn begins(events: &str) -> Vec<(u64, u64)> {
     begins.chain(events.last()).map(at).collect()
 }
 
-/// What each session cost, by the events that the trace names on its way.
+/// The costs of each session, by the events that the trace names.
 fn costs(trace: &str, begins: &[(u64, u64)]) -> Vec<Cost> {
     let mut costs = vec![Cost::default(); begins.len() - 1];
     for (cost, times) in costs.iter_mut().zip(begins.windows(2)) {

@@ -162,7 +162,7 @@ fn an_answer_that_could_be_for_several_effects_is_kept_for_none_and_each_is_answ
     for (answer, left) in answers.iter().zip([2, 1, 0]) {
         let ran = answer.run(&lab).expect(0);
         assert_eq!(answers_printed(&lab, &ran.stdout).len(), left, "{}", ran.said());
-        // What is printed a second time answers nothing else.
+        // The same command once more answers no other question.
         assert_eq!(answer.run(&lab).code(), Some(1));
     }
     let last = lab.run(&["status", run]).expect(0).stdout;

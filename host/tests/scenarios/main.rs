@@ -124,7 +124,7 @@ fn shown(line: &str, ran: &Ran) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    // Who comes first has a plugin compiled, or waits for the one that does.
+    // The first scenario compiles a plugin, and the others wait for it.
     let is_log = |line: &str| line.trim_start().starts_with("INFO ") || line.starts_with("waiting for another process");
     for error in ran.stderr.lines().filter(|line| !is_log(line)) {
         text.push_str(format!("! {error}").trim_end());

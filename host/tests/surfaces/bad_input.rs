@@ -411,7 +411,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
             assert!(ran.said().to_lowercase().contains("no space left"), "{}", ran.said());
             assert!(!ran.said().contains("panicked"), "{}", ran.said());
         }
-        // What was there before is there, and with room again the work goes on.
+        // The earlier data is intact, and with free space the work goes on.
         let status = lab.newest().expect("a run");
         if status["status"] != "completed" {
             lab.run(&["resume"]).expect(0);

@@ -17,7 +17,7 @@ use std::process::Command;
 const PAGE: &str = "host/src/server/page";
 const TESTS: &str = "host/tests/surfaces/page";
 
-/// What a page must not take for markup, in the title of a feature.
+/// The title of a feature with characters that a page must not take for markup.
 const TITLE: &str = "the first <img src=x onerror=window.owned=4>";
 
 /// Runs a file, or the files of a folder, with the test runner of Node.js, which says what it does as it does it.

@@ -80,7 +80,7 @@ fn fetch_it(asked: Fetch, context: &CallContext) -> Result<Value, ToolError> {
     }))
 }
 
-/// What a picture is, and how large.
+/// The type and the size of an image.
 fn picture(bytes: &[u8]) -> Result<(&'static str, u64, u64), String> {
     use imagesize::ImageType;
     let kind = imagesize::image_type(bytes).map_err(|_| "these bytes are no picture".to_owned())?;

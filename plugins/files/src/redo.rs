@@ -18,7 +18,7 @@ struct Note {
     contents: Vec<Option<String>>,
 }
 
-/// What a call that was cut off had begun; none when it had not, or when the files are others now.
+/// The change that a cut-off call had begun. None: it had begun none, or the files have changed since.
 pub(crate) fn begun(root: &Descriptor, arguments: &str) -> Result<Option<Planned>, ToolError> {
     let name = name(arguments);
     let Some(bytes) = disk::read_own(root, &name) else { return Ok(None) };

@@ -15,7 +15,7 @@ pub(crate) use longhaul_sdk::http::types::{Method, Scheme};
 /// Bytes of one read.
 const CHUNK_BYTES: u64 = 64 << 10;
 
-/// What is sent.
+/// The request of a hop.
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) url: String,
@@ -31,7 +31,7 @@ pub(crate) struct Bounds {
     pub(crate) timeout_ms: u64,
 }
 
-/// What came back from the last hop.
+/// The response of the last hop.
 pub(crate) struct Fetched {
     pub(crate) url: String,
     pub(crate) status: u16,
@@ -196,7 +196,7 @@ fn redirected(outgoing: &mut Outgoing, to: String) -> Result<(), ToolError> {
         return Err(failed(format!("redirected from https to `{to}`, an address without TLS; it is not followed")));
     }
     if (was_tls, host) != (is_tls, next) {
-        // What was meant for one host is not shown to another.
+        // Headers for one host are not sent to another.
         let says_who = |name: &str| ["authorization", "cookie"].iter().any(|one| name.eq_ignore_ascii_case(one));
         outgoing.headers.retain(|(name, _)| !says_who(name));
     }
@@ -216,7 +216,7 @@ fn is_lost(code: &ErrorCode) -> bool {
     )
 }
 
-/// What a request that changes something has done is unknown.
+/// The effect of a request that changes something is unknown.
 fn lost(why: impl Into<String>) -> ToolError {
     ToolError::OutcomeUnknown(json::cut(&why.into(), 1_000))
 }

@@ -225,7 +225,7 @@ fn not_started(plan: &WorkPlan, results: &[PlanStepResult]) -> String {
     open.map(|step| format!("\n- `{}`: (not started) {}", step.id, json::cut(&step.instruction, 1_000))).collect()
 }
 
-/// Who may be given a task.
+/// The agents that a task may name.
 fn agents(goal: &Goal) -> Vec<String> {
     let context: Value = serde_json::from_str(&goal.context).unwrap_or_default();
     serde_json::from_value(context["agents"].clone()).unwrap_or_default()

@@ -83,7 +83,7 @@ struct List {
     limit: Option<usize>,
 }
 
-/// What all keys start with: there may be something else in the space one day.
+/// The beginning of all keys, so that the space can hold other data one day.
 const FACTS: &str = "fact/";
 
 fn remember_it(asked: Remember, _: &CallContext) -> Result<Value, ToolError> {

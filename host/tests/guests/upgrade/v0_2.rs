@@ -54,7 +54,7 @@ impl Edition for V0_2 {
     }
 }
 
-// What a tool exports.
+// The exports of a tool.
 
 #[async_trait]
 impl ToolExports for tool::GuestIndices {
@@ -153,7 +153,7 @@ fn error(error: tool_types::ToolError) -> ToolError {
     }
 }
 
-// What it may import.
+// The imports that it may have.
 
 impl imports::log::Host for Ctx {
     async fn write(&mut self, line: imports::log::Line) -> wasmtime::Result<()> {

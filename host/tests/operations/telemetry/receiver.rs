@@ -13,7 +13,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What came.
+/// All received requests.
 #[derive(Default)]
 pub struct Received {
     pub spans: Vec<Span>,

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What tells the generator what to do, and that it is one.
+/// The environment variable that makes this process a generator, with its settings.
 const ORDER: &str = "LONGHAUL_LOAD_ORDER";
 
 /// How much is asked.
@@ -80,7 +80,7 @@ fn ask(web: &Web, lab: &Lab, name: &str) {
     web.stream(&format!("/api/v1/runs/{run}/events/stream?follow=false"), &[]).until(|frame| frame.event == "gone");
 }
 
-/// What the generator measured.
+/// The measurements of the generator.
 fn generate(web: &Web, load: &Load) -> Value {
     let run = web.get("/api/v1/runs?limit=1").json()["items"][0]["run"].as_str().expect("a run").to_owned();
     let order = json!({
