@@ -9,7 +9,7 @@ pub fn lab(calls: &Value, batches: &Value) -> Lab {
     lab_with(calls, batches, "functions = { post = \"ask\", look = \"deny\" }")
 }
 
-/// As [`lab`], with this policy for the tool `poster`, whose answers nobody minds.
+/// As [`lab`], with this policy for the tool `poster`, whose answers no test checks.
 pub fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
     let config = config.replace("{policy}", &format!("when_heard = \"allow\"\n{policy}"));

@@ -1,5 +1,5 @@
-//! What the test programs share: a project in a folder of its own with the program as a process and a server that
-//! stands for the world, an author with the program alone, and guests that are called without a run.
+//! Shared code of the test programs: a project in its own folder, with the program as a process and a fake server for
+//! the world outside; an author with the program alone; and guests that are called without a run.
 //!
 //! Nothing here asserts what a run or a guest does; the tests do that.
 

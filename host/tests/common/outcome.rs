@@ -1,5 +1,5 @@
-//! What is left of a run when it is over, in a form in which two runs can be compared: without names,
-//! dates and keys, which differ from run to run.
+//! The traces of an ended run, in a form in which two runs can be compared: without names, dates and keys, which differ
+//! from run to run.
 
 use super::lab::Lab;
 use serde_json::Value;

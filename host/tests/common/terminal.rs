@@ -1,4 +1,4 @@
-//! The program at a pseudo-terminal, with somebody who reads and types.
+//! The program at a pseudo-terminal, with a scripted person who reads and types.
 
 use super::lab::Lab;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};

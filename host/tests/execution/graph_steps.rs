@@ -450,7 +450,7 @@ async fn a_step_that_may_act_is_not_repeated_silently() {
     bench.walk().await;
     let written = || std::fs::read_to_string(place.path().join("log")).expect("a log");
     assert_eq!(written(), "once\n");
-    // The start is kept before the run: whoever is cut off in between finds it.
+    // The start is stored before the run, so that an interrupted process finds it.
     bench.change("b", &format!("{log}\n"));
     bench.replay.start().expect("a walk");
     let NextStep::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };

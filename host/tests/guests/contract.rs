@@ -13,7 +13,8 @@ use wit_parser::{
     WorldKey,
 };
 
-/// The imports that each world may have, as in the table of ARCHITECTURE.md. `wasi` stands for the runtimes of languages.
+/// The imports that each world may have, as in the table of ARCHITECTURE.md. `wasi` stands for the runtimes of
+/// languages.
 const LAW: [(&str, &[&str]); 6] = [
     ("language-runtime", &["wasi"]),
     ("planner-plugin", &["wasi", "conversation", "recall", "decisions", "clock", "timer", "log"]),

@@ -88,7 +88,7 @@ fn nothing_is_installed_that_nobody_agreed_to() {
     }
 }
 
-/// Serves these bytes once, to whoever asks, and gives the address.
+/// Serves these bytes for one request, and returns the address.
 fn served(status: &'static str, body: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -293,8 +293,8 @@ fn another_component_of_one_version_a_way_back_and_a_removal_of_several_are_aske
     one_line(&author.refuses(&["plugin", "inspect", "echo"]), "there is no plugin `echo`");
 }
 
-/// What evil plugins say in all that they can say: an escape sequence, a C1 character, one that turns the direction, NUL,
-/// and lines that look like the host's. Their own texts are in `hostile/evil-agent.wat` and `hostile/evil-tool.wat`.
+/// A hostile text for every text of a plugin: an escape sequence, a C1 character, a character that changes the direction,
+/// NUL, and lines that look like the host's. Further texts are in `hostile/evil-agent.wat` and `hostile/evil-tool.wat`.
 const EVIL_TOML: &str = "a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000\\r\\nlonghaul: FORGED\\n  PASS forged";
 
 /// The same where it stands in the name of a file, which holds no NUL.

@@ -66,7 +66,7 @@ fn every_bomb_that_exhausts_the_compiler_ends_there() {
     hold(|bomb| exhausts(bomb) && (all || EXHAUSTING.contains(&bomb.name)));
 }
 
-/// What `longhaul doctor --bombs` does with the bombs that have `part` in their names, each of them held by `program`.
+/// The exit code and the output of `longhaul doctor --bombs` for the bombs whose names contain `part`, with `program`.
 fn doctor(program: &Path, part: &str) -> (Option<i32>, String) {
     let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
     let output = doctor.args(["doctor", "--bombs", part]).env("LONGHAUL_PROGRAM", program).output().expect("it starts");

@@ -203,7 +203,7 @@ fn nothing_that_the_compiler_starts_outlives_it() {
         let error = block_on(load).expect("it ends").err().expect("nothing is compiled").to_string();
         assert!(error.contains(ends), "{line}: {error}");
         let pid = fs::read_to_string(&started).expect("written before the end");
-        // Where nobody collects orphans its number stays.
+        // Without a process that collects orphans its id stays.
         let lives = || {
             let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
             status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))
@@ -227,7 +227,7 @@ fn the_compiler_ends_with_its_host() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("it starts");
-    // A component that never comes, and nobody who would hear what is wrong with it.
+    // A component that never arrives, and no reader of its error.
     let _stdin = child.stdin.take();
     drop(child.stderr.take());
     assert_eq!(child.wait().expect("ours").code(), Some(4));

@@ -53,7 +53,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(work)
 }
 
-/// A guest that does nothing wrong is answered as if nobody else was there.
+/// A harmless guest is answered as if it were alone.
 async fn stays_healthy(lab: &Lab, healthy: &Plugin) {
     let ended = lab.call(healthy, &Call::of("sum", Limits::default())).await;
     assert_eq!(told(&ended), "answered 500500");

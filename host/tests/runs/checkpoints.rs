@@ -88,7 +88,7 @@ fn moved(lab: &Lab, key: &str) -> Lab {
     other
 }
 
-/// Changes the record that a run was begun with, as whoever holds a checkpoint can, and takes its signature away.
+/// Changes the record of a run's start, as a holder of a checkpoint can, and removes the signature.
 fn forged(whole: &Value, change: impl FnOnce(&mut Value)) -> Value {
     let mut forged = whole.clone();
     forged.as_object_mut().expect("an object").remove("signed");

@@ -4,7 +4,7 @@
 //! them the first, the middle and the last occurrence are tried, all with `LONGHAUL_CRASH_ALL=1`, or the one
 //! that `LONGHAUL_CRASH_AT=NAME:N` names;
 //! `LONGHAUL_KILLS=200` kills at as many random moments, `LONGHAUL_SEED` repeats those of an earlier
-//! test. An effect that nobody knows about is answered as a person would: by looking at the server.
+//! test. A question about an unknown effect is answered as a person would: by looking at the server.
 
 use crate::common::fake::Kill;
 use crate::common::lab::{Lab, Ran};

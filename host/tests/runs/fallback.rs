@@ -12,7 +12,7 @@ fn goal() -> &'static str {
     &THREE_FEATURES[..THREE_FEATURES.find("## Feature: the one without").expect("there")]
 }
 
-/// The agents' model is one that nobody serves, with the fake server's behind it.
+/// The agents' model has no server, and the fake server's model is its fallback.
 fn config() -> String {
     let dead = "[models.dead]\nprovider = \"openai\"\nid = \"dead\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                 fallback = [\"fake\"]\n[models.dead.retry]\nretries_max = 0\n\n[agents.code]";

@@ -185,7 +185,7 @@ fn a_late_session_costs_the_store_no_more_than_an_early_one() {
     }
 }
 
-/// Steps where nobody says how many.
+/// The default number of steps.
 const STEPS: usize = 150;
 
 /// How many more bytes a late step may store: its number has more digits.

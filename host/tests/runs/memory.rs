@@ -107,7 +107,7 @@ fn machines_with_one_server_share_what_is_remembered() {
     let config = format!("{NOTER}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
     let [here, there, elsewhere] = [(); 3].map(|()| Lab::new(&config, GOAL));
     here.run(&["run"]).expect(3);
-    // Its name, which any repository may choose, leads nobody to what it remembers.
+    // Its name, which any repository may choose, gives no access to its memory.
     elsewhere.run(&["run", "--plan-only"]).expect(4);
     assert!(memories(&elsewhere, &["search", "harbour"]).is_empty());
     let id = here.run(&["project", "id"]).expect(0).stdout;
@@ -292,7 +292,7 @@ fn an_ask_is_over_before_a_model_is_waited_for_that_says_what_to_remember() {
     started.kill();
 }
 
-/// Orders used to wait for whoever started a run, and that one for its memory.
+/// Orders used to wait for the process that started a run, and that process for its memory.
 #[test]
 fn a_project_whose_memory_does_not_answer_holds_up_no_other_one() {
     let (listener, address) = silent();

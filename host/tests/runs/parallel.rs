@@ -54,7 +54,8 @@ fn file(lab: &Lab, name: &str) -> String {
     lab.git(&["show", &format!("longhaul/kept:{name}")])
 }
 
-/// Whatever the order: all passed, each with its file, told the world once, and replays.
+/// Checks the end of a run, in which the order does not matter: every feature passes, has its file, posted once, and
+/// replays.
 #[track_caller]
 fn all_is_done(lab: &Lab, what: &str) {
     let status = lab.newest().expect("a run");

@@ -72,8 +72,8 @@ fn check(folder: &Path) {
     expect_file![folder.join(file)].assert_eq(&text);
 }
 
-/// What a scenario is expected to print is in the one file, and in no other: a scenario whose last step is refused is
-/// one that should fail.
+/// The file with the expected output of a scenario, and the file that must not exist: a scenario whose last step is
+/// refused should fail, and has another file.
 fn names_of_text(last: Option<i32>) -> (&'static str, &'static str) {
     if matches!(last, Some(1 | 2)) { ("error.txt", "expected.txt") } else { ("expected.txt", "error.txt") }
 }

@@ -300,7 +300,7 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
         assert_eq!(problem["code"], "conflict", "{problem}");
     }
     web.ask("DELETE", &format!("/api/v1/runs/{run}/features/none"), &[], "").expect(404);
-    // A file of the project that cannot be read is the project's fault, whoever asks.
+    // A file of the project that cannot be read is the project's fault for every caller.
     let file = lab.project().join("longhaul.toml");
     let config = std::fs::read_to_string(&file).expect("ours");
     std::fs::write(&file, "[project").expect("ours");
@@ -350,7 +350,7 @@ fn who_asks_too_often_or_too_slowly_holds_nobody_up() {
     assert!(full.header("retry-after").is_some(), "{full:?}");
     drop(streams);
 
-    // One who asks too often is told when to come again; another one is not.
+    // A client with too many requests gets the time to wait; another client gets its response.
     let said: Vec<_> = (0..60).map(|_| web.get("/api/v1/whoami")).collect();
     let refused: Vec<_> = said.iter().filter(|said| said.status == 429).collect();
     assert!(!refused.is_empty(), "60 requests with a burst of 20");
@@ -671,7 +671,7 @@ fn no_task_is_lost_or_done_twice_however_often_the_server_is_killed() {
     assert_eq!(web.get("/api/v1/runs?active=true").json()["total"], 0, "none runs for ever");
 }
 
-/// As somebody would who looks whether it happened.
+/// Answers as a person would who looks whether the effect happened.
 fn answer(lab: &Lab, web: &Web, run: &Value) {
     let question = run["question"].as_str().unwrap_or_else(|| panic!("it waits for something else: {run:#}"));
     let text =

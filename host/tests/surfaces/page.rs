@@ -102,7 +102,7 @@ fn started_as(command: &Command) -> Value {
     })
 }
 
-/// One that nobody listens at; who listens there next is the model.
+/// A port without a listener, at which the model listens later.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port is free").local_addr().expect("bound").port()
 }

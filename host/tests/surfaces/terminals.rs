@@ -22,7 +22,7 @@ const GOAL: &str = "# Two\n
 /// A model that leaves time to look.
 const SLOW: Duration = Duration::from_millis(400);
 
-/// A model that nobody who is tested waits for.
+/// A model for which no tested command waits.
 const TOO_SLOW: Duration = Duration::from_secs(60);
 
 fn lab() -> Lab {
@@ -47,7 +47,7 @@ fn kill_between_effects(lab: &Lab, owner: &mut Started) {
     while lab.fake.requests().get("model") < Some(&2) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // For whoever goes on.
+    // For the process that continues the run.
     lab.fake.model_takes(Duration::ZERO);
     assert!(owner.kill(), "the owner was at work");
 }
@@ -493,7 +493,7 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
             server = match server.take() {
                 None => Some(lab.start(&["serve", "--no-token", "--listen", "127.0.0.1:0"])),
                 Some(mut running) => {
-                    // Before that a Ctrl-C may find nobody who listens.
+                    // Before that no handler may receive a Ctrl-C.
                     while running.is_running() && !running.printed().contains("serving at") {
                         std::thread::sleep(Duration::from_millis(10));
                     }
@@ -544,7 +544,7 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
             features(&status).into_iter().map(|(id, _)| id).find(|id| id.contains('-') && !id.starts_with(own));
         assert_eq!(foreign, None, "LONGHAUL_SEED={seed}: {status:#}");
     }
-    // Nothing was sent twice, whoever owned the data directory.
+    // Nothing was sent twice, by any owner of the data directory.
     let keys: Vec<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
     let once: BTreeSet<&String> = keys.iter().collect();
     println!(
@@ -721,7 +721,7 @@ fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobo
     assert!(said.contains("answers the user 0 alone, and you are 65534"), "{said}");
 }
 
-/// A client showed its request, and its answers to approvals, to whoever had bound the socket.
+/// A client used to send its request, and its answers to approvals, to any process that had bound the socket.
 #[test]
 fn a_client_says_nothing_to_a_socket_that_another_user_serves() {
     if !rustix::process::geteuid().is_root() {

@@ -1,8 +1,8 @@
 //! The functions that change files, and how to tell later whether they did.
 //!
-//! What is noted before is the digest of each file as it is and as it will be. Who finds the second
-//! ones there finds the work done; who finds the first may do it; anything else is for a person.
-//! All that can be wrong is found before the first file changes.
+//! The note that is written before has two digests of each file: of the present and of the future content. When the files
+//! have the future digests, the change happened; when they have the present ones, it did not; otherwise a person decides.
+//! All faults of a change are found before the first file changes.
 
 use longhaul_sdk::filesystem::types::Descriptor;
 use longhaul_sdk::tools::ToolError;

@@ -1,7 +1,7 @@
 //! A change of several files that is made whole although each file is put in place by itself.
 //!
-//! What will be written is noted in one file at the top first. Whoever finds the note does the rest: the same call, when
-//! it is made again after it was cut off. A note that no longer fits the files is dropped.
+//! A note with the new contents is written to one file at the top first. When a call that was cut off is made again, it
+//! finds the note and completes the change. A note that no longer fits the files is dropped.
 
 use longhaul_sdk::filesystem::types::Descriptor;
 use longhaul_sdk::tools::ToolError;

@@ -1,8 +1,7 @@
 //! One exchange over `wasi:http`: a request out, a bounded response back, redirects hop by hop.
 //!
-//! What may be reached is the host's to decide, anew for each hop: a redirect is only ever another request. Refuses
-//! compressed bodies, which it does not ask for, so that a body is never more than the bytes that came. Shared with
-//! the tool `fetch-image`.
+//! The host decides about each hop anew: a redirect is one more request. This module refuses compressed bodies, which it
+//! does not ask for, so that a body never has more bytes than were received. The tool `fetch-image` uses it, too.
 
 use longhaul_sdk::http::outgoing_handler::{self, RequestOptions};
 use longhaul_sdk::http::types::{ErrorCode, Fields, IncomingBody, IncomingResponse, OutgoingBody, OutgoingRequest};

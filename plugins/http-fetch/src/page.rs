@@ -1,7 +1,7 @@
 //! A web page as text.
 //!
-//! What is read are its words, with headings, lists, tables and addresses of links; what it would do is not.
-//! Refuses pages that are nested deeper than people write them: laying those out takes a stack as deep.
+//! The text has the words of the page, with headings, lists, tables and addresses of links. Scripts are never run. Pages
+//! that nest deeper than people write them are refused, because their layout takes a stack as deep.
 
 use std::collections::BTreeMap;
 

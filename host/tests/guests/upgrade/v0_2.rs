@@ -1,8 +1,8 @@
 //! The edition of the made-up contract 0.2, as a host would bring one: its bindings, what it links, and its
 //! words in those of the host.
 //!
-//! What did not change is the binding of 0.1; what changed is converted, and the work stays with the host's
-//! own implementations.
+//! Unchanged interfaces use the bindings of 0.1. Changed ones are converted, and the host's own implementations do the
+//! work.
 
 use async_trait::async_trait;
 use exports::tool;

@@ -1,5 +1,5 @@
-//! What a collector would get: OTLP over HTTP, read with the protocol's own published definitions. It is no
-//! collector: it keeps what came and answers that all is well.
+//! A fake collector: it receives OTLP over HTTP, reads it with the published definitions of the protocol, keeps it, and
+//! always answers with success.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;

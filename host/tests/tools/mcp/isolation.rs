@@ -67,7 +67,7 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
         ("mcp-fake", "hang", json!({})),
         ("mcp-fake", "echo", json!({ "alive": "again" })),
     ];
-    // As what only reads, so that nobody has to say what they did.
+    // As functions that only read, so that no person has to say what they did.
     let more = "call_ms_max = 1000\nconnect_ms_max = 3000\nread_only = [\"die\", \"hang\", \"flood\"]\n";
     let lab = faked(&said, more, &calls);
     lab.run(&["run"]).expect(0);
