@@ -1,4 +1,4 @@
-// The types of longhaul-sdk. JSON is read and written for you: `Json` stands where the contract has JSON text.
+// The types of longhaul-sdk. The SDK reads and writes JSON: values stand where the contract has JSON text.
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -51,7 +51,7 @@ export interface Schema {
 /** A type of JSON Schema. */
 export type SchemaType = "string" | "number" | "integer" | "boolean" | "null" | "array" | "object";
 
-// Roles. What each `define` gives is what the plugin exports under the name of its role.
+// Roles. A plugin exports the result of `defineTool` as `tool`, and so on for each role.
 
 /**
  * The effect class of a function. It decides what the host does with a call that was cut off: it repeats `read-only`
@@ -75,7 +75,7 @@ export interface CallContext {
   settings: JsonObject;
 }
 
-/** The finding of `verify`: the call had no effect, had its effect with this output, or cannot be told with this reason. */
+/** The finding of `verify`: the call had no effect, had its effect with this output, or the reason for not knowing. */
 export type Verification = "did-not-happen" | { happened: unknown } | { unknown: string };
 
 /** A function of a tool. */
@@ -351,7 +351,7 @@ export interface MemoryExports {
   readonly role?: "memory";
 }
 
-// Errors. Imports throw them; what an export throws is told to the host as the same.
+// Errors. Imports throw them, and an export that throws one passes it to the host.
 
 /** The base class of all errors. Itself it stands for any other failure. */
 export class Failed extends Error {}
@@ -414,7 +414,7 @@ export interface Options {
   temperature?: number;
   /** The seed, for replies that can be repeated where the provider promises that. Default: the provider chooses. */
   seed?: number;
-  /** The form of the reply. Default `text`. The host does not check a reply against a schema; `Conversation.json` does. */
+  /** The form of the reply. Default `text`. Only `Conversation.json` checks a reply against a schema. */
   format?: "text" | "json" | { schema: Schema | JsonObject };
   /** The text that the reply starts with. Default: none. */
   prefill?: string;
@@ -755,7 +755,7 @@ export class Graph {
   change(step: string, source: string): GraphChanges;
   /** Removes a step. */
   remove(step: string): GraphChanges;
-  /** Runs the stale steps. With `keepGoing` it also runs those that need a failed step. A failing step is not an error. */
+  /** Runs the stale steps; with `keepGoing` also those that need a failed step. A failing step is not an error. */
   run(options?: { keepGoing?: boolean }): GraphReplay;
   /** Runs a step again, and then the steps that its new values affect. */
   replay(step: string): GraphReplay;
